@@ -37,20 +37,20 @@ def inflater_for(encoding: str) -> Inflater:
     """
     names = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
-        return _Plain()
+        return _IdentityInflater()
     if len(names) == 1 and names[0] in _MAKERS:
         return _MAKERS[names[0]]()
     raise ValueError(f"the server answers compressed with {encoding[:60]!r}, which was not asked for")
 
 
-class _Plain:
+class _IdentityInflater:
     is_whole = True
 
     def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
         yield data
 
 
-class _Zlib:
+class _ZlibInflater:
     """
     Decompresses gzip or deflate.
 
@@ -91,17 +91,17 @@ class _Zlib:
             self._is_over = True
             return
         self._members += 1
-        if self._members > _MOST_MEMBERS:
-            raise ValueError(f"the answer is compressed in more than {_MOST_MEMBERS} pieces")
+        if self._members > _MAX_MEMBERS:
+            raise ValueError(f"the answer is compressed in more than {_MAX_MEMBERS} pieces")
         if not self._is_gzip and data[0] & 0x0F != 8:
             # "deflate" names two formats: most servers send zlib data, some send raw deflate data.
             self._bits = -zlib.MAX_WBITS
         self._decompress = zlib.decompressobj(self._bits)
 
 
-_MOST_MEMBERS = 100
+_MAX_MEMBERS = 100
 _MAKERS = {
-    "gzip": lambda: _Zlib(zlib.MAX_WBITS | 16, is_gzip=True),
-    "x-gzip": lambda: _Zlib(zlib.MAX_WBITS | 16, is_gzip=True),
-    "deflate": lambda: _Zlib(zlib.MAX_WBITS, is_gzip=False),
+    "gzip": lambda: _ZlibInflater(zlib.MAX_WBITS | 16, is_gzip=True),
+    "x-gzip": lambda: _ZlibInflater(zlib.MAX_WBITS | 16, is_gzip=True),
+    "deflate": lambda: _ZlibInflater(zlib.MAX_WBITS, is_gzip=False),
 }

@@ -66,8 +66,8 @@ def _renew_all() -> None:
     for lock in list(_locks):
         if not _is_own(lock):
             lock._at_fork_reinit()  # noqa: SLF001 -- the standard library calls this for its own locks
-    for thing in list(_renewables):
-        thing.renew_after_fork()
+    for renewable in list(_renewables):
+        renewable.renew_after_fork()
 
 
 def _is_own(lock: Any) -> bool:

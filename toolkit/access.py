@@ -126,26 +126,26 @@ def marked_access(hint: Any) -> type[Access] | None:
         ValueError: *hint* carries several access classes, of which only one would count.
         TypeError: *hint* carries an access object instead of a class.
     """
-    found = list(dict.fromkeys(_markers(hint, set())))
-    if len(found) > 1:
-        names = " and ".join(f"`{each.__name__}`" for each in found)
+    markers = list(dict.fromkeys(_markers(hint, set())))
+    if len(markers) > 1:
+        names = " and ".join(f"`{marker.__name__}`" for marker in markers)
         raise ValueError(f"it is marked as {names}; mark it as one, and return the other from `preflight=`")
-    return found[0] if found else None
+    return markers[0] if markers else None
 
 
-def _markers(hint: Any, seen: set[int]) -> Iterator[type[Access]]:
+def _markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
     if isinstance(hint, Access):
         name = type(hint).__name__
         raise TypeError(f"{hint!r} marks nothing; write the class: `Annotated[Path, {name}]`")
     if isinstance(hint, type) and issubclass(hint, Access):
         yield hint
     alias = hint if isinstance(hint, TypeAliasType) else get_origin(hint)
-    if isinstance(alias, TypeAliasType) and id(alias) not in seen:
-        seen.add(id(alias))
+    if isinstance(alias, TypeAliasType) and id(alias) not in visited:
+        visited.add(id(alias))
         with suppress(NameError):  # the name is not defined yet; the parameter is read again once it is
-            yield from _markers(alias.__value__, seen)
-    for each in get_args(hint):
-        yield from _markers(each, seen)
+            yield from _markers(alias.__value__, visited)
+    for argument in get_args(hint):
+        yield from _markers(argument, visited)
 
 
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
@@ -157,7 +157,7 @@ def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, os.PathLike)):
-        for each in value:
-            yield from accesses_in(each, kind)
+        for item in value:
+            yield from accesses_in(item, kind)
     elif value is not None:
         yield kind(value)

@@ -89,9 +89,9 @@ class Catalog(CatalogView):
         check_name(alias, f"alias of `{name}`")
         with self._change() as (content, aliases):
             tool = self[name]
-            taken = Table(content, aliases).find(alias)
-            if taken is not None and taken is not tool:
-                raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {described_place(taken)}")
+            holder = Table(content, aliases).find(alias)
+            if holder is not None and holder is not tool:
+                raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {described_place(holder)}")
             if alias != tool.name:
                 aliases[alias] = tool.name
             self._check_names(content, aliases, [alias])
@@ -109,29 +109,29 @@ class Catalog(CatalogView):
     def watch(self, forget: Callable[[], object]) -> Callable[[], None]:
         return self._registered(self._watchers, forget)
 
-    def _registered(self, known: dict[object, F], function: F) -> Callable[[], None]:
+    def _registered(self, functions: dict[object, F], function: F) -> Callable[[], None]:
         key = object()
         with self._lock:
-            known[key] = function
+            functions[key] = function
 
         def end() -> None:
             with self._lock:
-                known.pop(key, None)
+                functions.pop(key, None)
 
         return end
 
     @contextmanager
     def isolated(self) -> Iterator[Self]:
         """Restore the content of the catalog when the block ends, so that a test may change it freely."""
-        kept = self._table
+        original = self._table
         try:
             yield self
         finally:
             with self._change() as (content, aliases):
                 content.clear()
-                content.update(kept.tools)
+                content.update(original.tools)
                 aliases.clear()
-                aliases.update(kept.aliases)
+                aliases.update(original.aliases)
 
     def load(self, module: str | ModuleType) -> Self:
         """Add the tools that a module defines, or exports by its `__all__`."""
@@ -160,9 +160,9 @@ class Catalog(CatalogView):
         for point in importlib.metadata.entry_points(group=group):
             origin = f"dist:{point.dist.name}" if point.dist is not None else "dist:"
             try:
-                thing = point.load()
-                things = tools_in(thing, default_catalog) if isinstance(thing, ModuleType) else [thing]
-                offers = [offer for each in things for offer in offers_of(each)]
+                exported = point.load()
+                sources = tools_in(exported, default_catalog) if isinstance(exported, ModuleType) else [exported]
+                offers = [offer for source in sources for offer in offers_of(source)]
                 self._take([Offer(replace(offer.tool, origin=origin), offer.aliases) for offer in offers])
             except (Exception, SystemExit) as error:  # noqa: BLE001 -- a broken plugin must not end this program
                 warnings.warn(
@@ -217,22 +217,22 @@ def _tell(listeners: Iterable[Listener], change: Change) -> None:
 
 def _place(offer: Offer, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
     tool = offer.tool
-    known = content.get(tool.name)
-    renews = known is not None and (replace or _is_renewed(known, tool))
+    old_tool = content.get(tool.name)
+    is_renewal = old_tool is not None and (replace or _is_renewed(old_tool, tool))
     for name in (tool.name, *offer.aliases):
-        taken = Table(content, aliases).find(name)
-        if taken is None or (taken is known and renews):
+        holder = Table(content, aliases).find(name)
+        if holder is None or (holder is old_tool and is_renewal):
             continue
         if not replace:
             raise DuplicateTool(
-                f"`{name}` is taken by {described_place(taken)}, so {described_place(tool)} cannot have it; "
+                f"`{name}` is taken by {described_place(holder)}, so {described_place(tool)} cannot have it; "
                 f"give one another name, remove the first, or add with `replace=True`"
             )
         content.pop(name, None)
         for alias in [alias for alias, target in aliases.items() if name in (target, alias)]:
             del aliases[alias]
-    if known is not None:
-        for alias in [alias for alias in known.facts.aliases if aliases.get(alias) == tool.name]:
+    if old_tool is not None:
+        for alias in [alias for alias in old_tool.facts.aliases if aliases.get(alias) == tool.name]:
             del aliases[alias]
     content[tool.name] = tool
     aliases.update(dict.fromkeys((alias for alias in offer.aliases if alias != tool.name), tool.name))
@@ -247,13 +247,13 @@ def _is_renewed(old: Tool, new: Tool) -> bool:
     if old is new:
         return True
     if is_same(old.function, new.function):
-        return old.about.says_the_same(new.about) and _agree(old.facts, new.facts)
+        return old.about.says_the_same(new.about) and _has_same_facts(old.facts, new.facts)
     return is_written_again(old.function, new.function)
 
 
-def _agree(old: Facts, new: Facts) -> bool:
+def _has_same_facts(old: Facts, new: Facts) -> bool:
     # A function given as an option is a new object each time its line runs.
-    pairs = [(getattr(old, each.name), getattr(new, each.name)) for each in fields(Facts)]
+    pairs = [(getattr(old, fact.name), getattr(new, fact.name)) for fact in fields(Facts)]
     return all(is_written_again(a, b) if callable(a) and callable(b) else a == b for a, b in pairs)
 
 
@@ -269,11 +269,11 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
             f"{subject_of(function)}: `catalog` has to be a Catalog or None, got {type(catalog).__name__}; "
             f"a view takes no tools, its source does"
         )
-    known = attached(function)
-    tool = Tool.described(function, **options) if known is None or options else known
+    attached_tool = attached(function)
+    tool = Tool.described(function, **options) if attached_tool is None or options else attached_tool
     if catalog is not None and not tool.is_method:
         catalog.add(tool)
-    if known is None:
+    if attached_tool is None:
         _attach(function, tool)
     return function
 

@@ -78,7 +78,7 @@ class ChecksAccess(Protocol):
         """Return a view of *catalog* with the tools that this session's rules and mode could ever allow."""
 
 
-class _NobodyAsked:
+class _UncheckedAccess:
     """The permissions of a function called outside a dispatcher: it may do everything that its caller may."""
 
     preconditions = ()
@@ -114,7 +114,7 @@ class Context:
     deadline: float | None = None
     resources: Mapping[type, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=_logger)
-    permissions: ChecksAccess = field(default_factory=_NobodyAsked, repr=False)
+    permissions: ChecksAccess = field(default_factory=_UncheckedAccess, repr=False)
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
 

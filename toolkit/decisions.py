@@ -154,26 +154,26 @@ class ApprovalRequest:
         version = data.get("version") if isinstance(data, Mapping) else None
         if type(version) is not int or version != _VERSION:
             raise ValueError(f"an approval request of version {version!r} cannot be read; version {_VERSION} can")
-        given = {name: value for name, value in data.items() if name != "version"}
-        for name, value in given.items():
+        values = {name: value for name, value in data.items() if name != "version"}
+        for name, value in values.items():
             if (
                 name not in _SHAPES
                 or not isinstance(value, _SHAPES[name])
                 or isinstance(value, bool) != (name == "is_cut")
             ):
                 raise ValueError(f"not an approval request: {name!r} cannot be {type(value).__name__}")
-        if missing := {"id", "tool", "call_id", "reason", "created_at"} - given.keys():
+        if missing := {"id", "tool", "call_id", "reason", "created_at"} - values.keys():
             # A request without its id would get a new one, and then an answer to the old id would not find it.
             raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
         for name, kind in (("preconditions", Precondition), ("grants", Grant)):
-            given[name] = tuple(_record(kind, each) for each in given.get(name, ()))
+            values[name] = tuple(_record(kind, item) for item in values.get(name, ()))
         for name in ("asked_by", "repairs"):
-            given[name] = tuple(given.get(name, ()))
-            if not _all_texts(given[name]):
+            values[name] = tuple(values.get(name, ()))
+            if not _is_tuple_of_texts(values[name]):
                 raise ValueError(f"not an approval request: {name!r} is a list of texts")
-        if given.get("auth") is not None:
-            given["auth"] = _record(AuthRequest, given["auth"])
-        return cls(**given)
+        if values.get("auth") is not None:
+            values["auth"] = _record(AuthRequest, values["auth"])
+        return cls(**values)
 
 
 _SHAPES: dict[str, Any] = {
@@ -190,22 +190,26 @@ _SHAPES: dict[str, Any] = {
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, (Precondition, Grant, AuthRequest)):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {member.name: _plain(getattr(value, member.name)) for member in fields(value)}
     return dict(value) if isinstance(value, Mapping) else value
 
 
 def _record(kind: type[Any], data: Any) -> Any:
-    known = {each.name for each in fields(kind)}
-    if not isinstance(data, Mapping) or not data.keys() <= known:
+    names = {member.name for member in fields(kind)}
+    if not isinstance(data, Mapping) or not data.keys() <= names:
         raise ValueError(f"not an approval request: {data!r:.60} is no {kind.__name__}")
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-    for name, value in given.items():
-        if not (_all_texts(value) if name == "scopes" else isinstance(value, str) or (value is None and name in _OPEN)):
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    for name, value in values.items():
+        if not (
+            _is_tuple_of_texts(value)
+            if name == "scopes"
+            else isinstance(value, str) or (value is None and name in _OPEN)
+        ):
             raise ValueError(f"not an approval request: `{name}` of a {kind.__name__} cannot be {value!r:.60}")
     try:
-        return kind(**given)
+        return kind(**values)
     except TypeError as error:
         raise ValueError(f"not an approval request: {error}") from None
 
@@ -213,8 +217,8 @@ def _record(kind: type[Any], data: Any) -> Any:
 _OPEN = ("sha256", "url")
 
 
-def _all_texts(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+def _is_tuple_of_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # loaded only when a call has to be judged or a person asked;
 __all__ = ["Dispatcher"]
 
 _DEFAULT_RETRY = RetryPolicy()
-_MOST_NEAR = 20
+_MAX_SUGGESTIONS = 20
 
 
 class Dispatcher:
@@ -180,7 +180,7 @@ class Dispatcher:
         except DefinitionError as error:
             return unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
         if plan is None:
-            return self._not_found(call)
+            return self._report_unknown_tool(call)
         call.tool = plan.tool
         if plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(call.arguments, call.id, call.session, call.principal, call)
@@ -196,12 +196,14 @@ class Dispatcher:
         """
         return copy_call(call, arguments, call_id, session, principal, lambda: f"call_{next(self._planner.ids)}")
 
-    def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
-        table, keep = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
-        near = nearest(call.name, [*table.tools, *table.aliases], most=_MOST_NEAR)
+    def _report_unknown_tool(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+        table, is_permitted = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
+        near = nearest(call.name, [*table.tools, *table.aliases], most=_MAX_SUGGESTIONS)
         # A suggestion must not lead the model to a tool that the rules of this session forbid.
-        known = [name for name in near if keep is None or ((tool := table.find(name)) and keep(tool))]
-        error = UnknownTool(call.name, known)
+        suggestions = [
+            name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
+        ]
+        error = UnknownTool(call.name, suggestions)
         return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
 
     # Running several calls.
@@ -222,9 +224,9 @@ class Dispatcher:
         waits or is cancelled, the results of the others are not lost. A call whose id is already used in the batch
         runs under a numbered id, such as `t1~repeat-2`.
         """
-        adopted = self._adopted_batch(calls, session, principal)
+        copies = self._copy_batch(calls, session, principal)
         if is_under_trio():
-            return [await refuse_under_trio(call) for call in adopted]
+            return [await refuse_under_trio(call) for call in copies]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
@@ -244,24 +246,24 @@ class Dispatcher:
             plan = planned(call)
             return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
-        return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._settings.max_concurrency)
+        return await run_batch(copies, start, leave, may_wait, self.catalog.get, self._settings.max_concurrency)
 
-    def _adopted_batch(
+    def _copy_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
     ) -> list[ToolCall]:
         """Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has."""
-        given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
-        taken = {call.id for call in given if isinstance(call, ToolCall)}
-        fresh = (name for number in self._planner.ids if (name := f"call_{number}") not in taken)
-        adopted = [
-            self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
-            for call in given
+        originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
+        used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
+        new_ids = (name for number in self._planner.ids if (name := f"call_{number}") not in used_ids)
+        copies = [
+            self._adopted(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
+            for call in originals
         ]
-        ids = [call.id for call in adopted]
+        ids = [call.id for call in copies]
         if len(set(ids)) < len(ids):
-            for call, call_id in zip(adopted, unique_ids(ids), strict=True):
+            for call, call_id in zip(copies, unique_ids(ids), strict=True):
                 call.id = call_id
-        return adopted
+        return copies
 
     # Approvals and permissions.
 
@@ -334,9 +336,9 @@ class Dispatcher:
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
         walk = Walk(call, plan, self._settings, self._settings.clock(), UNSURE)
-        refused = await walk.check()  # this also repairs the arguments, as a real call would
-        if refused is not None:
-            refused.unwrap()
+        refusal = await walk.check()  # this also repairs the arguments, as a real call would
+        if refusal is not None:
+            refusal.unwrap()
         judges = self._settings.judges
         judgement = await judges.judged(plan.tool, plan.names, call, walk.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))

@@ -46,12 +46,12 @@ __all__ = [
     "nearest",
 ]
 
-_MOST_PROBLEMS_SHOWN = 20
+_MAX_PROBLEMS_SHOWN = 20
 _MOST_CHARACTERS = 500
 _MOST_TEXT = 4000
-_MOST_CANDIDATES = 2000
-_MOST_COMPARED = 40
-_FOLDED_AT_ONCE = 500
+_MAX_CANDIDATES = 2000
+_MAX_COMPARED = 40
+_FOLD_BATCH_SIZE = 500
 _NO_LETTERS = re.compile(r"[\W_]+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
@@ -205,15 +205,15 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
     def problems(self) -> tuple[Problem, ...]:
         """All problems of the call."""
         if not isinstance(self._problems, tuple):
-            worded = self._problems() if callable(self._problems) else self._problems
-            self._problems = tuple(worded)
+            all_problems = self._problems() if callable(self._problems) else self._problems
+            self._problems = tuple(all_problems)
         return self._problems
 
     def __str__(self) -> str:
         text = ""
         for count, problem in enumerate(self.problems):
             line = str(problem)
-            if count == _MOST_PROBLEMS_SHOWN or (count and len(text) + len(line) > _MOST_TEXT):
+            if count == _MAX_PROBLEMS_SHOWN or (count and len(text) + len(line) > _MOST_TEXT):
                 return f"{text}; and {len(self.problems) - count} more"
             text = f"{text}; {line}" if count else line
         return text
@@ -227,32 +227,32 @@ def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
     import difflib
 
     # A long name is cut, because difflib takes quadratic time and no near name could be that long.
-    wanted = _fold(name[:100])
-    shortest, longest = len(wanted) - 10, len(wanted) + 10
+    folded_name = _fold(name[:100])
+    shortest, longest = len(folded_name) - 10, len(folded_name) + 10
     folded: dict[str, str] = {}
     names = iter(known)
-    while len(folded) < _MOST_CANDIDATES and (some := list(islice(names, _FOLDED_AT_ONCE))):
-        for candidate, known_name in zip(_fold_all([some_name[:100] for some_name in some]), some, strict=True):
-            if shortest <= len(candidate) <= longest and len(folded) < _MOST_CANDIDATES:
+    while len(folded) < _MAX_CANDIDATES and (batch := list(islice(names, _FOLD_BATCH_SIZE))):
+        for candidate, known_name in zip(_fold_all([full_name[:100] for full_name in batch]), batch, strict=True):
+            if shortest <= len(candidate) <= longest and len(folded) < _MAX_CANDIDATES:
                 folded.setdefault(candidate, known_name)
-    likely = _most_alike(wanted, folded)
-    matches = difflib.get_close_matches(wanted, likely, n=most, cutoff=0.6)
+    likely = _select_most_alike(folded_name, folded)
+    matches = difflib.get_close_matches(folded_name, likely, n=most, cutoff=0.6)
     return [folded[match] for match in matches]
 
 
-def _most_alike(wanted: str, candidates: Collection[str]) -> list[str]:
-    """Return the candidates that share the most pairs of letters with *wanted*, in their original order."""
-    if len(candidates) <= _MOST_COMPARED:
+def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[str]:
+    """Return the candidates that share the most pairs of letters with *folded_name*, in their original order."""
+    if len(candidates) <= _MAX_COMPARED:
         return list(candidates)
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
-    pairs, length = list(dict.fromkeys(_pairs(wanted))), len(wanted) + 2
+    pairs, length = list(dict.fromkeys(_pairs(folded_name))), len(folded_name) + 2
     shares = {
         name: len([pair for pair in pairs if pair in padded]) / (length + len(name))
         for name in candidates
         for padded in [f" {name} "]
     }
-    least = sorted(shares.values())[-_MOST_COMPARED]
-    return [name for name, share in shares.items() if share >= least][: 2 * _MOST_COMPARED]
+    least = sorted(shares.values())[-_MAX_COMPARED]
+    return [name for name, share in shares.items() if share >= least][: 2 * _MAX_COMPARED]
 
 
 def _pairs(name: str) -> Iterable[str]:

@@ -128,7 +128,7 @@ class Facts:
         These are the five facts that rules use (`read_only`, `destructive`, `idempotent`, `open_world`, `defer`) and,
         if stated, the aliases, the group, the search hint and the version.
         """
-        shown: dict[str, Any] = {
+        data: dict[str, Any] = {
             "read_only": self.read_only,
             "destructive": self.destructive,
             "idempotent": self.idempotent,
@@ -136,14 +136,14 @@ class Facts:
             "defer": self.defer,
         }
         if self.aliases:
-            shown["aliases"] = list(self.aliases)
+            data["aliases"] = list(self.aliases)
         if self.group:
-            shown["group"] = self.group
+            data["group"] = self.group
         if self.search_hint:
-            shown["search_hint"] = self.search_hint
+            data["search_hint"] = self.search_hint
         if self.version:
-            shown["version"] = self.version
-        return shown
+            data["version"] = self.version
+        return data
 
 
 def told_of(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
@@ -178,7 +178,7 @@ def _is_truth_or_function(value: Any) -> bool:
 
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: (
-        isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, kind) for each in value)
+        isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, kind) for item in value)
     )
 
 
@@ -215,27 +215,27 @@ def stated(options: Mapping[str, Any], subject: str) -> Facts:
     """Return the facts in *options*, or raise one `DefinitionError` that reports every mistake."""
     # A caller that passes options on writes None for "not stated".
     options = {name: value for name, value in options.items() if value is not None}
-    mistakes = [mistake for name, value in options.items() if (mistake := _mistake(name, value))]
+    mistakes = [mistake for name, value in options.items() if (mistake := _find_mistake(name, value))]
     if options.get("read_only") is True and options.get("destructive") is True:
         mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
     if mistakes:
         raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
-    given = {name: value for name, value in options.items() if name in _FACT_NAMES}
-    read_only = given.get("read_only", False)
-    given.setdefault("idempotent", read_only)
-    given.setdefault("concurrency_safe", read_only)
+    values = {name: value for name, value in options.items() if name in _FACT_NAMES}
+    read_only = values.get("read_only", False)
+    values.setdefault("idempotent", read_only)
+    values.setdefault("concurrency_safe", read_only)
     for name in ("aliases", "examples"):
-        given[name] = tuple(given.get(name, ()))
-    return Facts(**given)
+        values[name] = tuple(values.get(name, ()))
+    return Facts(**values)
 
 
-def _mistake(name: str, value: Any) -> str | None:
+def _find_mistake(name: str, value: Any) -> str | None:
     if name not in _CHECKS:
         near = nearest(name, _CHECKS, most=1)
         return f"unknown option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
-    fits, wanted = _CHECKS[name]
+    fits, expected = _CHECKS[name]
     if not fits(value):
-        return f"`{name}` has to be {wanted}, got {_shown(value)}"
+        return f"`{name}` has to be {expected}, got {_shown(value)}"
     unfit = [alias for alias in value if _NAME.fullmatch(alias) is None] if name == "aliases" else []
     return f"`aliases`: {_shown(unfit[0])} cannot be a tool's name: {_LEGAL}" if unfit else None
 

@@ -159,7 +159,7 @@ def id_of(number: int | str) -> str:
     return f"call_{number}" if type(number) is int else str(number)
 
 
-class _MadeId:
+class _CallId:
     """Makes `result.call_id` the id built from the result's number, or the id that was set."""
 
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
@@ -191,7 +191,7 @@ class ToolResult:
     text: str = ""
     value: Any = None
     kind: Kind = "ok"
-    call_id: str = cast("str", _MadeId())
+    call_id: str = cast("str", _CallId())
     number: int | str = ""
     tool: str = ""
     parts: Sequence[Part] = ()
@@ -212,10 +212,10 @@ class ToolResult:
         if kind != "ok":
             self.kind = kind
         if further:
-            for name, given in further.items():
+            for name, field_value in further.items():
                 if name not in _FIELDS:
                     raise TypeError(f"a result has no {name!r}")
-                setattr(self, name, given)
+                setattr(self, name, field_value)
 
     @property
     def is_error(self) -> bool:
@@ -307,7 +307,7 @@ def _as_exception(result: ToolResult) -> ToolkitError:
     message = result.text if result.error is None else result.error.message
     details = {} if result.error is None else result.error.details
     if result.kind == "bad_args":
-        problems = [Problem(each["message"], each["path"]) for each in details.get("problems", ())]
+        problems = [Problem(problem["message"], problem["path"]) for problem in details.get("problems", ())]
         return BadArgs(problems or message)
     if result.kind in ("transient", "timeout"):
         return Transient(

@@ -80,8 +80,8 @@ class Session:
             ValueError: *data* is not a saved session.
         """
         if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-            found = data.get("version") if isinstance(data, Mapping) else type(data).__name__
-            raise ValueError(f"a saved session has version {_VERSION}, got {found!r}")
+            version = data.get("version") if isinstance(data, Mapping) else type(data).__name__
+            raise ValueError(f"a saved session has version {_VERSION}, got {version!r}")
         key, loaded = data.get("id"), data.get("loaded")
         if not isinstance(key, str) or not key:
             raise ValueError("a saved session has an `id`, a text that is not empty")

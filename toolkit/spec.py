@@ -71,14 +71,14 @@ class Tool:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:
         """Return the tool of *function*. If the function is not decorated, it is described now."""
-        found = attached(function)
-        if found is None and inspect.ismethod(function):
-            found = attached(function.__func__)
-            if found is not None and not found.is_method:  # a decorated function that later became a method
-                return cls.described(function, **found.options)
-        if found is None:
+        tool = attached(function)
+        if tool is None and inspect.ismethod(function):
+            tool = attached(function.__func__)
+            if tool is not None and not tool.is_method:  # a decorated function that later became a method
+                return cls.described(function, **tool.options)
+        if tool is None:
             return cls.described(function)
-        return found.bound(function) if found.is_method and not found.takes_object(function) else found
+        return tool.bound(function) if tool.is_method and not tool.takes_object(function) else tool
 
     @classmethod
     def described(cls, function: Any, **options: Unpack[Options]) -> Tool:
@@ -86,10 +86,10 @@ class Tool:
         subject = subject_of(function)
         is_method = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
         if (not callable(function) and not is_method) or isinstance(function, type):
-            what = "a class" if isinstance(function, type) else f"{reprlib.repr(function)}, which cannot be called,"
-            named = f", or if that is its name write `name={function!r}`" if isinstance(function, str) else ""
+            kind = "a class" if isinstance(function, type) else f"{reprlib.repr(function)}, which cannot be called,"
+            name_hint = f", or if that is its name write `name={function!r}`" if isinstance(function, str) else ""
             raise DefinitionError(
-                f"{subject}: {what} is not a tool; decorate a function, or add an instance to a catalog{named}"
+                f"{subject}: {kind} is not a tool; decorate a function, or add an instance to a catalog{name_hint}"
             )
         facts = stated(options, subject)
         name = check_name(options.get("name") or _own_name(function), subject)
@@ -195,9 +195,9 @@ class Tool:
         """
         decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
-            found = objections(self.facts.validate, dict(decoded), wait=False)
-            if found:
-                raise self._refusal(BadArgs(cast("list[Problem]", found)), arguments, decoded)
+            problems = objections(self.facts.validate, dict(decoded), wait=False)
+            if problems:
+                raise self._refusal(BadArgs(cast("list[Problem]", problems)), arguments, decoded)
         return decoded
 
     async def check_async(
@@ -206,8 +206,8 @@ class Tool:
         """Return the same as `check`, for a tool whose `validate` may be async."""
         decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
-            found = objections(self.facts.validate, dict(decoded), wait=True)
-            problems = found if isinstance(found, list) else await found
+            findings = objections(self.facts.validate, dict(decoded), wait=True)
+            problems = findings if isinstance(findings, list) else await findings
             if problems:
                 raise self._refusal(BadArgs(problems), arguments, decoded)
         return decoded
@@ -256,10 +256,10 @@ def attached(function: Any) -> Tool | None:
     A wrapper may copy the attribute from the function that it wraps; such a copy does not count.
     """
     try:
-        found = getattr(function, "__tool__", None)
+        tool = getattr(function, "__tool__", None)
     except Exception:  # noqa: BLE001 -- a proxy object may raise any exception when its attributes are read
         return None
-    return found if isinstance(found, Tool) and found.function is function else None
+    return tool if isinstance(tool, Tool) and tool.function is function else None
 
 
 def _own_name(function: Any) -> str:

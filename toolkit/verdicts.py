@@ -53,7 +53,9 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the whole verdict as text, with one line for each finding and each warning."""
-        also = [f"  {each.word} by {each.by}: {each.reason}" for each in self.findings if each.by != self.by]
+        also = [
+            f"  {finding.word} by {finding.by}: {finding.reason}" for finding in self.findings if finding.by != self.by
+        ]
         warnings = [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *warnings])
 
@@ -64,10 +66,12 @@ def strictest(verdicts: Iterable[Verdict]) -> Verdict:
 
     If several judges are equally strict, the first verdict counts.
     """
-    found = list(verdicts)
-    decisive = max(found, key=lambda verdict: _STRICTNESS[verdict.word])
-    others = [each for verdict in found if verdict is not decisive for each in verdict.findings]
-    return replace(decisive, findings=(*decisive.findings, *(each for each in others if each not in decisive.findings)))
+    all_verdicts = list(verdicts)
+    decisive = max(all_verdicts, key=lambda verdict: _STRICTNESS[verdict.word])
+    others = [finding for verdict in all_verdicts if verdict is not decisive for finding in verdict.findings]
+    return replace(
+        decisive, findings=(*decisive.findings, *(finding for finding in others if finding not in decisive.findings))
+    )
 
 
 _STRICTNESS: dict[Word, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -88,13 +88,13 @@ class Consent:
         asks = judgement.asks
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
         may_grant = auth is None and session is not None and not preview.is_cut
-        may_grant = may_grant and all(is_answerable(each, tool) for each in asks)
+        may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
         request = ApprovalRequest(
             tool=tool.name,
             call_id=call.id,
-            reason="; ".join(dict.fromkeys(worded(each, redaction) for each in _reasons(judgement, auth, reason))),
+            reason="; ".join(dict.fromkeys(worded(text, redaction) for text in _reasons(judgement, auth, reason))),
             arguments=_masked(arguments, tool),
-            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(each.by for each in asks)])),
+            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
@@ -102,7 +102,7 @@ class Consent:
             repairs=tuple(repairs),
             session=session,
             principal=call.principal,
-            auth=None if auth is None else _visible(auth),
+            auth=None if auth is None else _make_visible(auth),
             created_at=now,
             expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
             digest=digest_of_call(identity, arguments, session, call.principal),
@@ -133,10 +133,10 @@ class Consent:
     def check_shown(self, record: Record, redaction: Redaction) -> None:
         """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
         request = record.request
-        shown = dict(request.arguments)
-        actual = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        shown_arguments = dict(request.arguments)
+        actual_arguments = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
         # A redaction rule that is a function may write any text in place of a secret.
-        if not (shows(shown, actual) or shows(shown, redaction.value(actual))):
+        if not (shows(shown_arguments, actual_arguments) or shows(shown_arguments, redaction.value(actual_arguments))):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
                 f"`{request.tool}` again",
@@ -152,12 +152,12 @@ class Consent:
         """
         if not self._approvals.is_exposed or record.request.auth is not None:
             return True
-        first = await self._shown_now(decoded, redaction)
+        first = await self._make_redacted_preview(decoded, redaction)
         if first is not None and _is_shown(record.request, first):
             return True
-        return await self._shown_now(decoded, redaction) != first
+        return await self._make_redacted_preview(decoded, redaction) != first
 
-    async def _shown_now(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
+    async def _make_redacted_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
         try:
             preview = await self._preview(decoded, redaction)
         except PreviewFailed:
@@ -236,8 +236,8 @@ class Consent:
                 lambda store: self._close_pending(store, record),
                 is_cancelled=isinstance(error, asyncio.CancelledError),
             )
-        except Exception as failed:  # noqa: BLE001 -- the call's own ending matters more than this failure
-            _log.error("request %s may not have been withdrawn: %s", name, failed)
+        except Exception as store_error:  # noqa: BLE001 -- the call's own ending matters more than this failure
+            _log.error("request %s may not have been withdrawn: %s", name, store_error)
 
     def _close_pending(self, store: ApprovalStore, record: Record) -> None:
         name = record.request.id
@@ -333,15 +333,15 @@ def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[
     Raises:
         ApprovalError: Another value is still masked, so its meaning is unknown.
     """
-    known = record.arguments if isinstance(record.arguments, Mapping) else {}
-    made = {
-        name: known[name] if value == MASK and name in tool.signature.secrets and name in known else value
+    original = record.arguments if isinstance(record.arguments, Mapping) else {}
+    arguments = {
+        name: original[name] if value == MASK and name in tool.signature.secrets and name in original else value
         for name, value in edited.items()
     }
-    seen, shown = canonical(as_json(made)), canonical(as_json(dict(known)))
-    if MASK in seen and MASK not in shown:
+    edited_json, original_json = canonical(as_json(arguments)), canonical(as_json(dict(original)))
+    if MASK in edited_json and MASK not in original_json:
         raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
-    return made
+    return arguments
 
 
 def is_exact(record: Record, tool: Tool) -> bool:
@@ -382,17 +382,19 @@ def worded(reason: str, redaction: Redaction) -> str:
 
 def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
     """Return all reasons that a person has to know. *reason* says why they are asked again."""
-    found = [] if reason is None else [reason]
+    reasons = [] if reason is None else [reason]
     if auth is not None:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        found.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
-    asks = [each.reason for each in judgement.asks]
-    return found + (asks if asks and auth is None else []) or [judgement.verdict.reason]
+        reasons.append(
+            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
+        )
+    asks = [finding.reason for finding in judgement.asks]
+    return reasons + (asks if asks and auth is None else []) or [judgement.verdict.reason]
 
 
-def _visible(auth: AuthRequest) -> AuthRequest:
+def _make_visible(auth: AuthRequest) -> AuthRequest:
     url = None if auth.url is None else visible(auth.url, keep_lines=False)
-    scopes = tuple(visible(each, keep_lines=False) for each in auth.scopes)
+    scopes = tuple(visible(scope, keep_lines=False) for scope in auth.scopes)
     return AuthRequest(
         provider=visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=visible(auth.reason)
     )

@@ -46,7 +46,7 @@ T = TypeVar("T")
 _log = logging.getLogger("toolkit")
 
 # The limit stops an endless loop between an asker that agrees to everything and a tool that always reports a change.
-_MOST_ASKED = 10
+_MAX_QUESTIONS = 10
 
 
 class OnItsWay(Protocol):
@@ -178,8 +178,8 @@ class Hearing:
         if decision.principal not in (None, request.principal):
             raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
         grant = None if decision.grant is None else decision.grant.shown
-        said = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
-        await self._note("answered", request=request.id, **said)
+        answer = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
+        await self._note("answered", request=request.id, **answer)
         if not decision.approved:
             await self.consent.deny(record, decision.by)
             reason = decision.reason or "the user said no"
@@ -188,24 +188,24 @@ class Hearing:
             return await self._lost(record, decision)
         if is_stored:
             self.consent.check_shown(record, self._case.redaction())
-        refused = await self._read(record, decision)
-        if refused is not None:
-            return refused
+        refusal = await self._read(record, decision)
+        if refusal is not None:
+            return refusal
         self.consent.answered, self._seen = frozenset(request.asked_by), request.reason
         judgement = await self._judged(())
         is_denied = judgement.verdict.word == "deny"
         is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
-        changed = None if is_denied or is_new else await self._changed(record, decision, is_stored=is_stored)
-        if record.state == "claimed" and (is_denied or is_new or changed):
+        difference = None if is_denied or is_new else await self._changed(record, decision, is_stored=is_stored)
+        if record.state == "claimed" and (is_denied or is_new or difference):
             return await self._lost(record, decision)
         if is_denied:
             await self.consent.deny(record, decision.by)
             return _denied(judgement)
-        if is_new or changed:
+        if is_new or difference:
             # The person saw something else than what would happen, so the request is closed and another one opened.
             await self.consent.deny(record, decision.by)
             self.consent.answered = frozenset()
-            return await self._ask(judgement, reason=changed)
+            return await self._ask(judgement, reason=difference)
         await self._claim(record, decision)
         return None
 
@@ -221,13 +221,13 @@ class Hearing:
             case.decoded = UNSURE
         if case.decoded is not UNSURE:
             return None
-        refused = await case.check(repair=False)
-        if refused is not None and decision.arguments is not None:
-            why = "" if refused.error is None else refused.error.message
+        refusal = await case.check(repair=False)
+        if refusal is not None and decision.arguments is not None:
+            why = "" if refusal.error is None else refusal.error.message
             raise ApprovalError(
                 f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
             )
-        return refused
+        return refusal
 
     async def _claim(self, record: Record, decision: Decision) -> None:
         case, grant = self._case, decision.grant
@@ -262,9 +262,9 @@ class Hearing:
         The tool raised *interrupt* while it ran, before it did anything.
         """
         # Decode the arguments again, because the tool may have changed them.
-        refused = await self._case.check()
-        if refused is not None:
-            return refused
+        refusal = await self._case.check()
+        if refusal is not None:
+            return refusal
         judgement = await self._judged(())
         if judgement.verdict.word == "deny":
             return _denied(judgement)
@@ -325,10 +325,10 @@ class Hearing:
 
     # Helpers.
 
-    async def _judged(self, asked: Sequence[str]) -> Judgement:
+    async def _judged(self, hook_reasons: Sequence[str]) -> Judgement:
         case = self._case
-        hooks = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in asked]
-        judging = case.settings.judges.judged(case.plan.tool, case.plan.names, case.call, case.decoded, hooks)
+        findings = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in hook_reasons]
+        judging = case.settings.judges.judged(case.plan.tool, case.plan.names, case.call, case.decoded, findings)
         self._judgement = judgement = await case.within(judging)
         verdict = judgement.verdict
         await self._note("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
@@ -336,14 +336,14 @@ class Hearing:
 
     def _is_answered(self, judgement: Judgement) -> bool:
         # The name of the verdict counts too, because a judge may ask without a finding that asks.
-        asking = {judgement.verdict.by, *(each.by for each in judgement.asks)}
-        left = asking - self.consent.answered
+        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
+        unanswered = askers - self.consent.answered
         # A check or a judge may ask another question this time, and the person has not answered what they have not
         # read.
-        if any(each.source in ("check", "judge") and not self._was_read(each) for each in judgement.asks):
+        if any(finding.source in ("check", "judge") and not self._was_read(finding) for finding in judgement.asks):
             return False
         # An approval under one mode counts under another mode, because both modes ask about the same thing.
-        return all(map(_is_mode, left)) and (not left or any(map(_is_mode, self.consent.answered)))
+        return all(map(_is_mode, unanswered)) and (not unanswered or any(map(_is_mode, self.consent.answered)))
 
     def _was_read(self, finding: Finding) -> bool:
         return worded(finding.reason, self._case.redaction()) in self._seen
@@ -353,7 +353,7 @@ class Hearing:
     ) -> ToolResult | None:
         case = self._case
         self._asked += 1
-        asking = self.consent.request(
+        request_work = self.consent.request(
             judgement,
             case.arguments,
             case.repairs,
@@ -362,7 +362,7 @@ class Hearing:
             reason=reason,
         )
         try:
-            record = await asking
+            record = await request_work
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
@@ -371,7 +371,7 @@ class Hearing:
         request = record.request
         try:
             await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
-            while auth is None and self._asked <= _MOST_ASKED:
+            while auth is None and self._asked <= _MAX_QUESTIONS:
                 decision = await case.within(self.consent.answer(record))
                 if decision is None:
                     break
@@ -387,9 +387,9 @@ class Hearing:
             # The call ends here, so a later answer must not let it run.
             await self.consent.withdraw(record, error)
             raise
-        what = "credentials" if auth is not None else "approval"
+        need = "credentials" if auth is not None else "approval"
         self.consent.opened = record
-        return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
+        return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
 
     async def _changed(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
         """Return what has changed since a person saw the request, or None if everything is the same."""
@@ -425,7 +425,7 @@ class Hearing:
 def _denied(judgement: Judgement) -> ToolResult:
     verdict = judgement.verdict
     decisive = verdict.findings[0] if verdict.findings else None
-    sources = [each.source for each in verdict.findings if each.word == "deny"]
+    sources = [finding.source for finding in verdict.findings if finding.word == "deny"]
     if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
         return ToolResult.error("denied", verdict.reason)
     # The model may correct wrong arguments, unless a check refuses the call as well.

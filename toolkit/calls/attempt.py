@@ -68,7 +68,7 @@ class Attempt:
         "_arguments",
         "_cleanup_seconds",
         "_context",
-        "_held_by",
+        "_holders_note",
         "_interrupt",
         "_is_stuck",
         "_sources",
@@ -101,7 +101,7 @@ class Attempt:
         self._cleanup_seconds = cleanup_seconds
         self._interrupt: BaseException | None = None
         self._is_stuck = False
-        self._held_by = ""
+        self._holders_note = ""
         self.began = False
         self.returned = False
 
@@ -124,7 +124,7 @@ class Attempt:
             return value
         if done:
             raise asyncio.CancelledError  # the cancellation came from inside: no caller had requested it
-        raise self._timed_out(timeout_seconds)
+        raise self._build_timeout(timeout_seconds)
 
     async def _stop(self, task: asyncio.Task[Any]) -> None:
         """Cancel *task*, and give its cleanup a limited time."""
@@ -143,33 +143,33 @@ class Attempt:
         warn_of_abandoned(f"`{self._tool.name}`", self._cleanup_seconds)
         self._abandoned.add_task(task, self._stuck())
 
-    def _timed_out(self, timeout_seconds: float) -> TimedOut:
+    def _build_timeout(self, timeout_seconds: float) -> TimedOut:
         if not self.began:
-            return TimedOut(f"could not be started within {timeout_seconds:g} s{self._held_by}")
+            return TimedOut(f"could not be started within {timeout_seconds:g} s{self._holders_note}")
         stuck = ", and could not be stopped" if self._is_stuck else ""
         return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
 
     async def _with_resources(self) -> Any:
-        wanted = self._tool.signature.wanted
-        if not wanted:
+        parameters = self._tool.signature.wanted
+        if not parameters:
             return await self._call(self._arguments)
         async with contextlib.AsyncExitStack() as stack:
             if self._is_threaded:
-                return await self._call_with_resources_there(stack)
-            given = await supplied(wanted, self._sources, self._context, stack)
-            return await self._call({**self._arguments, **given})
+                return await self._call_in_thread_with_resources(stack)
+            resources = await supplied(parameters, self._sources, self._context, stack)
+            return await self._call({**self._arguments, **resources})
         raise ToolError("it failed, and one of its resources swallowed why")
 
     @property
     def _is_threaded(self) -> bool:
         return self._tool.facts.thread and self._tool.signature.style in ("sync", "generator")
 
-    async def _call_with_resources_there(self, outer: contextlib.AsyncExitStack) -> Any:
+    async def _call_in_thread_with_resources(self, outer: contextlib.AsyncExitStack) -> Any:
         """Make the resources, call the function and close the resources, all in the thread that a sync tool runs in."""
         loop = asyncio.get_running_loop()
 
         def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
-            value, escaping = asyncio.run_coroutine_threadsafe(self._held_interrupt(work), loop).result()
+            value, escaping = asyncio.run_coroutine_threadsafe(self._await_for_thread(work), loop).result()
             if escaping is not None:
                 raise escaping
             return value
@@ -179,10 +179,10 @@ class Attempt:
 
         def work() -> Any:
             with contextlib.ExitStack() as stack:
-                given = supplied_here(self._tool.signature.wanted, self._sources, self._context, stack, on_loop)
-                args, keywords = self._tool.signature.bind({**self._arguments, **given})
+                resources = supplied_here(self._tool.signature.wanted, self._sources, self._context, stack, on_loop)
+                args, keywords = self._tool.signature.bind({**self._arguments, **resources})
                 self.began = True
-                value = self._drained(self._tool.function(*args, **keywords))
+                value = self._drain(self._tool.function(*args, **keywords))
                 if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources until it ends
                     value = wait_for(self._awaited(value))
                 self.returned = True
@@ -190,13 +190,13 @@ class Attempt:
             raise ToolError("it failed, and one of its resources swallowed why")
 
         try:
-            return await self._in_a_thread(work)
+            return await self._run_in_thread(work)
         except Exception:
             if self._interrupt is not None:
                 raise self._interrupt from None
             raise
 
-    async def _held_interrupt(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    async def _await_for_thread(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
         """Await *work* for a thread, and remember an error that has to pass, because a thread cannot pass it on."""
         value, escaping = await _held(work)
         if escaping is not None and has_to_pass(escaping):
@@ -208,11 +208,11 @@ class Attempt:
         function = self._tool.function
         self.began = True
         if self._is_threaded:
-            value = await self._in_a_thread(lambda: self._drained(function(*args, **keywords)))
+            value = await self._run_in_thread(lambda: self._drain(function(*args, **keywords)))
         elif self._tool.signature.style in ("async", "async_generator"):
             value = function(*args, **keywords)
         else:
-            value = self._drained(function(*args, **keywords))
+            value = self._drain(function(*args, **keywords))
         value = await self._awaited(value)
         self.returned = True
         return value
@@ -223,7 +223,7 @@ class Attempt:
             return await self._collected(value)
         return await value if inspect.isawaitable(value) else value
 
-    async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
+    async def _run_in_thread(self, work: Callable[[], Any]) -> Any:
         job = Job(work)
         future = self._threads.run(job, self._tool.name)
         try:
@@ -234,7 +234,7 @@ class Attempt:
             if job.call_off():
                 self.began = False
                 holders = self._threads.describe_holders()
-                self._held_by = f": {holders}" if holders else ""
+                self._holders_note = f": {holders}" if holders else ""
             elif not future.done():
                 _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
                 self._is_stuck = True
@@ -253,10 +253,10 @@ class Attempt:
         async with contextlib.aclosing(stream):
             async for item in stream:
                 items.append(item)
-                self._yielded(item)
+                self._report_item(item)
         return items
 
-    def _drained(self, value: Any) -> Any:
+    def _drain(self, value: Any) -> Any:
         """Return what a sync function returned, or the list of all yielded items if that is a generator."""
         if not inspect.isgenerator(value):
             return value
@@ -266,10 +266,10 @@ class Attempt:
                 if self._context.cancelled:
                     break
                 items.append(item)
-                self._yielded(item)
+                self._report_item(item)
         return items
 
-    def _yielded(self, item: Any) -> None:
+    def _report_item(self, item: Any) -> None:
         call_id = self._context.call.id
         self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
 
@@ -291,10 +291,10 @@ def warn_of_abandoned(subject: str, cleanup_seconds: float) -> None:
     _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn about a task that no code waits for any more."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()
 
 
 def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
@@ -313,10 +313,10 @@ def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]
 
     def pass_on(progress: Progress) -> None:
         try:
-            here = asyncio.get_running_loop() is loop
+            is_on_loop = asyncio.get_running_loop() is loop
         except RuntimeError:
-            here = False
-        if here:
+            is_on_loop = False
+        if is_on_loop:
             tell(progress)
         else:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more

@@ -46,7 +46,7 @@ async def run_batch(
             results[index] = await leave(call, ToolResult.error("halted", halted))
             return
         if waiting is not None and tool is not None and not tool.facts.read_only:
-            results[index] = await leave(call, _held_back(call, tool, waiting))
+            results[index] = await leave(call, _build_waiting_result(call, tool, waiting))
             return
         results[index] = result = await start(call)
         if result.kind == "halted":
@@ -58,7 +58,7 @@ async def run_batch(
     waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
     for group in _groups(safe, tools, waits):
         if len(group) == 1:
-            await _alone(one, group[0])
+            await _run_alone(one, group[0])
         else:
             await _together(one, group, most)
     try:
@@ -90,12 +90,12 @@ def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[
     """
     group: list[int] = []
     may_wait = False
-    for index, (together, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
+    for index, (is_safe, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
         # A call that changes something is held back while another call waits, so that other call must be decided first.
-        if group and (not together or (may_wait and tool is not None and not tool.facts.read_only)):
+        if group and (not is_safe or (may_wait and tool is not None and not tool.facts.read_only)):
             yield group
             group, may_wait = [], False
-        if together:
+        if is_safe:
             group.append(index)
             may_wait = may_wait or wait
         else:
@@ -104,35 +104,35 @@ def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[
         yield group
 
 
-async def _alone(one: One, index: int) -> None:
+async def _run_alone(run_call: One, index: int) -> None:
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
-    await one(index)
+    await run_call(index)
     # A tool may swallow a cancellation that was meant for the batch. The remaining calls must still not start.
     if task is not None and task.cancelling() > before:
         raise asyncio.CancelledError
 
 
-async def _together(one: One, group: Sequence[int], most: int) -> None:
+async def _together(run_call: One, group: Sequence[int], most: int) -> None:
     """
     Run all calls of *group*, *most* at a time.
 
     If the batch is cancelled, its calls are cancelled too. This function returns only after all of them have ended.
     """
-    left = iter(group)
-    passing: list[BaseException] = []
+    indexes = iter(group)
+    errors: list[BaseException] = []
     workers: list[asyncio.Task[None]] = []
     stopping = False
 
     async def worker() -> None:
         try:
-            for index in left:
-                await one(index)
+            for index in indexes:
+                await run_call(index)
                 if stopping:
                     return
         except BaseException as error:  # noqa: BLE001 -- raised below, once the other workers have ended
             if not (isinstance(error, asyncio.CancelledError) and stopping):
-                passing.append(error)
+                errors.append(error)
                 stop()
 
     def stop() -> None:
@@ -153,11 +153,11 @@ async def _together(one: One, group: Sequence[int], most: int) -> None:
             running = {task for task in running if not task.done()}
     if cancelled is not None:
         raise cancelled
-    if passing:
-        raise passing[0]
+    if errors:
+        raise errors[0]
 
 
-def _held_back(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
+def _build_waiting_result(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
     # The caller's own mapping may fail or change, and the request has to be plain JSON.
     arguments = as_json(call.arguments) if isinstance(call.arguments, Mapping) else {}
     request = ApprovalRequest(

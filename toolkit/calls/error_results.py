@@ -83,8 +83,8 @@ def hook_failure(
     """Return the result for a hook that failed. The call fails, and the result says whether the tool ran."""
     name = type(hook).__name__
     _write(f"hook {name} failed in {stage}", error, redaction)
-    what = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
-    return ToolResult.error(_kind(error), f"{what}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
+    summary = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
+    return ToolResult.error(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
 
 
 def _kind(error: BaseException) -> Kind:
@@ -99,9 +99,9 @@ def _message(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _write(what: str, error: BaseException, redaction: Redaction | None) -> None:
+def _write(summary: str, error: BaseException, redaction: Redaction | None) -> None:
     if redaction:
         # A traceback quotes the error's message, and the message may contain a secret.
-        _log.warning("%s\n%s", what, redaction.text("".join(traceback.format_exception(error))))
+        _log.warning("%s\n%s", summary, redaction.text("".join(traceback.format_exception(error))))
     else:
-        _log.warning("%s", what, exc_info=error)
+        _log.warning("%s", summary, exc_info=error)

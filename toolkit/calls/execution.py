@@ -66,7 +66,7 @@ class Tries:
     _decoded: Any = None
     _last: Attempt | None = None
     _raised: BaseException | None = None
-    _is_taken = False
+    _has_started = False
 
     def __init__(
         self,
@@ -90,19 +90,19 @@ class Tries:
     async def result(self, arguments: Any, decoded: Any) -> ToolResult:
         """Attempt the call until it succeeds or must not be retried. *decoded* is the decoded form of *arguments*."""
         facts = self._plan.tool.facts
-        if self._is_taken and (facts.destructive or not facts.idempotent):
+        if self._has_started and (facts.destructive or not facts.idempotent):
             raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
-        self._is_taken = True  # set before the first `await`, because an around-hook may call this twice at once
+        self._has_started = True  # set before the first `await`, because an around-hook may call this twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
             return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-            return await self._recovered(error)
+            return await self._recover(error)
 
     async def rescued(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
         """Return the same as `result`, for a call whose first attempt was a plain await that raised *error*."""
         self._arguments, self._decoded, self.count = arguments, decoded, 1
-        return await self._recovered(error)
+        return await self._recover(error)
 
     def abandon_plain(self, task: asyncio.Task[Any], arguments: Any) -> None:
         """Register the call as `abandon` does, if the first attempt was a plain await."""
@@ -117,7 +117,7 @@ class Tries:
 
     def forget(self) -> None:
         """Reset the count after an interrupt, because the call has had no effect yet."""
-        self.count, self.interrupt, self._is_taken = 0, None, False
+        self.count, self.interrupt, self._has_started = 0, None, False
 
     # One attempt.
 
@@ -211,21 +211,21 @@ class Tries:
 
     # Classifying and retrying.
 
-    async def _recovered(self, error: BaseException) -> ToolResult:
+    async def _recover(self, error: BaseException) -> ToolResult:
         """Return the result after a failed attempt: from another attempt if that is harmless, or else the failure."""
         try:
             if isinstance(error, (AuthNeeded, Changed)):
-                return self._interrupted(error)
+                return self._record_interrupt(error)
             if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
                 return failure(error, self._plan, redaction=self._tried().redaction())
-            meant = self._meant(error)
-            return await self._retried(meant) if isinstance(meant, Transient) else self._failure(meant)
+            tool_error = self._meant(error)
+            return await self._retry(tool_error) if isinstance(tool_error, Transient) else self._failure(tool_error)
         finally:
             # The tracebacks of errors hold frames, and the frames hold this object.
             self._raised = None
             del error
 
-    async def _retried(self, failed: Transient) -> ToolResult:
+    async def _retry(self, failed: Transient) -> ToolResult:
         settings = self._settings
         try:
             value = await retrying(
@@ -236,12 +236,12 @@ class Tries:
                 clock=settings.clock,
                 chance=settings.chance,
                 deadline=self._deadline.at,
-                may_repeat=self._reason_against,
+                may_repeat=self._why_not_retry,
                 noted=self.notes.append,
             )
             return rendered(value, self._plan, check=settings.check_output)
         except (AuthNeeded, Changed) as interrupt:
-            return self._interrupted(interrupt)
+            return self._record_interrupt(interrupt)
         except ToolError as final:
             return self._failure(final)
         finally:
@@ -250,7 +250,7 @@ class Tries:
     def _failure(self, error: ToolError) -> ToolResult:
         return failure(error, self._plan, cause=self._raised, redaction=self._tried().redaction())
 
-    def _interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult:
+    def _record_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult:
         self.interrupt = interrupt
         return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
@@ -260,13 +260,13 @@ class Tries:
         try:
             return await self._attempt()
         except BaseException as error:  # noqa: BLE001 -- raised again as the error that it is classified as
-            meant = self._meant(error)
+            tool_error = self._meant(error)
             try:
-                if meant is error:
+                if tool_error is error:
                     raise
-                raise meant from error
+                raise tool_error from error
             finally:
-                del meant  # its traceback holds this frame
+                del tool_error  # its traceback holds this frame
 
     def _meant(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, or raise *error* again if it has to pass."""
@@ -275,19 +275,19 @@ class Tries:
             raise error
         if isinstance(error, asyncio.CancelledError):
             return Stopped("it was cancelled from inside")
-        meant = self._settings.classified(error)
-        if self._settings.raise_bugs and type(meant) is ToolError and meant is not error:
+        tool_error = self._settings.classified(error)
+        if self._settings.raise_bugs and type(tool_error) is ToolError and tool_error is not error:
             raise error
         last = self._last
-        if last is None or not isinstance(meant, Transient) or isinstance(meant, TimedOut):
-            return meant
+        if last is None or not isinstance(tool_error, Transient) or isinstance(tool_error, TimedOut):
+            return tool_error
         if last.began and not last.returned:
-            return meant
+            return tool_error
         # A resource failed, not the function. It failed before the function began or after it returned.
         happened: Literal["no", "maybe"] = "maybe" if last.returned else "no"
-        return Transient(str(meant), retry_after_seconds=meant.retry_after_seconds, happened=happened)
+        return Transient(str(tool_error), retry_after_seconds=tool_error.retry_after_seconds, happened=happened)
 
-    def _reason_against(self, error: Transient) -> str | None:
+    def _why_not_retry(self, error: Transient) -> str | None:
         facts, abandoned = self._plan.tool.facts, self._settings.abandoned
         if facts.destructive and self.count:
             return "destructive tools are never run twice"
@@ -299,9 +299,9 @@ class Tries:
 
 
 def _report(owner: ref[TriedCall], progress: Progress) -> None:
-    tried = owner()
-    if tried is not None:
-        tried.report(progress)
+    call = owner()
+    if call is not None:
+        call.report(progress)
 
 
 def _stuck_call(plan: Plan, call: ToolCall, arguments: Any, *, is_alone: bool) -> StuckCall:

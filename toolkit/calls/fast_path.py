@@ -34,7 +34,7 @@ def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> 
     if plan.is_demanding:
         return None
     before, after = settings.chain.before, settings.chain.after
-    make = _maker(len(before), len(after), plan.plain, plan.hides, plan.gate is not always, plan.may_suspend)
+    make = _build_lane_maker(len(before), len(after), plan.plain, plan.hides, plan.gate is not always, plan.may_suspend)
     hooks = [step.function for step in (*before, *after)]
     lane: Lane = make(plan, settings, asked, ids, plan.fast, plan.function, plan.max_chars, settings.clock, *hooks)
     return lane
@@ -104,13 +104,13 @@ _SHOW = """
 
 # The hooks are written out one after another with one `try` for all, because a loop doubled the cost of the hooks. The
 # `while` runs once, so that `break` can leave it at the first hook that intervenes.
-_BEFORE = """
+_RUN_BEFORE_HOOK = """
                 if shown.seen is not None: shown.seen = None
                 index = {index}
                 said = before_{index}(shown)
                 if said is not PROCEED: break
 """
-_AFTER = """
+_RUN_AFTER_HOOK = """
                 if shown.seen is not None: shown.seen = None
                 index = {index}
                 said = after_{index}(shown, result)
@@ -124,7 +124,7 @@ _STAMP = """
         result.duration_seconds = duration_seconds
         result.repairs = result.retries = ()
 """
-_ASK = """
+_RUN_HOOKS = """
         try:
             while True:
 {questions}
@@ -165,7 +165,7 @@ _MASK = """
 
 
 @functools.lru_cache(maxsize=256)
-def _maker(
+def _build_lane_maker(
     before: int, after: int, plain: type | None, hides: bool, gated: bool, may_suspend: bool
 ) -> Callable[..., Any]:
     """Return a function that makes lanes with this many hooks. Tools that differ in nothing else share it."""
@@ -173,10 +173,10 @@ def _maker(
     source = _LANE.format(
         hooks="".join(hooks),
         gate=" or not gate(session)" if gated else "",
-        before=(_SHOW if hooks else "") + _asked(_BEFORE, before, "result((index, said))"),
+        before=(_SHOW if hooks else "") + _asked(_RUN_BEFORE_HOOK, before, "result((index, said))"),
         wait=_WAIT[may_suspend],
         render=_RENDER[plain],
-        after=_asked(_AFTER, after, "corrected(result, (index, said))")
+        after=_asked(_RUN_AFTER_HOOK, after, "corrected(result, (index, said))")
         + (_STAMP if after else "")
         + (_MASK if hides else ""),
     )
@@ -188,15 +188,15 @@ def _maker(
 
 def _asked(question: str, count: int, then: str) -> str:
     questions = "".join(question.format(index=index) for index in range(count))
-    return _ASK.format(questions=questions, then=then) if count else ""
+    return _RUN_HOOKS.format(questions=questions, then=then) if count else ""
 
 
-def _made(asked: str, arguments: Any, number: int | str, session: Any, principal: str | None, tool: Any) -> ToolCall:
+def _made(name: str, arguments: Any, number: int | str, session: Any, principal: str | None, tool: Any) -> ToolCall:
     principal = principal or (None if session is None else session.principal)
-    return ToolCall(asked, arguments, id_of(number), session, principal, tool=tool)
+    return ToolCall(name, arguments, id_of(number), session, principal, tool=tool)
 
 
-async def _raising(error: BaseException) -> NoReturn:
+async def _raise_when_awaited(error: BaseException) -> NoReturn:
     raise error
 
 
@@ -209,7 +209,7 @@ _NAMES = {
     "Walk": Walk,
     "blank": ToolResult.__new__,
     "made": _made,
-    "raising": _raising,
+    "raising": _raise_when_awaited,
     "rendered": rendered,
     "truncated": truncated,
 }

@@ -24,5 +24,5 @@ def from_answer(hooks: Sequence[Step], answer: Answer | None) -> list[tuple[Step
     """Return the hook that gave *answer*, with its answer, followed by the hooks that still have to be asked."""
     if answer is None:
         return [(step, UNASKED) for step in hooks]
-    index, said = answer
-    return [(hooks[index], said), *((step, UNASKED) for step in hooks[index + 1 :])]
+    index, response = answer
+    return [(hooks[index], response), *((step, UNASKED) for step in hooks[index + 1 :])]

@@ -119,7 +119,7 @@ class Walk:
             if result is None:
                 result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-            result = await self._stumbled(error)
+            result = await self._handle_unexpected_error(error)
         try:
             return await self.ended(result)
         finally:
@@ -135,7 +135,7 @@ class Walk:
         except BaseException as error:  # as in `result`
             if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
                 raise
-            result = await self._stumbled(error)
+            result = await self._handle_unexpected_error(error)
         try:
             return await self.ended(result)
         finally:
@@ -145,9 +145,9 @@ class Walk:
         """Return the result of a call whose first attempt, a plain await, raised *error*."""
         result = await self.tries.rescued(error, self.arguments, self.decoded)
         try:
-            result = await self._unless_interrupted(result) or await self.execute()
+            result = await self._handle_interrupt(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as in `result`
-            result = await self._stumbled(further)
+            result = await self._handle_unexpected_error(further)
         try:
             return await self.ended(result)
         finally:
@@ -175,7 +175,7 @@ class Walk:
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
                 await self.within(self.settings.in_thread(work))
-            await self._author_check()
+            await self._run_author_check()
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())
         except BadArgs as error:
@@ -207,12 +207,12 @@ class Walk:
             self.decoded = checker.check(self.arguments, validation)
         except BadArgs:
             hidden = self.plan.tool.signature.secrets
-            may_mend = repair and self.settings.repair
-            mended = repaired(self.arguments, checker.judge, hidden=hidden) if may_mend else None
-            if mended is None:
+            may_repair = repair and self.settings.repair
+            repair_result = repaired(self.arguments, checker.judge, hidden=hidden) if may_repair else None
+            if repair_result is None:
                 raise
-            self.decoded = checker.check(mended.arguments, validation)
-            self.arguments, self.repairs = mended.arguments, mended.notes
+            self.decoded = checker.check(repair_result.arguments, validation)
+            self.arguments, self.repairs = repair_result.arguments, repair_result.notes
 
     def _decode_large(self, *, is_text: bool, repair: bool) -> None:
         """
@@ -228,10 +228,10 @@ class Walk:
             _ = error.problems
             raise
 
-    async def _author_check(self) -> None:
+    async def _run_author_check(self) -> None:
         if self.plan.validate is not None:
-            found = objections(self.plan.validate, dict(self.decoded), wait=True)
-            problems = found if isinstance(found, list) else await self.within(found)
+            findings = objections(self.plan.validate, dict(self.decoded), wait=True)
+            problems = findings if isinstance(findings, list) else await self.within(findings)
             if problems:
                 raise BadArgs(problems)
 
@@ -240,10 +240,10 @@ class Walk:
     async def before(self, answer: Answer | None = None) -> ToolResult | None:
         """Ask the before-hooks in order, and return a result if one of them ends the call."""
         modified = False
-        for step, said in from_answer(self.settings.chain.before, answer):
+        for step, response in from_answer(self.settings.chain.before, answer):
             try:
-                told = self._told(step, ShownCall.of(self.call, self.arguments)) if said is UNASKED else said
-                outcome: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
+                reply = self._told(step, ShownCall.of(self.call, self.arguments)) if response is UNASKED else response
+                outcome: Any = await self._attend(reply, step) if inspect.isawaitable(reply) else reply
                 match outcome:
                     case Proceed():
                         pass
@@ -261,16 +261,16 @@ class Walk:
                     case _:
                         _refuse("before", "an outcome", outcome)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                return self._hook_failed(error, step, "before")
+                return self._build_hook_failure(error, step, "before")
         return await self._check_modified() if modified else None
 
     async def _check_modified(self) -> ToolResult | None:
         try:
             self.decoded = self.plan.checker.check(self.arguments, self.settings.validation)
-            await self._author_check()
+            await self._run_author_check()
         except BadArgs as error:
-            what = f"a hook changed the arguments to something invalid: {error}"
-            return ToolResult.error("internal", what, cause=error)
+            message = f"a hook changed the arguments to something invalid: {error}"
+            return ToolResult.error("internal", message, cause=error)
         return None
 
     # Around-hooks, and the attempts inside them.
@@ -283,14 +283,14 @@ class Walk:
         while True:
             if self.settings.audit is not None:
                 await self.hearing.intend()
-            result = await self._unless_interrupted(await inner())
+            result = await self._handle_interrupt(await inner())
             try:
                 if result is not None:
                     return result
             finally:
                 del result
 
-    async def _unless_interrupted(self, result: ToolResult) -> ToolResult | None:
+    async def _handle_interrupt(self, result: ToolResult) -> ToolResult | None:
         """
         Return *result*, or the result of a call that needs a person before it can continue.
 
@@ -305,17 +305,17 @@ class Walk:
     def _inside(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
             # Each hook has its own view, because the inner hooks work while this one waits for them.
-            shown = ShownCall.of(self.call, self.arguments)
+            shown_call = ShownCall.of(self.call, self.arguments)
             try:
-                found = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown, inner)
-                if not isinstance(found, ToolResult):
-                    _refuse("around", "a result", found)
+                hook_result = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown_call, inner)
+                if not isinstance(hook_result, ToolResult):
+                    _refuse("around", "a result", hook_result)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                return self._hook_failed(error, step, "around")
+                return self._build_hook_failure(error, step, "around")
             try:
-                return rendered(found, self.plan)
+                return rendered(hook_result, self.plan)
             finally:
-                del found
+                del hook_result
 
         return run
 
@@ -330,17 +330,21 @@ class Walk:
         self._stamp(result, duration_seconds)
         # After-hooks see every result, also one that came after the deadline.
         self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
-        for step, said in from_answer(self.settings.chain.after, answer):
+        for step, response in from_answer(self.settings.chain.after, answer):
             try:
-                told = self._told(step, ShownCall.of(self.call, self.arguments), result) if said is UNASKED else said
-                found: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
-                if not isinstance(found, ToolResult):
-                    _refuse("after", "a result", found)
+                reply = (
+                    self._told(step, ShownCall.of(self.call, self.arguments), result)
+                    if response is UNASKED
+                    else response
+                )
+                new_result: Any = await self._attend(reply, step) if inspect.isawaitable(reply) else reply
+                if not isinstance(new_result, ToolResult):
+                    _refuse("after", "a result", new_result)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                found = self._hook_failed(error, step, "after")
-            if found is not result:
+                new_result = self._build_hook_failure(error, step, "after")
+            if new_result is not result:
                 # Make a copy, because the hook may return the same object for every call.
-                result = rendered(found, self.plan)
+                result = rendered(new_result, self.plan)
                 self._stamp(result, duration_seconds)
         return result
 
@@ -398,14 +402,14 @@ class Walk:
         warn_of_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
         self.settings.abandoned.hold(task)
 
-    def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
+    def _attend(self, reply: Any, step: Step) -> Awaitable[Any]:
         """
-        Return an awaitable for *told*, the awaitable answer of a hook, with a limit on its cleanup.
+        Return an awaitable for *reply*, the awaitable answer of a hook, with a limit on its cleanup.
 
         No limit is added if the hook cannot suspend, or if `Step.run` has limited it already.
         """
         needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
-        return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
+        return reply if needs_no_limit else self.settings.hook_runner.attend(reply, step)
 
     def access(self) -> AccessJudge:
         return self.hearing.access()
@@ -417,14 +421,14 @@ class Walk:
     def redaction(self) -> Redaction:
         return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
 
-    def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
+    def _build_hook_failure(self, error: BaseException, step: Step, stage: str) -> ToolResult:
         if self._has_to_raise(error):
             raise error
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.deadline.is_past() else error
         return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
 
-    async def _stumbled(self, error: BaseException) -> ToolResult:
+    async def _handle_unexpected_error(self, error: BaseException) -> ToolResult:
         """
         Return the result for an exception that no stage expects.
 
@@ -448,5 +452,5 @@ class Walk:
             await self._hearing.consent.cut_short(error, self.tries.count)
 
 
-def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:
-    raise TypeError(f"{stage}() has to return {wanted}, got {got!r}")
+def _refuse(stage: str, expected: str, got: Any) -> NoReturn:
+    raise TypeError(f"{stage}() has to return {expected}, got {got!r}")

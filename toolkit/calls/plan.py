@@ -144,8 +144,8 @@ async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
     if isinstance(stated, bool):
         return stated
     try:
-        found: Any = stated(own_copy(decoded))
-        return (await found if inspect.isawaitable(found) else found) is True
+        answer: Any = stated(own_copy(decoded))
+        return (await answer if inspect.isawaitable(answer) else answer) is True
     except BaseException as error:
         if has_to_pass(error):
             raise

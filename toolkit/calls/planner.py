@@ -47,9 +47,9 @@ class Planner:
         Raises:
             DefinitionError: The signature of the tool cannot be read.
         """
-        known = self.known.get(name)
-        if known is not None:
-            return known
+        cached_plan = self.known.get(name)
+        if cached_plan is not None:
+            return cached_plan
         table = self._catalog.table
         tool = table.called(name)
         if tool is None:
@@ -75,14 +75,14 @@ class Planner:
             DefinitionError: Some tools need resources that are not provided.
         """
         resources = self._settings.resources
-        wanting = [(tool, names) for tool in self._catalog if (names := _missing(tool, resources))]
-        if wanting:
-            listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in wanting)
+        incomplete = [(tool, names) for tool in self._catalog if (names := _missing(tool, resources))]
+        if incomplete:
+            listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in incomplete)
             remedy = "give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
             raise DefinitionError(f"resources are missing: {listed}; {remedy}")
         for mistake in self._settings.judges.mistakes(self._catalog):
             warnings.warn(mistake, ToolkitWarning, stacklevel=4)
-        return self._catalog.subscribe(_Newcomers(resources)), self.watch()
+        return self._catalog.subscribe(_NewToolChecker(resources)), self.watch()
 
     def watch(self) -> Callable[[], None]:
         """
@@ -90,10 +90,10 @@ class Planner:
 
         The subscription does not keep the planner alive.
         """
-        return self._catalog.watch(_Forgetful(self))
+        return self._catalog.watch(_PlanDropper(self))
 
 
-class _Forgetful:
+class _PlanDropper:
     """Drops the plans of a planner when it is called."""
 
     def __init__(self, planner: Planner) -> None:
@@ -105,7 +105,7 @@ class _Forgetful:
             planner.known.clear()
 
 
-class _Newcomers:
+class _NewToolChecker:
     """Checks the tools that are added to a catalog later."""
 
     def __init__(self, resources: Mapping[object, object]) -> None:

@@ -34,14 +34,14 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
     if isinstance(value, ToolResult):
         return _own(value)
     if isinstance(value, PARTS):
-        return _of_parts([value])
-    if kind in (list, tuple) and any(isinstance(each, PARTS) for each in value):
-        return _of_parts(value)
-    form, text = _encoded(value, plan) if encode else _shown_as_it_is(value)
+        return _build_from_parts([value])
+    if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
+        return _build_from_parts(value)
+    form, text = _encoded(value, plan) if encode else _render_unencoded(value)
     if check and encode:
-        wrong = _against_schema(form, plan)
-        if wrong:
-            return ToolResult.error("tool", f"it returned what its output schema does not allow: {wrong}")
+        problem = _find_schema_problem(form, plan)
+        if problem:
+            return ToolResult.error("tool", f"it returned what its output schema does not allow: {problem}")
     return ToolResult(text, form)
 
 
@@ -59,21 +59,21 @@ BLANK = ToolResult.__new__
 def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
     """Return *value* encoded by its return annotation, or as it is if it does not fit the annotation."""
     if plan.encode is None:
-        return _shown_as_it_is(value)
+        return _render_unencoded(value)
     try:
         form = plan.encode(value)
         text = as_text(form)
     except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
-        return _shown_as_it_is(value)
-    return (form, text) if is_strict(form) and text is cleaned(text) else _shown_as_it_is(form)
+        return _render_unencoded(value)
+    return (form, text) if is_strict(form) and text is cleaned(text) else _render_unencoded(form)
 
 
-def _shown_as_it_is(value: Any) -> tuple[Any, str]:
+def _render_unencoded(value: Any) -> tuple[Any, str]:
     form = as_json(value)
     return form, as_text(form)
 
 
-def _against_schema(form: Any, plan: Plan) -> str | None:
+def _find_schema_problem(form: Any, plan: Plan) -> str | None:
     schema = plan.tool.output_schema
     if schema is None:
         return None
@@ -81,8 +81,8 @@ def _against_schema(form: Any, plan: Plan) -> str | None:
         plan.output_judge = validator(schema)
     try:
         error = next(plan.output_judge.iter_errors(form), None)
-    except Exception as broken:  # noqa: BLE001 -- most likely the value is nested too deeply for the validator
-        return f"it could not be checked: {type(broken).__name__}"
+    except Exception as check_error:  # noqa: BLE001 -- most likely the value is nested too deeply for the validator
+        return f"it could not be checked: {type(check_error).__name__}"
     return None if error is None else cleaned("; ".join(map(str, problems_of([error])))[:300])
 
 
@@ -91,11 +91,11 @@ def _against_schema(form: Any, plan: Plan) -> str | None:
 
 def _own(result: ToolResult) -> ToolResult:
     """Return a tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
-    parts = [_clean(part) for part in result.parts or ()]
+    parts = [_clean_part(part) for part in result.parts or ()]
     value = as_json(result.value)
     text = as_text(as_json(result.text))
     if not text and not result.is_error:
-        text = _joined(parts) if parts and value is None else as_text(value)
+        text = _join_parts(parts) if parts and value is None else as_text(value)
     error = result.error
     return ToolResult(
         text,
@@ -118,13 +118,13 @@ def _object(value: Any) -> Any:
     return form if form is None or isinstance(form, dict) else {"value": form}
 
 
-def _of_parts(items: Iterable[Any]) -> ToolResult:
-    parts = [_clean(each) for each in items]
+def _build_from_parts(items: Iterable[Any]) -> ToolResult:
+    parts = [_clean_part(item) for item in items]
     values = [part.value for part in parts if isinstance(part, JsonPart)]
-    return ToolResult(_joined(parts), values[0] if len(values) == 1 else values or None, parts=parts)
+    return ToolResult(_join_parts(parts), values[0] if len(values) == 1 else values or None, parts=parts)
 
 
-def _clean(part: Any) -> Part:
+def _clean_part(part: Any) -> Part:
     """Return *part* without content that cannot be sent. A value that is not a part becomes one."""
     match part:
         case TextPart(text=text):
@@ -145,7 +145,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else as_text(as_json(value))
 
 
-def _joined(parts: Sequence[Part]) -> str:
+def _join_parts(parts: Sequence[Part]) -> str:
     return "\n".join(map(shown, parts))
 
 

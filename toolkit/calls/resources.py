@@ -47,13 +47,13 @@ async def supplied(
     wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context, stack: contextlib.AsyncExitStack
 ) -> dict[str, Any]:
     """Return the value for each parameter in *wanted*. Context managers that are entered are closed with *stack*."""
-    made: dict[Any, Any] = {}
-    asked = _provided(wanted, sources, context)
-    for kind, resource in asked.values():
-        if kind not in made:
-            found, is_ready = _made(resource, kind, context)
-            made[kind] = found if is_ready else await _entered(found, kind, stack)
-    return _given(asked, made, context)
+    values: dict[Any, Any] = {}
+    resources = _find_resources(wanted, sources, context)
+    for kind, resource in resources.values():
+        if kind not in values:
+            value, is_ready = _made(resource, kind, context)
+            values[kind] = value if is_ready else await _entered(value, kind, stack)
+    return _given(resources, values, context)
 
 
 def supplied_here(
@@ -69,28 +69,28 @@ def supplied_here(
     A database connection, for example, must not leave the thread in which it was made. An async resource is entered
     *on_loop*, with the stack that closes it there.
     """
-    made: dict[Any, Any] = {}
-    asked = _provided(wanted, sources, context)
-    for kind, resource in asked.values():
-        if kind in made:
+    values: dict[Any, Any] = {}
+    resources = _find_resources(wanted, sources, context)
+    for kind, resource in resources.values():
+        if kind in values:
             continue
-        found, is_ready = _made(resource, kind, context)
+        value, is_ready = _made(resource, kind, context)
         if is_ready:
-            made[kind] = found
-        elif _is_async(found):
-            made[kind] = on_loop(functools.partial(_entered, found, kind))
+            values[kind] = value
+        elif _is_async(value):
+            values[kind] = on_loop(functools.partial(_entered, value, kind))
         else:
-            made[kind] = _enter_now(_managed(found, kind), stack)
-    return _given(asked, made, context)
+            values[kind] = _enter_sync(_as_context_manager(value, kind), stack)
+    return _given(resources, values, context)
 
 
-def _given(asked: Mapping[str, tuple[Any, Any]], made: dict[Any, Any], context: Context) -> dict[str, Any]:
-    context.resources = {**context.resources, **{kind: each for kind, each in made.items() if each is not context}}
-    return {name: made[kind] for name, (kind, _) in asked.items()}
+def _given(resources: Mapping[str, tuple[Any, Any]], values: dict[Any, Any], context: Context) -> dict[str, Any]:
+    context.resources = {**context.resources, **{kind: value for kind, value in values.items() if value is not context}}
+    return {name: values[kind] for name, (kind, _) in resources.items()}
 
 
-def _provided(
-    wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context
+def _find_resources(
+    parameters: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context
 ) -> dict[str, tuple[Any, Any]]:
     """
     Return, for each parameter that gets a value, the type that it requests and the resource for that type.
@@ -98,20 +98,20 @@ def _provided(
     Raises:
         DefinitionError: A parameter without a default requests a type that no source provides.
     """
-    found: dict[str, tuple[Any, Any]] = {}
-    for name, kind in wanted.items():
+    resources: dict[str, tuple[Any, Any]] = {}
+    for name, kind in parameters.items():
         resource = context if _is_filled_by(kind, context) else _found(kind, sources)
         if resource is not _NOTHING:
-            found[name] = kind, resource
-        elif name not in _with_defaults(context.call.tool):
-            wanting = f"`{context.call.name}` wants {_name(kind)}"
-            raise DefinitionError(f"{wanting}, and nobody provides one; give `resources=` with the call")
-    return found
+            resources[name] = kind, resource
+        elif name not in _names_with_defaults(context.call.tool):
+            need = f"`{context.call.name}` wants {_name(kind)}"
+            raise DefinitionError(f"{need}, and nobody provides one; give `resources=` with the call")
+    return resources
 
 
 def missing_resources(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
     """Return the names of the types that *tool* needs and that no source will provide."""
-    defaults = _with_defaults(tool)
+    defaults = _names_with_defaults(tool)
     return [
         _name(kind)
         for name, kind in tool.signature.wanted.items()
@@ -124,12 +124,12 @@ def _is_filled_by(kind: Any, context: Context) -> bool:
     return isinstance(plain, type) and issubclass(plain, Context) and isinstance(context, plain)
 
 
-def _with_defaults(tool: Tool | None) -> set[str]:
+def _names_with_defaults(tool: Tool | None) -> set[str]:
     """Return the names of the parameters that have a default."""
     if tool is None:
         return set()
     parameters = inspect.signature(tool.function).parameters.values()
-    return {each.name for each in parameters if each.default is not Parameter.empty}
+    return {parameter.name for parameter in parameters if parameter.default is not Parameter.empty}
 
 
 def _name(kind: Any) -> str:
@@ -154,29 +154,29 @@ def _made(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
     if type(resource).__module__ == "contextlib":
         # An object made by `@contextmanager` can be entered only once. It can recreate itself, as it does when it is
         # used as a decorator.
-        again = getattr(resource, "_recreate_cm", None)
-        return resource if again is None else again(), False
+        recreate = getattr(resource, "_recreate_cm", None)
+        return resource if recreate is None else recreate(), False
     return (_called(resource, kind, context), False) if callable(resource) else (resource, True)
 
 
-async def _entered(made: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
-    if inspect.isawaitable(made) and not _is_a(made, kind):
-        made = await made
-    made = _managed(made, kind)
-    return await _enter(made, stack) if hasattr(type(made), "__aenter__") else _enter_now(made, stack)
+async def _entered(resource: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
+    if inspect.isawaitable(resource) and not _is_a(resource, kind):
+        resource = await resource
+    resource = _as_context_manager(resource, kind)
+    return await _enter(resource, stack) if hasattr(type(resource), "__aenter__") else _enter_sync(resource, stack)
 
 
-def _managed(made: Any, kind: Any) -> Any:
-    """Return a context manager if *made* comes from a generator function, and otherwise *made* itself."""
-    if inspect.isgenerator(made) and not _is_a(made, kind):
-        return contextlib.contextmanager(lambda: made)()
-    if inspect.isasyncgen(made) and not _is_a(made, kind):
-        return contextlib.asynccontextmanager(lambda: made)()
-    return made
+def _as_context_manager(resource: Any, kind: Any) -> Any:
+    """Return a context manager if *resource* comes from a generator function, and otherwise *resource* itself."""
+    if inspect.isgenerator(resource) and not _is_a(resource, kind):
+        return contextlib.contextmanager(lambda: resource)()
+    if inspect.isasyncgen(resource) and not _is_a(resource, kind):
+        return contextlib.asynccontextmanager(lambda: resource)()
+    return resource
 
 
-def _is_async(made: Any) -> bool:
-    return inspect.isawaitable(made) or inspect.isasyncgen(made) or hasattr(type(made), "__aenter__")
+def _is_async(resource: Any) -> bool:
+    return inspect.isawaitable(resource) or inspect.isasyncgen(resource) or hasattr(type(resource), "__aenter__")
 
 
 def _is_a(resource: Any, kind: Any) -> bool:
@@ -192,22 +192,27 @@ def _called(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):  # a builtin that has no readable signature
         return factory()
-    for each in parameters:
-        if _is_context(each.annotation):
-            return factory(context) if each.kind is Parameter.POSITIONAL_ONLY else factory(**{each.name: context})
-    needed = [
-        each
-        for each in parameters
-        if each.default is Parameter.empty and each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    for parameter in parameters:
+        if _is_context(parameter.annotation):
+            return (
+                factory(context)
+                if parameter.kind is Parameter.POSITIONAL_ONLY
+                else factory(**{parameter.name: context})
+            )
+    required = [
+        parameter
+        for parameter in parameters
+        if parameter.default is Parameter.empty
+        and parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     ]
-    if len(needed) > 1 or any(each.annotation is not Parameter.empty for each in needed):
-        names = ", ".join(f"`{each.name}`" for each in needed)
+    if len(required) > 1 or any(parameter.annotation is not Parameter.empty for parameter in required):
+        names = ", ".join(f"`{parameter.name}`" for parameter in required)
         raise DefinitionError(
             f"{_name(kind)} cannot be made: its factory wants {names}; give one that takes nothing, or the Context"
         )
-    if not needed:
+    if not required:
         return factory()
-    return factory(**{needed[0].name: context}) if needed[0].kind is Parameter.KEYWORD_ONLY else factory(context)
+    return factory(**{required[0].name: context}) if required[0].kind is Parameter.KEYWORD_ONLY else factory(context)
 
 
 def _is_context(annotation: Any) -> bool:
@@ -221,43 +226,43 @@ def _is_context(annotation: Any) -> bool:
 # Entering and leaving. A resource learns how the attempt ended, but cannot change it.
 
 
-async def _enter(made: Any, stack: contextlib.AsyncExitStack) -> Any:
-    value = await made.__aenter__()
+async def _enter(manager: Any, stack: contextlib.AsyncExitStack) -> Any:
+    value = await manager.__aenter__()
 
     async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
-            await made.__aexit__(kind, error, traceback)
-        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless that would hide the tool's own error
-            _after(error, own, made)
+            await manager.__aexit__(kind, error, traceback)
+        except Exception as close_error:  # noqa: BLE001 -- `_after` raises it unless that would hide the tool's error
+            _after(error, close_error, manager)
         return False
 
     stack.push_async_exit(leave)
     return value
 
 
-def _enter_now(made: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Any:
-    if not hasattr(type(made), "__enter__"):
-        return made
-    value = made.__enter__()
+def _enter_sync(manager: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Any:
+    if not hasattr(type(manager), "__enter__"):
+        return manager
+    value = manager.__enter__()
 
     def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
-            made.__exit__(kind, error, traceback)
-        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless that would hide the tool's own error
-            _after(error, own, made)
+            manager.__exit__(kind, error, traceback)
+        except Exception as close_error:  # noqa: BLE001 -- `_after` raises it unless that would hide the tool's error
+            _after(error, close_error, manager)
         return False
 
     stack.push(leave)
     return value
 
 
-def _after(error: _Exception, own: Exception, made: Any) -> None:
+def _after(error: _Exception, close_error: Exception, manager: Any) -> None:
     """
-    Raise *own*, the error from closing a resource, if the tool did not fail or if *own* is a `ToolError`.
+    Raise *close_error*, the error from closing a resource, if the tool did not fail or if it is a `ToolError`.
 
     A `ToolError` explains to the model why the tool failed. Any other error after a failure is only logged.
     """
-    if error is None or isinstance(own, ToolError):
-        raise own
-    if own is not error:
-        _log.warning("closing %s failed after the tool had", type(made).__name__, exc_info=own)
+    if error is None or isinstance(close_error, ToolError):
+        raise close_error
+    if close_error is not error:
+        _log.warning("closing %s failed after the tool had", type(manager).__name__, exc_info=close_error)

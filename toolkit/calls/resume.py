@@ -63,8 +63,8 @@ async def resumed(
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
         record, plan = await record_of(request, approvals, find, in_store, settings.redaction)
         call = call_of(record, plan, decision, session, principal, approvals)
-        way = Walk(call, plan, settings, started, UNSURE, resources, timeout_seconds)
-        return await way.resumed(record, decision)
+        walk = Walk(call, plan, settings, started, UNSURE, resources, timeout_seconds)
+        return await walk.resumed(record, decision)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
         left = deadline.extended(settings.cleanup_seconds).left()
@@ -82,8 +82,8 @@ async def _note_refusal(
     try:
         async with asyncio.timeout(seconds):
             await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
-    except AuditError as failed:  # the call has had no effect, and the person who answered is told
-        _log.error("a refused answer is missing in the audit log: %s", failed)
+    except AuditError as audit_error:  # the call has had no effect, and the person who answered is told
+        _log.error("a refused answer is missing in the audit log: %s", audit_error)
     except TimeoutError:
         _log.error("a refused answer may be missing in the audit log: writing takes too long")
 
@@ -128,47 +128,47 @@ async def record_of(
     return record, plan
 
 
-async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_store: InStore) -> Record:
+async def _looked_up(handle: object, approvals: Approvals, find: FindPlan, in_store: InStore) -> Record:
     if approvals.seal is None:
-        name = given.id if isinstance(given, ApprovalRequest) else given
+        name = handle.id if isinstance(handle, ApprovalRequest) else handle
         if not isinstance(name, str):
-            raise TypeError(f"resume wants the id of a request, got {type(given).__name__}")
+            raise TypeError(f"resume wants the id of a request, got {type(handle).__name__}")
         record: Record | None = await in_store("find request", repr(name[:64]), lambda store: store.get(name))
         if record is None:
             raise ApprovalError(
                 f"nobody knows the request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
             )
         return record
-    if isinstance(given, Mapping):
+    if isinstance(handle, Mapping):
         try:
-            given = ApprovalRequest.from_json(given)
+            handle = ApprovalRequest.from_json(handle)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping may raise any error
             raise ApprovalError(f"this is no sealed request: {described(error)}", why="forged") from None
-    if not isinstance(given, ApprovalRequest):
+    if not isinstance(handle, ApprovalRequest):
         raise TypeError(
-            f"without a store, resume wants the sealed request, or what its to_json() gave; got {type(given).__name__}"
+            f"without a store, resume wants the sealed request, or what its to_json() gave; got {type(handle).__name__}"
         )
-    identity = identity_of(_plan(given, find).tool)
-    if not approvals.seal.verify(given, identity):
+    identity = identity_of(_plan(handle, find).tool)
+    if not approvals.seal.verify(handle, identity):
         raise ApprovalError(
-            f"the seal of request {given.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
+            f"the seal of request {handle.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
             why="forged",
         )
-    remembered: Record = await in_store(
-        "keep request", repr(given.id[:64]), lambda store: _remembered(store, given, identity)
+    stored_record: Record = await in_store(
+        "keep request", repr(handle.id[:64]), lambda store: _add_or_get(store, handle, identity)
     )
-    return remembered
+    return stored_record
 
 
-def _remembered(store: Any, request: ApprovalRequest, identity: str) -> Record:
+def _add_or_get(store: Any, request: ApprovalRequest, identity: str) -> Record:
     """Return the record of a sealed request: the stored one if the request came back before, otherwise a new one."""
-    fresh = Record(request=request, arguments=dict(request.arguments), identity=identity)
+    new_record = Record(request=request, arguments=dict(request.arguments), identity=identity)
     try:
-        store.add(fresh)
+        store.add(new_record)
     except ValueError:
-        known: Record | None = store.get(request.id)
-        return fresh if known is None else known
-    return fresh
+        stored: Record | None = store.get(request.id)
+        return new_record if stored is None else stored
+    return new_record
 
 
 def _plan(request: ApprovalRequest, find: FindPlan) -> Plan:
@@ -201,16 +201,16 @@ def call_of(
             f"request {request.id} belongs to another session; give Session(id=request.session), or none",
             why="principal",
         )
-    named = {decision.principal, principal, None if session is None else session.principal} - {None}
-    if named != {request.principal} - {None}:
-        others = ", ".join(sorted(f"{each!r}" for each in named)) or "nobody in particular"
+    principals = {decision.principal, principal, None if session is None else session.principal} - {None}
+    if principals != {request.principal} - {None}:
+        others = ", ".join(sorted(f"{name!r}" for name in principals)) or "nobody in particular"
         raise ApprovalError(
             f"request {request.id} was not made for {others}; say for whom it was with resume(principal=...)",
             why="principal",
         )
     if record.state in ("denied", "done"):
-        was = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
-        raise ApprovalError(f"request {request.id} was {was}", why="answered", outcome=record.outcome)
+        ending = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
+        raise ApprovalError(f"request {request.id} was {ending}", why="answered", outcome=record.outcome)
     if record.state == "claimed":
         _check_lost(record, decision, approvals)
     elif record.is_expired(approvals.clock()):

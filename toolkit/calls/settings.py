@@ -182,9 +182,9 @@ def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:
     if isinstance(permissions, str):
         raise TypeError(f"permissions is an object; write Permissions({permissions!r})")
     for name, (methods, remedy) in _PARTS.items():
-        given = parts[name]
-        if given is not None and (isinstance(given, type) or not all(hasattr(given, each) for each in methods)):
-            raise TypeError(f"{name} cannot be {kind_of(given)}; give {remedy}")
+        part = parts[name]
+        if part is not None and (isinstance(part, type) or not all(hasattr(part, method) for method in methods)):
+            raise TypeError(f"{name} cannot be {kind_of(part)}; give {remedy}")
 
 
 def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
@@ -193,5 +193,5 @@ def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
 
     Another file whose name begins with one of these names is a journal of SQLite.
     """
-    paths = [getattr(each, "path", None) for each in (None if approvals is None else approvals.store, audit)]
+    paths = [getattr(part, "path", None) for part in (None if approvals is None else approvals.store, audit)]
     return [os.path.realpath(path) for path in paths if isinstance(path, str)]

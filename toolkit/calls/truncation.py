@@ -30,34 +30,34 @@ def truncated(result: ToolResult, most: int) -> None:
     result.truncated = True
 
 
-def _within(parts: Iterable[Part], most: int) -> list[Part]:
-    """Return *parts* with at most *most* characters in their texts and values. Other parts do not count."""
-    kept: list[Part] = []
-    left = most
+def _within(parts: Iterable[Part], max_chars: int) -> list[Part]:
+    """Return *parts* with at most *max_chars* characters in their texts and values. Other parts do not count."""
+    new_parts: list[Part] = []
+    left = max_chars
     for part in parts:
         if not isinstance(part, (TextPart, JsonPart)):
-            kept.append(part)
+            new_parts.append(part)
             continue
         text = shown(part)
         if len(text) <= left:
-            kept.append(part)
+            new_parts.append(part)
         elif left > 0:
-            kept.append(TextPart(_cut(text, left)))
+            new_parts.append(TextPart(_cut(text, left)))
         left -= len(text)
-    return kept
+    return new_parts
 
 
-def _cut(text: str, most: int) -> str:
-    end = f"... [truncated, {len(text)} chars total]"
-    cut = max(0, most - len(end))
+def _cut(text: str, max_chars: int) -> str:
+    suffix = f"... [truncated, {len(text)} chars total]"
+    length = max(0, max_chars - len(suffix))
     # Search back a limited way for the end of a character. A longer sequence is not a real character.
-    for place in range(cut, max(0, cut - 40), -1):
-        if not _joins(text[place - 1], text[place]):
-            return text[:place] + end
-    return text[:cut] + end
+    for position in range(length, max(0, length - 40), -1):
+        if not _is_one_character(text[position - 1], text[position]):
+            return text[:position] + suffix
+    return text[:length] + suffix
 
 
-def _joins(before: str, after: str) -> bool:
+def _is_one_character(before: str, after: str) -> bool:
     """
     Return whether a person sees two code points as one character.
 

@@ -36,8 +36,8 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
     redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     for step in settings.chain.after:
         try:
-            found = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
-            result = found if isinstance(found, ToolResult) else result
+            new_result = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
+            result = new_result if isinstance(new_result, ToolResult) else result
         except BaseException as error:
             # The tool did not run, and the result says so. A hook that fails does not change the result.
             if has_to_pass(error):
@@ -46,15 +46,15 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
     result.call_id, result.tool = call.id, call.name if plan is None else plan.name
     if redaction:
         redaction.result(result)
-    most = settings.max_chars if plan is None else plan.max_chars
-    if len(result.text) > most:
-        truncated(result, most)
+    max_chars = settings.max_chars if plan is None else plan.max_chars
+    if len(result.text) > max_chars:
+        truncated(result, max_chars)
     if settings.audit is not None:
-        await _write_down(settings.audit, call, result, settings)
+        await _write_outcome(settings.audit, call, result, settings)
     return result
 
 
-async def _write_down(audit: AuditLog, call: ToolCall, result: ToolResult, settings: Settings) -> None:
+async def _write_outcome(audit: AuditLog, call: ToolCall, result: ToolResult, settings: Settings) -> None:
     line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind, "attempts": 0}
     try:
         async with asyncio.timeout(MAX_NOTE_SECONDS):

@@ -32,13 +32,13 @@ def caller_of(call: ToolCall) -> Caller:
 class Job:
     """Work for a thread. It can be called off until it starts, and it reports when it is over."""
 
-    __slots__ = ("_lock", "_state", "_then", "_work")
+    __slots__ = ("_lock", "_state", "_when_over", "_work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
         self._lock = threading.Lock()
         self._state = "waiting"
-        self._then: Callable[[], object] | None = None
+        self._when_over: Callable[[], object] | None = None
 
     def __call__(self) -> Any:
         with self._lock:
@@ -50,8 +50,8 @@ class Job:
         finally:
             with self._lock:
                 self._state = "over"
-            if self._then is not None:
-                self._then()
+            if self._when_over is not None:
+                self._when_over()
 
     def call_off(self) -> bool:
         """Prevent the job from starting, and return whether that was possible; False if it has started already."""
@@ -65,7 +65,7 @@ class Job:
         """Call *then* at the end of the job, in the job's own thread, or now if the job is over already."""
         with self._lock:
             if self._state != "over":
-                self._then = then
+                self._when_over = then
                 return
         then()
 
@@ -136,9 +136,9 @@ class Abandoned:
 
     def add_task(self, task: asyncio.Task[Any], call: StuckCall) -> None:
         """Register *call* until *task* is done."""
-        ended = self.add(call, task.get_loop())
+        remove = self.add(call, task.get_loop())
         self.hold(task)
-        task.add_done_callback(lambda _: ended())
+        task.add_done_callback(lambda _: remove())
 
     def hold(self, task: asyncio.Task[Any]) -> None:
         """Keep *task* alive until it is done, and then read its exception. An event loop does neither."""
@@ -198,7 +198,7 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn that no code read it."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()

@@ -24,7 +24,7 @@ _log = logging.getLogger("toolkit")
 
 # A forked child must not touch the loop of its parent, and must not let it be collected. Closing the loop would
 # unregister the file descriptors that parent and child share, and the parent's loop would never wake again.
-_inherited: list[object] = []
+_inherited_loops: list[object] = []
 
 
 class BackgroundLoop:
@@ -36,7 +36,7 @@ class BackgroundLoop:
         self._is_closed = False
         self._waiting: set[concurrent.futures.Future[Any]] = set()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolkit-loop", daemon=True)
+        self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="toolkit-loop", daemon=True)
         self._thread.start()
         self._ending = weakref.finalize(self, _end_soon, self._loop, cleanup_seconds)
         self._ending.atexit = False
@@ -44,7 +44,7 @@ class BackgroundLoop:
     def leave_to_parent(self) -> None:
         """Release the loop in a forked child without touching it, because it belongs to the parent."""
         self._ending.detach()
-        _inherited.append((self, self._loop))
+        _inherited_loops.append((self, self._loop))
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run the coroutine that *start* makes, and return what it returns or raise what it raises."""
@@ -133,7 +133,7 @@ def _give_up(outcome: concurrent.futures.Future[Any]) -> None:
         _settle(outcome, None, RuntimeError("the dispatcher is closed"))
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:

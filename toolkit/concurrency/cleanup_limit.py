@@ -48,44 +48,44 @@ def finish_with_limit(
 
     *on_abandon* is called if the coroutine continues for more than *seconds* after a cancellation.
     """
-    wait: _Wait | None = None
+    proxy: _WaitProxy | None = None
     error: BaseException | None
     try:
         while True:
-            shown = waits_for
+            task_view = waits_for
             # A value that is not a future is a bare yield or an unknown object. The task decides what to do with it.
             if waits_for is not None and getattr(waits_for, "_asyncio_future_blocking", None) is True:
-                shown = wait = wait or _Wait(seconds)
-                wait.show(waits_for)
+                task_view = proxy = proxy or _WaitProxy(seconds)
+                proxy.show(waits_for)
             sent, error = None, None
             try:
-                sent = yield shown
+                sent = yield task_view
             except GeneratorExit:  # the awaiting code is closed, so the coroutine is closed too
                 coroutine.close()
                 raise
             except BaseException as raised:  # noqa: BLE001 -- it is thrown into the coroutine
                 error = raised
                 if isinstance(raised, asyncio.CancelledError):
-                    wait = wait or _Wait(seconds)
-                    if wait.is_late:
+                    proxy = proxy or _WaitProxy(seconds)
+                    if proxy.is_late:
                         break
-                    wait.start(asyncio.get_running_loop(), raised.args)
-            if wait is not None:
-                wait.future = None
+                    proxy.start(asyncio.get_running_loop(), raised.args)
+            if proxy is not None:
+                proxy.future = None
             waits_for = coroutine.send(sent) if error is None else coroutine.throw(error)
-            if wait is not None and wait.is_late:
+            if proxy is not None and proxy.is_late:
                 break
     except StopIteration as end:
         return end.value
     finally:
         error = None
-        if wait is not None and wait.timer is not None:
-            wait.timer.cancel()
-    on_abandon(asyncio.get_running_loop().create_task(_run_on(coroutine, wait.hide(waits_for))))
-    raise asyncio.CancelledError(*wait.message)
+        if proxy is not None and proxy.timer is not None:
+            proxy.timer.cancel()
+    on_abandon(asyncio.get_running_loop().create_task(_continue_abandoned(coroutine, proxy.hide(waits_for))))
+    raise asyncio.CancelledError(*proxy.message)
 
 
-class _Wait:
+class _WaitProxy:
     """
     The future that a coroutine waits for, as its task sees it. The wait for it can be given up.
 
@@ -179,7 +179,7 @@ class _Wait:
         return self.future.result()
 
 
-async def _run_on(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+async def _continue_abandoned(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
     """Continue *coroutine* where it was left. No code waits for its value."""
     try:
         await _finish(coroutine, waits_for)

@@ -113,16 +113,16 @@ class Threads:
         """
         is_ours = threading.current_thread() in self._threads
         if is_ours:
-            self._lend(1)
+            self._change_lent(1)
         try:
             yield
         finally:
             if is_ours:
-                self._lend(-1)
+                self._change_lent(-1)
 
-    def _lend(self, by: int) -> None:
+    def _change_lent(self, count: int) -> None:
         with self._changed:
-            self._lent += by
+            self._lent += count
             if self._jobs:
                 self._start_if_needed(self._jobs[-1])
             self._changed.notify_all()
@@ -184,7 +184,7 @@ class Threads:
             job = self._next(thread)
             if job is None:
                 return
-            _do(job)
+            _run_job(job)
             del job  # otherwise a waiting thread would keep the values of the last call alive
 
     def _next(self, thread: threading.Thread) -> _Job | None:
@@ -193,7 +193,7 @@ class Threads:
             self._running.pop(thread, None)
             self._given_up.discard(thread)
             self._idle.add(thread)
-            self._changed.wait_for(self._is_called, self._idle_seconds)
+            self._changed.wait_for(self._has_reason_to_wake, self._idle_seconds)
             if not self._jobs or self._has_too_many():
                 self._forget(thread)
                 return None
@@ -201,7 +201,7 @@ class Threads:
             job = self._running[thread] = self._jobs.popleft()
             return job
 
-    def _is_called(self) -> bool:
+    def _has_reason_to_wake(self) -> bool:
         return bool(self._jobs) or self._closed or self._has_too_many()
 
     def _has_too_many(self) -> bool:
@@ -217,7 +217,7 @@ def _count(labels: list[str]) -> str:
     return ", ".join(f"`{label}`" if count == 1 else f"`{label}` {count} times" for label, count in counts.items())
 
 
-def _do(job: _Job) -> None:
+def _run_job(job: _Job) -> None:
     if job.future.cancelled():
         return
     result: Any = None
