@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,15 @@ FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")})
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    """Read the code of a file, once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def relative_imports(path: Path) -> Iterator[Path]:
     """Yield the file behind every relative import in *path*, wherever in the file the import stands."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             for alias in node.names:
@@ -113,7 +120,7 @@ def test_every_file_has_its_place(folder):
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
 def test_siblings_are_imported_by_their_file(path):
     """The package root is not imported from within: its names are for users."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:
             names.append(node.module or "")
