@@ -49,3 +49,74 @@ def test_outside_of_the_main_thread_there_are_no_signals():
     thread.start()
     thread.join(30)
     assert found == [5]
+
+
+def test_a_signal_before_the_first_step_cancels_the_work():
+    """The task is there, and the loop does not run yet: nothing is left that was never awaited."""
+    steps = []
+
+    async def work():
+        steps.append("begun")
+
+    with runner() as loop:
+
+        def create_task(coroutine):
+            task = make_task(coroutine)
+            signal.raise_signal(signal.SIGINT)  # before `run` knows the task
+            return task
+
+        make_task, loop._loop.create_task = loop._loop.create_task, create_task
+        coroutine = work()
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(coroutine)
+        del loop._loop.create_task
+    assert steps == []
+
+
+def test_the_first_signal_cancels_and_the_second_one_interrupts():
+    """A coroutine that takes its time to clean up is not waited for twice."""
+    cleaned = []
+
+    async def work():
+        try:
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.sleep(60)
+        finally:
+            cleaned.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        awaited(work())
+    assert cleaned == [True]
+
+    async def stubborn():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        awaited(stubborn())
+
+
+def test_a_cancellation_that_no_signal_asked_for_is_none_of_ours():
+    """It comes out as what it is."""
+
+    async def give_up():
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        awaited(give_up())
+
+
+def test_a_handler_of_the_program_stays():
+    """A program that handles Ctrl-C itself is not overruled."""
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+
+        async def work():
+            signal.raise_signal(signal.SIGINT)
+            return 5
+
+        assert awaited(work()) == 5
+        assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)

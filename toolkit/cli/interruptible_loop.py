@@ -5,6 +5,10 @@ Python notices a signal between two instructions. A signal that comes just befor
 loop goes to sleep would be noticed only when something else wakes the loop up. While
 the loop waits for a person's answer, that may be never. So the signal itself wakes
 the loop.
+
+A signal may also come after a task was made and before the loop runs it. The handler of
+`asyncio.Runner` is not there yet at that moment. So this module has a handler of its own,
+which is there from the beginning.
 """
 
 from __future__ import annotations
@@ -15,35 +19,77 @@ import signal
 import socket
 import threading
 from collections.abc import Coroutine, Iterator
+from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["awaited", "runner"]
+__all__ = ["InterruptibleLoop", "awaited", "runner"]
 
 T = TypeVar("T")
 
 
 def awaited(work: Coroutine[Any, Any, T]) -> T:
     """Run *work* and return its result, from code that has no event loop."""
-    with runner() as loop_runner:
-        return loop_runner.run(work)
+    with runner() as loop:
+        return loop.run(work)
+
+
+class InterruptibleLoop:
+    """
+    An event loop that runs coroutines, one after the other; `runner` makes it.
+
+    The first Ctrl-C cancels the coroutine that runs, and `run` raises `KeyboardInterrupt` when it has ended. A second
+    one, or one that comes while nothing runs, raises `KeyboardInterrupt` at once.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._task: asyncio.Task[Any] | None = None
+        self._is_interrupted = False
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run *work* and return its result."""
+        self._is_interrupted = False
+        self._task = task = self._loop.create_task(work)
+        try:
+            return self._loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            if self._is_interrupted and task.uncancel() == 0:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            self._task = None
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Cancel what runs; raise `KeyboardInterrupt` if nothing does, or if it was cancelled already."""
+        if self._task is None or self._task.done() or self._is_interrupted:
+            raise KeyboardInterrupt
+        self._is_interrupted = True
+        self._task.cancel()
 
 
 @contextlib.contextmanager
-def runner() -> Iterator[asyncio.Runner]:
-    """Yield an `asyncio.Runner`, which can run several coroutines, one after the other."""
+def runner() -> Iterator[InterruptibleLoop]:
+    """Yield a loop that can run several coroutines, one after the other, and close it at the end."""
     with asyncio.Runner() as loop_runner:
+        loop = loop_runner.get_loop()
+        interruptible = InterruptibleLoop(loop)
         if threading.current_thread() is not threading.main_thread():
-            yield loop_runner  # Python handles signals in the main thread only
+            yield interruptible  # Python handles signals in the main thread only
             return
         receiver, sender = socket.socketpair()
         with receiver, sender:
             receiver.setblocking(False)
             sender.setblocking(False)
-            loop = loop_runner.get_loop()
             loop.add_reader(receiver, receiver.recv, 4096)
             previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+            # A program that handles Ctrl-C itself goes on doing so.
+            is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            if is_default:
+                signal.signal(signal.SIGINT, interruptible.on_signal)
             try:
-                yield loop_runner
+                yield interruptible
             finally:
+                if is_default:
+                    signal.signal(signal.SIGINT, signal.default_int_handler)
                 signal.set_wakeup_fd(previous_fd)
                 loop.remove_reader(receiver)

@@ -24,7 +24,7 @@ from ..command import subcommand, target_argument
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
-from ..interruptible_loop import runner
+from ..interruptible_loop import InterruptibleLoop, runner
 from ..output import Output
 from ..targets import loaded
 from .saved_runs import SavedRun
@@ -145,7 +145,12 @@ def _save_afterwards(agent: Agent, saved_run: SavedRun | None) -> Iterator[None]
 
 
 def _run_agent(
-    loop: asyncio.Runner, agent: Agent, prompt: str | None, run: Run | None, display: AgentDisplay, asker: Asker | None
+    loop: InterruptibleLoop,
+    agent: Agent,
+    prompt: str | None,
+    run: Run | None,
+    display: AgentDisplay,
+    asker: Asker | None,
 ) -> Run:
     """
     Start the run, or continue it from where it was, and return it.
