@@ -21,7 +21,7 @@ from toolkit.permissions import Permissions
 
 pytestmark = pytest.mark.anyio
 
-SOON = 0.3
+SOON = 0.8
 LATE = 60.0
 LIMITS = pytest.mark.parametrize(
     ("timeout_seconds", "store_seconds"), [(SOON, LATE), (None, SOON)], ids=["the call's limit", "the store's limit"]
@@ -286,7 +286,7 @@ async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_ha
     assert (result.kind, mill.ran) == ("timeout", [])
     assert "was to claim request" in result.text
     release.set()
-    await until(lambda: all(packed.state in ("denied", "done") for packed in mill.store._kept.values()))
+    await until(lambda: all(packed.state in ("denied", "done") for packed in list(mill.store._kept.values())))
     mill.dispatcher.close()
 
 
