@@ -313,6 +313,7 @@ def kinds(plan: Plan, number: int, first_halt: int | None, batch: list[Plan]) ->
     return possible
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(batch=st.lists(plans, max_size=8), cap=st.sampled_from([1, 3, 100]), limit=st.sampled_from([None, 60.0]))
 def test_random_batches_keep_every_promise(batch, cap, limit):

@@ -267,6 +267,7 @@ def _told():
         raise ToolError("it cannot be opened") from error
 
 
+@pytest.mark.long
 async def test_the_race_is_real(stage):
     """With a workspace that resolves and then opens, answers leak and the outside is changed: the test can fail."""
     root, outside = stage(0)

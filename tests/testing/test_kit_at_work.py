@@ -51,6 +51,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_the_builtin_tools_keep_every_law(tmp_path):
     """Those that only read are run, in a folder that they leave as it was."""

@@ -169,6 +169,7 @@ def test_each_tool_becomes_a_test(pytester, run):
     )
 
 
+@pytest.mark.long
 def test_a_catalog_in_a_module_is_checked_alone(pytester, run):
     """Beside the tests that there are, and selected like them."""
     pytester.makepyfile(mytools=TOOLS, test_mine="def test_mine(): pass")
@@ -237,6 +238,7 @@ def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
     result.stdout.fnmatch_lines(["*NotADirectoryError: folder is no folder*"])
 
 
+@pytest.mark.long
 def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):
     """From a wheel, by the name of its module."""
     wheel = pytester.path / "cakes-1.0-py3-none-any.whl"

@@ -278,6 +278,7 @@ async def test_one_line_without_end_is_not_held(tmp_path, call):
     assert most < 8_000_000
 
 
+@pytest.mark.long
 def test_a_long_search_gives_signs_of_life(tmp_path):
     """Whoever waits for a line far down is told how far it is."""
     fill(tmp_path / "a.txt", b"x\n" * 200_000, size=600_000_000)

@@ -454,6 +454,7 @@ def test_no_pattern_stalls_it(tmp_path, grep):
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_line_that_cannot_be_decided_is_told(tmp_path):
     """The pattern keeps more possibilities open than anybody can follow; the other lines count."""

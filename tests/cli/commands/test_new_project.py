@@ -50,6 +50,7 @@ def run(installed, folder, *words):
     )
 
 
+@pytest.mark.long
 def test_a_new_project_passes_its_own_tests(shop, installed, tmp_path):
     """In an empty folder, with the package installed elsewhere; and its tools pass the check."""
     place = tmp_path / "new"

@@ -135,6 +135,7 @@ def test_a_schema_that_is_only_true_takes_null():
     assert without_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
+@pytest.mark.long
 def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
     """Arguments from strangers against a schema of strangers end quickly, whatever they are."""
     deeper = {"$ref": "#/$defs/node"}
