@@ -107,13 +107,13 @@ def _imported_meanwhile(modules: frozenset[str]) -> list[Tool]:
     """
     if _CATALOG not in sys.modules:
         return []
-    from toolkit.functions.callables import qualified_name, underlying
+    from toolkit.functions.callables import get_qualname, unwrap_function
 
-    functions = [(tool, underlying(tool.function)) for tool in sys.modules[_CATALOG].default_catalog]
+    functions = [(tool, unwrap_function(tool.function)) for tool in sys.modules[_CATALOG].default_catalog]
     return [
         tool
         for tool, function in functions
-        if getattr(function, "__module__", None) not in modules and "<locals>" not in qualified_name(function)
+        if getattr(function, "__module__", None) not in modules and "<locals>" not in get_qualname(function)
     ]
 
 
@@ -217,11 +217,11 @@ class ToolCheck(pytest.Item):
             raise LawsBroken(found)
 
     def _findings(self) -> list[Finding]:
-        from toolkit.testing.laws.checking import broken_laws, confusions
+        from toolkit.testing.laws.checking import broken_laws, find_confusable_tools
 
         tool, option = self._tool, self.config.getoption
         if tool is None:
-            return confusions(self._catalog)
+            return find_confusable_tools(self._catalog)
         return broken_laws(
             self._catalog.filtered(lambda each: each is tool),
             run=[name for name in option("toolkit_check_run") if name == tool.name],
@@ -240,9 +240,9 @@ class ToolCheck(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path | str, int | None, str]:
-        from toolkit.functions.callables import place_of
+        from toolkit.functions.callables import find_source_location
 
         if self._tool is None:
             return self.path, None, self.nodeid
-        file, line = place_of(self._tool.function)
+        file, line = find_source_location(self._tool.function)
         return file, line - 1, self.nodeid

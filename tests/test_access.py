@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Optional
 import pytest
 from typing_extensions import TypeAliasType
 
-from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in, marked_access
+from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in, find_access_marker
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError
@@ -129,7 +129,7 @@ Target = TypeAliasType("Target", Annotated[Path, Writes])
 )
 def test_a_marker_is_found_wherever_it_stands(hint, kind):
     """At the top, in a union, in a list, behind a name."""
-    assert marked_access(hint) is kind
+    assert find_access_marker(hint) is kind
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_what_is_given_is_not_in_the_schema(hint, wanted):
     tool = Tool.of(taking(hint))
     assert list(tool.schema["properties"]) == ["sent"]
     assert "given" not in json.dumps(tool.definition)
-    assert tool.signature.wanted == {"given": wanted}
+    assert tool.signature.injected == {"given": wanted}
 
 
 @pytest.mark.parametrize(("hint", "wanted"), HINTS, ids=IDS)
@@ -133,7 +133,7 @@ def test_what_a_partial_has_given_is_not_wanted():
     """Somebody gave it already."""
     given = functools.partial(taking(Inject[Database]), given=Database())
     tool = Tool.of(given)
-    assert tool.signature.wanted == {}
+    assert tool.signature.injected == {}
     with pytest.raises(BadArgs, match="given"):
         tool.check({"sent": 1, "given": 2})
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, _fold, _fold_all, nearest
+from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, _fold, _fold_all, find_nearest
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_other_errors_can_be_copied_and_pickled(again):
 )
 def test_near_names_are_found(name, known, found):
     """Case and separators do not count, letters may be swapped, junk is near to nothing."""
-    assert nearest(name, known)[: len(found)] == found
-    assert bool(nearest(name, known)) is bool(found)
+    assert find_nearest(name, known)[: len(found)] == found
+    assert bool(find_nearest(name, known)) is bool(found)
 
 
 VERBS = ["get", "list", "create", "update", "remove", "send", "find", "count", "merge", "split"]
@@ -138,7 +138,7 @@ def test_one_slip_in_one_of_many_names_is_seen(number, at, letter):
     known = [f"{VERBS[index % 10]}_{NOUNS[index // 10 % 10]}_{index}" for index in range(2_000)]
     name = known[number]
     slipped = name[: at % len(name)] + letter + name[at % len(name) + 1 :]
-    best = SequenceMatcher(None, fold(slipped), fold(nearest(slipped, known)[0])).ratio()
+    best = SequenceMatcher(None, fold(slipped), fold(find_nearest(slipped, known)[0])).ratio()
     assert best >= SequenceMatcher(None, fold(slipped), fold(name)).ratio() - 0.05
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from toolkit import DefinitionError, Facts, tool
-from toolkit.facts import FactOptions, Options, check_name, stated
+from toolkit.facts import FactOptions, Options, build_facts, check_name
 
 
 class Hostile:
@@ -21,7 +21,7 @@ def function(arguments):
 
 
 def facts(**options):
-    return stated(options, "test")
+    return build_facts(options, "test")
 
 
 WRONG = [

@@ -31,9 +31,9 @@ from toolkit.approvals.seal import RecordSeal
 from toolkit.builtin.commands import shell_state as shells_module
 from toolkit.builtin.commands.jobs import Jobs
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
-from toolkit.builtin.commands.start_state import Standings
-from toolkit.builtin.files.encodings import Text
-from toolkit.builtin.web.page_cache import Pages
+from toolkit.builtin.commands.start_state import StartStates
+from toolkit.builtin.files.encodings import EditableText
+from toolkit.builtin.web.page_cache import PageCache
 from toolkit.catalog import Catalog
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.vocabulary import Vocabulary
@@ -44,7 +44,7 @@ from toolkit.hooks.cache import Cache
 from toolkit.hooks.stats import Stats
 from toolkit.results import ToolCall
 from toolkit.safety.commands.options import Args
-from toolkit.safety.shell.parser import parsed
+from toolkit.safety.shell.parser import parse_script
 from toolkit.session import Session
 from toolkit.skills import Skills
 from toolkit.workspace import Workspace
@@ -148,7 +148,7 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
     assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
     settings, background = dispatcher._settings, dispatcher._background
     locks = [dispatcher._lock, background._lock, settings.abandoned._lock, stats._lock, cache._lock]
-    locks += [pool._changed for pool in settings.pools]
+    locks += [pool._condition for pool in settings.pools]
     held, done = threading.Event(), threading.Event()
 
     def hold():
@@ -309,8 +309,8 @@ def use_prompt():
 @pytest.mark.parametrize(
     ("lock", "use", "answer"),
     [
-        (session_module._loading, use_session, "('add',)"),
-        (guard_module._installing, use_guard, "[]"),
+        (session_module._load_lock, use_session, "('add',)"),
+        (guard_module._install_lock, use_guard, "[]"),
         (TerminalPrompt._one_at_a_time, use_prompt, "False"),
     ],
     ids=["sessions", "previews", "terminal"],
@@ -336,8 +336,8 @@ def test_a_lock_that_the_forking_thread_holds_stays_its_own(catalog):
 
 def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_path):
     """Each belongs to one object, and the child uses the objects of its parent."""
-    ledger, pages, jobs = Ledger(Budget(), 10), Pages(most=1, clock=lambda: 0.0), Jobs()
-    standings, display, session = Standings(Workspace(tmp_path)), AgentDisplay(), Session()
+    ledger, pages, jobs = Ledger(Budget(), 10), PageCache(max_pages=1, clock=lambda: 0.0), Jobs()
+    standings, display, session = StartStates(Workspace(tmp_path)), AgentDisplay(), Session()
     call = ToolCall("bash", {}, "c1", session)
     locks = [each._lock for each in (ledger, pages, jobs, standings, display)]
 
@@ -354,9 +354,9 @@ def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_p
 def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
     """Another thread was in the middle of it."""
     library = Skills(Catalog(), tmp_path, check_seconds=0)
-    library._is_looking = True
+    library._is_checking = True
     with held(library._lock):
-        assert run_in_child(lambda: (library.refresh(), library._is_looking, len(library.table.tools) >= 0)) == (
+        assert run_in_child(lambda: (library.refresh(), library._is_checking, len(library.table.tools) >= 0)) == (
             "(None, False, True)"
         )
 
@@ -364,10 +364,10 @@ def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="only Python 3.11 locks cached properties")
 def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
     """One lock stands for the property of every object."""
-    with held(*(vars(Args)[name].lock for name in ("words", "options")), vars(Text)["_returns"].lock):
-        words = run_in_child(lambda: Args(parsed("rm -rf x").commands[0]).words)
+    with held(*(vars(Args)[name].lock for name in ("words", "options")), vars(EditableText)["_carriage_returns"].lock):
+        words = run_in_child(lambda: Args(parse_script("rm -rf x").commands[0]).words)
         assert words == "('-rf', 'x')"
-        assert run_in_child(lambda: Text("a\r\nb")._returns) == "[1]"
+        assert run_in_child(lambda: EditableText("a\r\nb")._carriage_returns) == "[1]"
 
 
 def test_every_cached_property_is_open_in_a_child():

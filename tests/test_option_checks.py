@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit._option_checks import check_kinds, several
+from toolkit._option_checks import check_option_types, require_list
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from toolkit._option_checks import check_kinds, several
 def test_one_alone_is_told_how_to_be_a_list(given, words):
     """Text is never taken for a list of letters."""
     with pytest.raises(TypeError) as caught:
-        several(given, "folders", "folders")
+        require_list(given, "folders", "folders")
     assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("given", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}.keys()])
 def test_whatever_holds_several_is_listed(given):
     """Also what can be read only once."""
-    assert several(given, "names") == ["a", "b"]
+    assert require_list(given, "names") == ["a", "b"]
 
 
 def test_what_something_holds_is_not_in_the_message():
@@ -40,13 +40,13 @@ def test_what_something_holds_is_not_in_the_message():
             return "Key('sesame')"
 
     with pytest.raises(TypeError, match=r"write \[Key\(\.\.\.\)\]"):
-        several(Key(), "keys")
+        require_list(Key(), "keys")
     with pytest.raises(TypeError, match="limit cannot be Key; give a number"):
-        check_kinds({"limit": Key()}, {"limit": ((int,), "a number")})
+        check_option_types({"limit": Key()}, {"limit": ((int,), "a number")})
 
 
 def test_a_truth_is_no_number_unless_that_is_said():
     """Though it is one to Python."""
-    check_kinds({"limit": True}, {"limit": ((int, bool), "a number, or True")})
+    check_option_types({"limit": True}, {"limit": ((int, bool), "a number, or True")})
     with pytest.raises(TypeError, match="limit cannot be bool; give a number"):
-        check_kinds({"limit": True}, {"limit": ((int,), "a number")})
+        check_option_types({"limit": True}, {"limit": ((int,), "a number")})

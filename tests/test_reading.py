@@ -10,11 +10,11 @@ import pytest
 from benchmarks.reading import LIMITS, Source, is_beyond, measure
 
 WORST = {
-    "participle names of functions, %": 13.4,
+    "participle names of functions, %": 1.5,
     "placeholder names of variables, %": 0.5,
     "pronoun words in 1,000": 0.1,
     "docstrings that open with a verb, %": 98.0,
-    "class names used twice, %": 16.2,
+    "class names used twice, %": 0.5,
 }
 """Where the code is today; lower a figure when it has got better, until it is that of `LIMITS`."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._lazy_names import later as _later
+from ._lazy_names import lazy_getattr as _later
 from .access import Access, Command, Reads, Url, Writes
 from .catalog import Catalog, default_catalog
 from .catalogs.snapshot import Change

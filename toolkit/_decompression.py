@@ -20,11 +20,11 @@ ENCODINGS = "gzip, deflate"
 class Inflater(Protocol):
     """Decompresses data piece by piece."""
 
-    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
-        """Yield the decompressed content of *data*, in pieces of at most *most* bytes."""
+    def decompress(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
+        """Yield the decompressed content of *data*, in pieces of at most *max_bytes* bytes."""
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the compressed data is complete."""
 
 
@@ -38,15 +38,15 @@ def inflater_for(encoding: str) -> Inflater:
     names = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
         return _IdentityInflater()
-    if len(names) == 1 and names[0] in _MAKERS:
-        return _MAKERS[names[0]]()
+    if len(names) == 1 and names[0] in _FACTORIES:
+        return _FACTORIES[names[0]]()
     raise ValueError(f"the server answers compressed with {encoding[:60]!r}, which was not asked for")
 
 
 class _IdentityInflater:
-    is_whole = True
+    is_complete = True
 
-    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
+    def decompress(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
         yield data
 
 
@@ -60,35 +60,35 @@ class _ZlibInflater:
     def __init__(self, bits: int, *, is_gzip: bool) -> None:
         self._bits = bits
         self._is_gzip = is_gzip
-        self._decompress: Any = None
+        self._decompressor: Any = None
         self._members = 0
-        self._is_over = False
+        self._is_finished = False
 
     @property
-    def is_whole(self) -> bool:
-        return self._decompress is None
+    def is_complete(self) -> bool:
+        return self._decompressor is None
 
-    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
-        while data and not self._is_over:
-            if self._decompress is None:
-                self._begin(data)
+    def decompress(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
+        while data and not self._is_finished:
+            if self._decompressor is None:
+                self._start_member(data)
                 continue
             try:
-                piece = self._decompress.decompress(data, most)
-                data = self._decompress.unconsumed_tail
-                if not data and len(piece) == most:
+                piece = self._decompressor.decompress(data, max_bytes)
+                data = self._decompressor.unconsumed_tail
+                if not data and len(piece) == max_bytes:
                     yield piece
                     # The decompressor may hold back some output; it is shorter than *most*.
-                    piece = self._decompress.decompress(b"", most)
+                    piece = self._decompressor.decompress(b"", max_bytes)
             except zlib.error as error:
                 raise ValueError(f"the answer's compressed data is damaged ({error})") from error
-            if self._decompress.eof:
-                data, self._decompress = self._decompress.unused_data, None
+            if self._decompressor.eof:
+                data, self._decompressor = self._decompressor.unused_data, None
             yield piece
 
-    def _begin(self, data: bytes) -> None:
+    def _start_member(self, data: bytes) -> None:
         if self._members and not (self._is_gzip and data.startswith(b"\x1f")):
-            self._is_over = True
+            self._is_finished = True
             return
         self._members += 1
         if self._members > _MAX_MEMBERS:
@@ -96,11 +96,11 @@ class _ZlibInflater:
         if not self._is_gzip and data[0] & 0x0F != 8:
             # "deflate" names two formats: most servers send zlib data, some send raw deflate data.
             self._bits = -zlib.MAX_WBITS
-        self._decompress = zlib.decompressobj(self._bits)
+        self._decompressor = zlib.decompressobj(self._bits)
 
 
 _MAX_MEMBERS = 100
-_MAKERS = {
+_FACTORIES = {
     "gzip": lambda: _ZlibInflater(zlib.MAX_WBITS | 16, is_gzip=True),
     "x-gzip": lambda: _ZlibInflater(zlib.MAX_WBITS | 16, is_gzip=True),
     "deflate": lambda: _ZlibInflater(zlib.MAX_WBITS, is_gzip=False),

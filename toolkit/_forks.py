@@ -31,9 +31,9 @@ _renewables: weakref.WeakSet[Renewable] = weakref.WeakSet()
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def renew_in_children(thing: Renewable) -> None:
-    """Call `thing.renew_after_fork()` in every child that is forked while *thing* lives."""
-    _renewables.add(thing)
+def renew_in_children(renewable: Renewable) -> None:
+    """Call `thing.renew_after_fork()` in every child that is forked while *renewable* lives."""
+    _renewables.add(renewable)
 
 
 def unlock_in_children(lock: LockT) -> LockT:

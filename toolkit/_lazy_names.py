@@ -11,20 +11,20 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["later"]
+__all__ = ["lazy_getattr"]
 
 
-def later(package: str, files: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """
-    Return a `__getattr__` for *package* that loads the names in *files*.
+    Return a `__getattr__` for *package* that loads the names in *modules*.
 
-    *files* maps each name to the module, relative to *package*, that defines it.
+    *modules* maps each name to the module, relative to *package*, that defines it.
     """
 
     def load(name: str) -> Any:
-        if name not in files:
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f".{files[name]}", package), name)
+        value = getattr(importlib.import_module(f".{modules[name]}", package), name)
         setattr(sys.modules[package], name, value)
         return value
 

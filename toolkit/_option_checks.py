@@ -11,47 +11,47 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from .errors import nearest
+from .errors import find_nearest
 
-__all__ = ["Kinds", "check_kinds", "kind_of", "one_of", "several"]
+__all__ = ["OptionTypes", "check_option_types", "describe_type", "explain_unknown_choice", "require_list"]
 
 T = TypeVar("T")
 
-Kinds: TypeAlias = Mapping[str, tuple[tuple[Any, ...], str]]
+OptionTypes: TypeAlias = Mapping[str, tuple[tuple[Any, ...], str]]
 """For each option, the classes that its value may have, and words for what to give instead."""
 
 
-def check_kinds(given: Mapping[str, Any], kinds: Kinds) -> None:
-    """Raise `TypeError` for the first option in *kinds* whose value in *given* has another type."""
-    for option, (classes, remedy) in kinds.items():
-        value = given[option]
+def check_option_types(options: Mapping[str, Any], types: OptionTypes) -> None:
+    """Raise `TypeError` for the first option in *types* whose value in *options* has another type."""
+    for option, (classes, remedy) in types.items():
+        value = options[option]
         # In Python, True is an int; here it must not pass for a number.
         if not isinstance(value, classes) or (isinstance(value, bool) and bool not in classes):
-            raise TypeError(f"{option} cannot be {kind_of(value)}; give {remedy}")
+            raise TypeError(f"{option} cannot be {describe_type(value)}; give {remedy}")
 
 
-def several(given: Iterable[T], option: str, of: str = "") -> list[T]:
+def require_list(values: Iterable[T], option: str, item_noun: str = "") -> list[T]:
     """
-    Return *given* as a list, or raise `TypeError` if it is a single value.
+    Return *values* as a list, or raise `TypeError` if it is a single value.
 
     A text would be read as a list of its letters, and the letter "/" as the whole disk.
     """
-    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, os.PathLike)):
-        return list(given)
-    words = f"`{option}` is a list of {of}" if of else f"`{option}` is a list"
-    if given is None:
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
+        return list(values)
+    words = f"`{option}` is a list of {item_noun}" if item_noun else f"`{option}` is a list"
+    if values is None:
         raise TypeError(f"{words}, got None; for none write []")
-    raise TypeError(f"{words}, got one: write [{_written(given)}]")
+    raise TypeError(f"{words}, got one: write [{_format_value(values)}]")
 
 
-def one_of(given: Any, known: Sequence[str]) -> str:
-    """Return a message that *given* is not in *known*, with the name that was probably meant."""
-    hint = nearest(given, known, most=1) if isinstance(given, str) else []
-    remedy = f"did you mean `{hint[0]}`?" if hint else f"write one of {', '.join(known)}"
-    return f"{given!r:.80} is not known; {remedy}"
+def explain_unknown_choice(value: Any, choices: Sequence[str]) -> str:
+    """Return a message that *value* is not in *choices*, with the name that was probably meant."""
+    hint = find_nearest(value, choices, max_items=1) if isinstance(value, str) else []
+    remedy = f"did you mean `{hint[0]}`?" if hint else f"write one of {', '.join(choices)}"
+    return f"{value!r:.80} is not known; {remedy}"
 
 
-def kind_of(value: object) -> str:
+def describe_type(value: object) -> str:
     """
     Return the type of *value* in a word or two.
 
@@ -62,7 +62,7 @@ def kind_of(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, os.PathLike):
         return f"Path({os.fspath(value)!r})"  # a text may be read as a pattern; a path is never a pattern
     if isinstance(value, type):

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
-__all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "accesses_in", "marked_access"]
+__all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "accesses_in", "find_access_marker"]
 
 
 class Access:
@@ -44,7 +44,7 @@ class Access:
                 )
 
     def __init__(self, target: str | os.PathLike[str]) -> None:
-        self.target = _text(target, type(self).__name__)
+        self.target = _target_text(target, type(self).__name__)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.target!r})"
@@ -95,7 +95,7 @@ def access_kinds() -> tuple[str, ...]:
     return tuple(name for name in kinds if name != Access.kind)
 
 
-def _text(target: Any, kind: str) -> str:
+def _target_text(target: Any, kind: str) -> str:
     """
     Return *target* as the text that the code which opens it will read.
 
@@ -116,7 +116,7 @@ def _text(target: Any, kind: str) -> str:
 _NO_TEXT: Any = object.__str__
 
 
-def marked_access(hint: Any) -> type[Access] | None:
+def find_access_marker(hint: Any) -> type[Access] | None:
     """
     Return the access class that *hint* carries, at the top or anywhere inside: `list[Annotated[Path, Reads]]`.
 
@@ -126,14 +126,14 @@ def marked_access(hint: Any) -> type[Access] | None:
         ValueError: *hint* carries several access classes, of which only one would count.
         TypeError: *hint* carries an access object instead of a class.
     """
-    markers = list(dict.fromkeys(_markers(hint, set())))
+    markers = list(dict.fromkeys(_iter_markers(hint, set())))
     if len(markers) > 1:
         names = " and ".join(f"`{marker.__name__}`" for marker in markers)
         raise ValueError(f"it is marked as {names}; mark it as one, and return the other from `preflight=`")
     return markers[0] if markers else None
 
 
-def _markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
+def _iter_markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
     if isinstance(hint, Access):
         name = type(hint).__name__
         raise TypeError(f"{hint!r} marks nothing; write the class: `Annotated[Path, {name}]`")
@@ -143,9 +143,9 @@ def _markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
     if isinstance(alias, TypeAliasType) and id(alias) not in visited:
         visited.add(id(alias))
         with suppress(NameError):  # the name is not defined yet; the parameter is read again once it is
-            yield from _markers(alias.__value__, visited)
+            yield from _iter_markers(alias.__value__, visited)
     for argument in get_args(hint):
-        yield from _markers(argument, visited)
+        yield from _iter_markers(argument, visited)
 
 
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:

@@ -21,14 +21,14 @@ from typing_extensions import Unpack
 
 from ._forks import unlock_in_children
 from .catalogs.foreign_names import check_foreign_names, has_foreign
-from .catalogs.snapshot import Change, Listener, Table, described_place, difference
-from .catalogs.sources import Offer, offers_of, tools_in
+from .catalogs.snapshot import Change, Listener, Table, describe_place, diff_tables
+from .catalogs.sources import CatalogEntry, collect_entries, tools_in
 from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
-from .functions.callables import is_same, is_written_again, subject_of
+from .functions.callables import is_redefinition, is_same_callable, subject_of
 from .functions.namespaces import is_in_class_body
-from .spec import Tool, attached
+from .spec import Tool, get_attached_tool
 
 __all__ = ["Catalog", "decorate", "default_catalog"]
 
@@ -73,7 +73,7 @@ class Catalog(CatalogView):
         A name that is taken raises `DuplicateTool`, unless *replace* is true or the new tool is the same function
         defined again. That happens when a notebook cell is run twice or a module is reloaded.
         """
-        return self._take([offer for thing in things for offer in offers_of(thing)], replace)
+        return self._add_offers([offer for thing in things for offer in collect_entries(thing)], replace)
 
     def remove(self, name: str) -> Tool:
         """Remove the tool that has this name or alias, together with its aliases, and return it."""
@@ -91,7 +91,7 @@ class Catalog(CatalogView):
             tool = self[name]
             holder = Table(content, aliases).find(alias)
             if holder is not None and holder is not tool:
-                raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {described_place(holder)}")
+                raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {describe_place(holder)}")
             if alias != tool.name:
                 aliases[alias] = tool.name
             self._check_names(content, aliases, [alias])
@@ -104,12 +104,12 @@ class Catalog(CatalogView):
         The listener runs after the change, in the thread that made the change. If a listener raises, the error is
         logged and the change stays.
         """
-        return self._registered(self._listeners, listener)
+        return self._register(self._listeners, listener)
 
     def watch(self, forget: Callable[[], object]) -> Callable[[], None]:
-        return self._registered(self._watchers, forget)
+        return self._register(self._watchers, forget)
 
-    def _registered(self, functions: dict[object, F], function: F) -> Callable[[], None]:
+    def _register(self, functions: dict[object, F], function: F) -> Callable[[], None]:
         key = object()
         with self._lock:
             functions[key] = function
@@ -162,8 +162,8 @@ class Catalog(CatalogView):
             try:
                 exported = point.load()
                 sources = tools_in(exported, default_catalog) if isinstance(exported, ModuleType) else [exported]
-                offers = [offer for source in sources for offer in offers_of(source)]
-                self._take([Offer(replace(offer.tool, origin=origin), offer.aliases) for offer in offers])
+                offers = [offer for source in sources for offer in collect_entries(source)]
+                self._add_offers([CatalogEntry(replace(offer.tool, origin=origin), offer.aliases) for offer in offers])
             except (Exception, SystemExit) as error:  # noqa: BLE001 -- a broken plugin must not end this program
                 warnings.warn(
                     f"entry point {point.name!r} of {origin} was not added: {type(error).__name__}: {error}",
@@ -172,11 +172,11 @@ class Catalog(CatalogView):
                 )
         return self
 
-    def _take(self, offers: Iterable[Offer], replace: bool = False) -> Self:
+    def _add_offers(self, offers: Iterable[CatalogEntry], replace: bool = False) -> Self:
         with self._change() as (content, aliases):
             offers = list(offers)
             for offer in offers:
-                _place(offer, content, aliases, replace)
+                _place_offer(offer, content, aliases, replace)
             self._check_names(
                 content, aliases, [name for offer in offers for name in (offer.tool.name, *offer.aliases)]
             )
@@ -199,13 +199,13 @@ class Catalog(CatalogView):
             self._table = Table(content, aliases)
             for forget in list(self._watchers.values()):
                 forget()
-            change = difference(before, self._table) if self._listeners else None
+            change = diff_tables(before, self._table) if self._listeners else None
             listeners = list(self._listeners.values())
         if change is not None and (change.added or change.removed):
-            _tell(listeners, change)
+            _notify(listeners, change)
 
 
-def _tell(listeners: Iterable[Listener], change: Change) -> None:
+def _notify(listeners: Iterable[Listener], change: Change) -> None:
     for listener in listeners:
         try:
             listener(change)
@@ -215,7 +215,7 @@ def _tell(listeners: Iterable[Listener], change: Change) -> None:
             logging.getLogger(__name__).exception("a listener of a catalog failed")
 
 
-def _place(offer: Offer, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
+def _place_offer(offer: CatalogEntry, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
     tool = offer.tool
     old_tool = content.get(tool.name)
     is_renewal = old_tool is not None and (replace or _is_renewed(old_tool, tool))
@@ -225,7 +225,7 @@ def _place(offer: Offer, content: dict[str, Tool], aliases: dict[str, str], repl
             continue
         if not replace:
             raise DuplicateTool(
-                f"`{name}` is taken by {described_place(holder)}, so {described_place(tool)} cannot have it; "
+                f"`{name}` is taken by {describe_place(holder)}, so {describe_place(tool)} cannot have it; "
                 f"give one another name, remove the first, or add with `replace=True`"
             )
         content.pop(name, None)
@@ -246,15 +246,15 @@ def _is_renewed(old: Tool, new: Tool) -> bool:
     """
     if old is new:
         return True
-    if is_same(old.function, new.function):
-        return old.about.says_the_same(new.about) and _has_same_facts(old.facts, new.facts)
-    return is_written_again(old.function, new.function)
+    if is_same_callable(old.function, new.function):
+        return old.about.is_equivalent(new.about) and _has_same_facts(old.facts, new.facts)
+    return is_redefinition(old.function, new.function)
 
 
 def _has_same_facts(old: Facts, new: Facts) -> bool:
     # A function given as an option is a new object each time its line runs.
     pairs = [(getattr(old, fact.name), getattr(new, fact.name)) for fact in fields(Facts)]
-    return all(is_written_again(a, b) if callable(a) and callable(b) else a == b for a, b in pairs)
+    return all(is_redefinition(a, b) if callable(a) and callable(b) else a == b for a, b in pairs)
 
 
 def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options]) -> Any:
@@ -269,7 +269,7 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
             f"{subject_of(function)}: `catalog` has to be a Catalog or None, got {type(catalog).__name__}; "
             f"a view takes no tools, its source does"
         )
-    attached_tool = attached(function)
+    attached_tool = get_attached_tool(function)
     tool = Tool.described(function, **options) if attached_tool is None or options else attached_tool
     if catalog is not None and not tool.is_method:
         catalog.add(tool)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["PARTS", "FilePart", "ImagePart", "JsonPart", "Part", "TextPart", "part_from_json"]
+__all__ = ["PART_TYPES", "FilePart", "ImagePart", "JsonPart", "Part", "TextPart", "part_from_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class FilePart:
 
 Part: TypeAlias = TextPart | JsonPart | ImagePart | FilePart
 
-PARTS = (TextPart, JsonPart, ImagePart, FilePart)
+PART_TYPES = (TextPart, JsonPart, ImagePart, FilePart)
 
-_READERS: dict[str, Any] = {
+_PART_BUILDERS: dict[str, Any] = {
     "text": lambda data: TextPart(data["text"]),
     "json": lambda data: JsonPart(data["value"]),
     "image": lambda data: ImagePart(base64.b64decode(data["data"], validate=True), data["media_type"]),
@@ -75,10 +75,10 @@ def part_from_json(data: Mapping[str, Any]) -> Part:
         ValueError: *data* does not describe a part.
     """
     kind = data.get("type") if isinstance(data, Mapping) else None
-    if not isinstance(kind, str) or kind not in _READERS:
-        raise ValueError(f"a part of type {kind!r} cannot be read; known are {', '.join(_READERS)}")
+    if not isinstance(kind, str) or kind not in _PART_BUILDERS:
+        raise ValueError(f"a part of type {kind!r} cannot be read; known are {', '.join(_PART_BUILDERS)}")
     try:
-        part: Part = _READERS[kind](data)
+        part: Part = _PART_BUILDERS[kind](data)
     except KeyError as missing:
         raise ValueError(f"a part of type {kind!r} lacks {missing}") from None
     return part

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # these modules take long to load, and reading a signature do
     from .results import ToolCall
     from .session import Session
 
-__all__ = ["ChecksAccess", "Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
+__all__ = ["AccessChecker", "Context", "Inject", "Injected", "Progress", "Secret", "find_injected_type", "is_secret"]
 
 T = TypeVar("T")
 
@@ -45,19 +45,19 @@ class Progress:
     value: Any = None
 
 
-def _no_call() -> ToolCall:
+def _build_empty_call() -> ToolCall:
     from .results import ToolCall
 
     return ToolCall("")
 
 
-def _logger() -> logging.Logger:
+def _get_logger() -> logging.Logger:
     import logging
 
     return logging.getLogger("toolkit")
 
 
-class ChecksAccess(Protocol):
+class AccessChecker(Protocol):
     """Answers a running tool's questions about a further access."""
 
     @property
@@ -109,12 +109,12 @@ class Context:
     """
 
     facts: Facts
-    call: ToolCall = field(default_factory=_no_call)
+    call: ToolCall = field(default_factory=_build_empty_call)
     attempt: int = 1
     deadline: float | None = None
     resources: Mapping[type, Any] = field(default_factory=dict)
-    logger: logging.Logger = field(default_factory=_logger)
-    permissions: ChecksAccess = field(default_factory=_UncheckedAccess, repr=False)
+    logger: logging.Logger = field(default_factory=_get_logger)
+    permissions: AccessChecker = field(default_factory=_UncheckedAccess, repr=False)
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
@@ -163,7 +163,7 @@ def is_secret(hint: Any) -> bool:
     return any(map(is_secret, get_args(hint)))
 
 
-def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:
+def find_injected_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
     """
     Return the type that *hint* requests to be injected, or None if the parameter is data.
 
@@ -171,30 +171,30 @@ def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:
     *hint* stands for.
     """
     if isinstance(hint, (str, ForwardRef)):
-        return wanted_resource(_meant(hint, resolve), resolve)
+        return find_injected_type(_resolve_hint(hint, resolve), resolve)
     origin = get_origin(hint)
     if origin is Annotated:
         inner, *metadata = get_args(hint)
         if any(isinstance(item, Injected) or item is Injected for item in metadata):
-            return _one_type(inner, resolve)
-        return wanted_resource(inner, resolve)
+            return _unwrap_optional(inner, resolve)
+        return find_injected_type(inner, resolve)
     if origin in (Union, UnionType):
         members = [member for member in get_args(hint) if member is not type(None)]
-        return wanted_resource(members[0], resolve) if len(members) == 1 else None
+        return find_injected_type(members[0], resolve) if len(members) == 1 else None
     kind = hint if origin is None else origin
     return hint if isinstance(kind, type) and issubclass(kind, Context) else None
 
 
-def _one_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
+def _unwrap_optional(hint: Any, resolve: Callable[[str], Any]) -> Any:
     """Return *hint* with its names looked up, and without the None of an optional type."""
-    hint = _meant(hint, resolve)
+    hint = _resolve_hint(hint, resolve)
     if get_origin(hint) in (Union, UnionType):
         members = [member for member in get_args(hint) if member is not type(None)]
-        return _meant(members[0], resolve) if len(members) == 1 else hint
+        return _resolve_hint(members[0], resolve) if len(members) == 1 else hint
     return hint
 
 
-def _meant(hint: Any, resolve: Callable[[str], Any]) -> Any:
+def _resolve_hint(hint: Any, resolve: Callable[[str], Any]) -> Any:
     if isinstance(hint, ForwardRef):
         hint = hint.__forward_arg__
     return resolve(hint) if isinstance(hint, str) else hint

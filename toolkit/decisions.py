@@ -141,7 +141,7 @@ class ApprovalRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
-        return {"version": _VERSION, **{name: _plain(getattr(self, name)) for name in _SHAPES}}
+        return {"version": _VERSION, **{name: _to_json_value(getattr(self, name)) for name in _FIELD_TYPES}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ApprovalRequest:
@@ -157,8 +157,8 @@ class ApprovalRequest:
         values = {name: value for name, value in data.items() if name != "version"}
         for name, value in values.items():
             if (
-                name not in _SHAPES
-                or not isinstance(value, _SHAPES[name])
+                name not in _FIELD_TYPES
+                or not isinstance(value, _FIELD_TYPES[name])
                 or isinstance(value, bool) != (name == "is_cut")
             ):
                 raise ValueError(f"not an approval request: {name!r} cannot be {type(value).__name__}")
@@ -166,17 +166,17 @@ class ApprovalRequest:
             # A request without its id would get a new one, and then an answer to the old id would not find it.
             raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
         for name, kind in (("preconditions", Precondition), ("grants", Grant)):
-            values[name] = tuple(_record(kind, item) for item in values.get(name, ()))
+            values[name] = tuple(_build_record(kind, item) for item in values.get(name, ()))
         for name in ("asked_by", "repairs"):
             values[name] = tuple(values.get(name, ()))
             if not _is_tuple_of_texts(values[name]):
                 raise ValueError(f"not an approval request: {name!r} is a list of texts")
         if values.get("auth") is not None:
-            values["auth"] = _record(AuthRequest, values["auth"])
+            values["auth"] = _build_record(AuthRequest, values["auth"])
         return cls(**values)
 
 
-_SHAPES: dict[str, Any] = {
+_FIELD_TYPES: dict[str, Any] = {
     **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), str),
     **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
     **dict.fromkeys(("preconditions", "grants", "repairs", "asked_by"), list),
@@ -188,15 +188,15 @@ _SHAPES: dict[str, Any] = {
 }
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_to_json_value(item) for item in value]
     if isinstance(value, (Precondition, Grant, AuthRequest)):
-        return {member.name: _plain(getattr(value, member.name)) for member in fields(value)}
+        return {member.name: _to_json_value(getattr(value, member.name)) for member in fields(value)}
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _record(kind: type[Any], data: Any) -> Any:
+def _build_record(kind: type[Any], data: Any) -> Any:
     names = {member.name for member in fields(kind)}
     if not isinstance(data, Mapping) or not data.keys() <= names:
         raise ValueError(f"not an approval request: {data!r:.60} is no {kind.__name__}")
@@ -205,7 +205,7 @@ def _record(kind: type[Any], data: Any) -> Any:
         if not (
             _is_tuple_of_texts(value)
             if name == "scopes"
-            else isinstance(value, str) or (value is None and name in _OPEN)
+            else isinstance(value, str) or (value is None and name in _NULLABLE)
         ):
             raise ValueError(f"not an approval request: `{name}` of a {kind.__name__} cannot be {value!r:.60}")
     try:
@@ -214,7 +214,7 @@ def _record(kind: type[Any], data: Any) -> Any:
         raise ValueError(f"not an approval request: {error}") from None
 
 
-_OPEN = ("sha256", "url")
+_NULLABLE = ("sha256", "url")
 
 
 def _is_tuple_of_texts(value: Any) -> bool:

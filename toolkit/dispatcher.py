@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING, Any, Self
 from ._forks import renew_in_children
 from .calls.batch import run_batch
 from .calls.call_copies import UnreadableMetadata, copy_call
-from .calls.pipeline import Walk, walk
-from .calls.plan import Plan
+from .calls.pipeline import PipelineRun, run_pipeline
+from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import Settings
 from .calls.trio_check import is_under_trio, refuse_under_trio
-from .calls.unstarted import unstarted
+from .calls.unstarted import finish_unstarted
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
-from .concurrency.thread_pool import Threads
+from .concurrency.thread_pool import ThreadPool
 from .context import Progress
 from .decisions import ApprovalRequest, Decision
-from .errors import DefinitionError, UnknownTool, nearest
+from .errors import DefinitionError, UnknownTool, find_nearest
 from .formats.call_ids import unique_ids
 from .functions.checker import Validation
 from .permissions.judge import Judge
-from .policies.classify import Rules
+from .policies.classify import ClassifyRules
 from .policies.redaction import RedactionRule
 from .policies.retry import RetryPolicy
 from .results import ToolCall, ToolResult
@@ -94,7 +94,7 @@ class Dispatcher:
         repair: bool = True,
         validation: Validation = "fast",
         resources: Mapping[Any, Any] | None = None,
-        classify: Rules = (),
+        classify: ClassifyRules = (),
         redact: Sequence[RedactionRule] = (),
         timeout_seconds: float | None = None,
         max_chars: int = 100_000,
@@ -132,17 +132,17 @@ class Dispatcher:
             sleep=sleep,
             chance=chance,
         )
-        self._begin(catalog, settings)
+        self._set_up(catalog, settings)
         # If a program never closes its dispatcher, this still removes the listeners and the idle threads. Running calls
         # hold the settings, so a dispatcher made for a single call keeps working until the call ends.
-        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.pools)
-        self._ending.atexit = False
+        self._finalizer = weakref.finalize(settings, _close_all, self._planner.check_and_follow(), settings.pools)
+        self._finalizer.atexit = False
 
-    def _begin(self, catalog: CatalogView, settings: Settings) -> None:
+    def _set_up(self, catalog: CatalogView, settings: Settings) -> None:
         self.catalog = catalog
         self._settings = settings
         self._planner = Planner(catalog, settings)
-        self._known = self._planner.known
+        self._plans_by_name = self._planner.plans_by_name
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
@@ -167,26 +167,26 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call, including waits and
         retries. A tool's failure is returned as a result, never raised.
         """
-        plan = self._known.get(name) if type(name) is str else None
+        plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
-            return refuse_under_trio(self._adopted(name, arguments, id, session, principal))
-        if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
-            return plan.lane(arguments, id, session, principal)
-        call = self._adopted(name, arguments, id, session, principal)
+            return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
+        if plan is not None and plan.fast_path is not None and resources is None and timeout_seconds is None:
+            return plan.fast_path(arguments, id, session, principal)
+        call = self._copy_call(name, arguments, id, session, principal)
         if type(call.metadata) is UnreadableMetadata:
-            return unstarted(call, call.metadata.describe(), None, self._settings)
+            return finish_unstarted(call, call.metadata.to_result(), None, self._settings)
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
-            return unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
+            return finish_unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
         if plan is None:
             return self._report_unknown_tool(call)
         call.tool = plan.tool
-        if plan.lane is not None and resources is None and timeout_seconds is None:
-            return plan.lane(call.arguments, call.id, call.session, call.principal, call)
-        return walk(call, plan, self._settings, {} if resources is None else resources, timeout_seconds)
+        if plan.fast_path is not None and resources is None and timeout_seconds is None:
+            return plan.fast_path(call.arguments, call.id, call.session, call.principal, call)
+        return run_pipeline(call, plan, self._settings, {} if resources is None else resources, timeout_seconds)
 
-    def _adopted(
+    def _copy_call(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
     ) -> ToolCall:
         """
@@ -197,14 +197,17 @@ class Dispatcher:
         return copy_call(call, arguments, call_id, session, principal, lambda: f"call_{next(self._planner.ids)}")
 
     def _report_unknown_tool(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
-        table, is_permitted = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
-        near = nearest(call.name, [*table.tools, *table.aliases], most=_MAX_SUGGESTIONS)
+        table, is_permitted = (
+            self.catalog.table,
+            self._settings.judges.build_visibility_check(self.catalog, call.session),
+        )
+        near = find_nearest(call.name, [*table.tools, *table.aliases], max_items=_MAX_SUGGESTIONS)
         # A suggestion must not lead the model to a tool that the rules of this session forbid.
         suggestions = [
             name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
         ]
         error = UnknownTool(call.name, suggestions)
-        return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
+        return finish_unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
 
     # Running several calls.
 
@@ -231,22 +234,22 @@ class Dispatcher:
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        def planned(call: ToolCall) -> Plan | None:
+        def find_plan(call: ToolCall) -> CallPlan | None:
             try:
                 return self._planner.find(call.name)
             except DefinitionError:
                 return None  # the call itself will report this error
 
-        def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = planned(call)
+        def skip(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
+            plan = find_plan(call)
             call.tool = None if plan is None else plan.tool
-            return unstarted(call, result, plan, self._settings)
+            return finish_unstarted(call, result, plan, self._settings)
 
         def may_wait(call: ToolCall) -> bool:
-            plan = planned(call)
+            plan = find_plan(call)
             return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
-        return await run_batch(copies, start, leave, may_wait, self.catalog.get, self._settings.max_concurrency)
+        return await run_batch(copies, start, skip, may_wait, self.catalog.get, self._settings.max_concurrency)
 
     def _copy_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
@@ -256,7 +259,7 @@ class Dispatcher:
         used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
         new_ids = (name for number in self._planner.ids if (name := f"call_{number}") not in used_ids)
         copies = [
-            self._adopted(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
+            self._copy_call(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
             for call in originals
         ]
         ids = [call.id for call in copies]
@@ -291,9 +294,9 @@ class Dispatcher:
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if is_under_trio():
             return await refuse_under_trio()
-        from .calls.resume import resumed
+        from .calls.resume import resume_call
 
-        return await resumed(
+        return await resume_call(
             request,
             decision,
             self._planner.find,
@@ -331,16 +334,16 @@ class Dispatcher:
             UnknownTool: No tool has this name.
             BadArgs: The arguments do not fit the tool.
         """
-        call = self._adopted(name, arguments, None, session, principal)
+        call = self._copy_call(name, arguments, None, session, principal)
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        walk = Walk(call, plan, self._settings, self._settings.clock(), UNSURE)
-        refusal = await walk.check()  # this also repairs the arguments, as a real call would
+        pipeline_run = PipelineRun(call, plan, self._settings, self._settings.clock(), UNSURE)
+        refusal = await pipeline_run.check()  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
         judges = self._settings.judges
-        judgement = await judges.judged(plan.tool, plan.names, call, walk.decoded)
+        judgement = await judges.judge(plan.tool, plan.names, call, pipeline_run.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
     # Running calls from code without an event loop.
@@ -356,7 +359,7 @@ class Dispatcher:
                 raise RuntimeError("the dispatcher is closed")
             if self._background is None:
                 self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
-        with self._settings.lent():
+        with self._settings.lend_threads():
             return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
     # Lifetime.
@@ -374,7 +377,7 @@ class Dispatcher:
         The dispatcher replaces each such thread, up to `max_concurrency` of them. If the number stays near
         `max_concurrency`, a tool hangs.
         """
-        return sum(pool.given_up for pool in self._settings.pools)
+        return sum(pool.stuck_count for pool in self._settings.pools)
 
     def renew_after_fork(self) -> None:
         """Prepare for calls in a forked child, which has none of its parent's threads. `os.fork()` triggers this."""
@@ -388,7 +391,7 @@ class Dispatcher:
 
     async def __aexit__(self, *exception: object) -> None:
         # This runs in a thread, because the background calls may need this event loop for their cleanup.
-        helper = Threads(1)
+        helper = ThreadPool(1)
         await helper.run(self.close)
         helper.close()
 
@@ -398,10 +401,10 @@ class Dispatcher:
             self._is_closed = True
         if self._background is not None:
             self._background.close()
-        self._ending()
+        self._finalizer()
 
 
-def _end(subscriptions: Iterable[Callable[[], None]], pools: Iterable[Threads]) -> None:
+def _close_all(subscriptions: Iterable[Callable[[], None]], pools: Iterable[ThreadPool]) -> None:
     for stop in subscriptions:
         stop()
     for threads in pools:

@@ -43,16 +43,16 @@ __all__ = [
     "ToolkitWarning",
     "Transient",
     "UnknownTool",
-    "nearest",
+    "find_nearest",
 ]
 
 _MAX_PROBLEMS_SHOWN = 20
-_MOST_CHARACTERS = 500
-_MOST_TEXT = 4000
+_MAX_MESSAGE_CHARS = 500
+_MAX_TEXT_CHARS = 4000
 _MAX_CANDIDATES = 2000
 _MAX_COMPARED = 40
 _FOLD_BATCH_SIZE = 500
-_NO_LETTERS = re.compile(r"[\W_]+")
+_NON_LETTERS = re.compile(r"[\W_]+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
 
@@ -83,7 +83,7 @@ class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- the name says what h
     @property
     def suggestions(self) -> list[str]:
         """The nearest names, best first. They are computed when a program reads them."""
-        return nearest(self.name, self.known) if isinstance(self.name, str) else []
+        return find_nearest(self.name, self.known) if isinstance(self.name, str) else []
 
     def __str__(self) -> str:
         hint = " or ".join(f"`{name}`" for name in self.suggestions)
@@ -148,8 +148,8 @@ class Problem:
     def message(self) -> str:
         if not isinstance(self._message, str):
             self._message = self._message()
-        if len(self._message) > _MOST_CHARACTERS:
-            self._message = f"{self._message[: _MOST_CHARACTERS - 3]}..."
+        if len(self._message) > _MAX_MESSAGE_CHARS:
+            self._message = f"{self._message[: _MAX_MESSAGE_CHARS - 3]}..."
         return self._message
 
     def below(self, *keys: str | int) -> Problem:
@@ -213,7 +213,7 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
         text = ""
         for count, problem in enumerate(self.problems):
             line = str(problem)
-            if count == _MAX_PROBLEMS_SHOWN or (count and len(text) + len(line) > _MOST_TEXT):
+            if count == _MAX_PROBLEMS_SHOWN or (count and len(text) + len(line) > _MAX_TEXT_CHARS):
                 return f"{text}; and {len(self.problems) - count} more"
             text = f"{text}; {line}" if count else line
         return text
@@ -222,21 +222,21 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
         return type(self), (self.problems,)
 
 
-def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
-    """Return the names in *known* that *name* was probably meant to be, best first."""
+def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) -> list[str]:
+    """Return the names in *candidates* that *name* was probably meant to be, best first."""
     import difflib
 
     # A long name is cut, because difflib takes quadratic time and no near name could be that long.
     folded_name = _fold(name[:100])
     shortest, longest = len(folded_name) - 10, len(folded_name) + 10
     folded: dict[str, str] = {}
-    names = iter(known)
+    names = iter(candidates)
     while len(folded) < _MAX_CANDIDATES and (batch := list(islice(names, _FOLD_BATCH_SIZE))):
         for candidate, known_name in zip(_fold_all([full_name[:100] for full_name in batch]), batch, strict=True):
             if shortest <= len(candidate) <= longest and len(folded) < _MAX_CANDIDATES:
                 folded.setdefault(candidate, known_name)
     likely = _select_most_alike(folded_name, folded)
-    matches = difflib.get_close_matches(folded_name, likely, n=most, cutoff=0.6)
+    matches = difflib.get_close_matches(folded_name, likely, n=max_items, cutoff=0.6)
     return [folded[match] for match in matches]
 
 
@@ -245,7 +245,7 @@ def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[st
     if len(candidates) <= _MAX_COMPARED:
         return list(candidates)
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
-    pairs, length = list(dict.fromkeys(_pairs(folded_name))), len(folded_name) + 2
+    pairs, length = list(dict.fromkeys(_letter_pairs(folded_name))), len(folded_name) + 2
     shares = {
         name: len([pair for pair in pairs if pair in padded]) / (length + len(name))
         for name in candidates
@@ -255,14 +255,14 @@ def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[st
     return [name for name, share in shares.items() if share >= least][: 2 * _MAX_COMPARED]
 
 
-def _pairs(name: str) -> Iterable[str]:
+def _letter_pairs(name: str) -> Iterable[str]:
     """Return the pairs of neighbouring letters of *name*, including one pair for its start and one for its end."""
     padded = f" {name} "
     return map(operator.add, padded, padded[1:])
 
 
 def _fold(name: str) -> str:
-    return (name.replace("_", "") if name.isidentifier() else _NO_LETTERS.sub("", name)).lower()
+    return (name.replace("_", "") if name.isidentifier() else _NON_LETTERS.sub("", name)).lower()
 
 
 def _fold_all(names: list[str]) -> list[str]:

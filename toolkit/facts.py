@@ -16,17 +16,17 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from .errors import DefinitionError, Problem, nearest
+from .errors import DefinitionError, Problem, find_nearest
 
-__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated", "takes", "told_of"]
+__all__ = ["Arguments", "FactOptions", "Facts", "Options", "bind_call", "build_facts", "check_name", "has_parameter"]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments with defaults filled in. Every function given as an option receives them."""
 
-Found: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
+ValidationAnswer: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_LEGAL = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
+_NAME_RULE = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
 
 
 class FactOptions(TypedDict, total=False):
@@ -73,7 +73,7 @@ class FactOptions(TypedDict, total=False):
     timeout_seconds: float
     max_chars: int
     thread: bool
-    validate: Callable[[Arguments], Found | Awaitable[Found]]
+    validate: Callable[[Arguments], ValidationAnswer | Awaitable[ValidationAnswer]]
     examples: Sequence[Mapping[str, Any]]
     summary: Callable[[Arguments], str]
     activity: str | Callable[[Arguments], str]
@@ -146,12 +146,12 @@ class Facts:
         return data
 
 
-def told_of(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
+def bind_call(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
     """Return *function*, an option of a tool, with *call* filled in if it has a parameter of the name `call`."""
-    return functools.partial(function, call=call) if takes(function, "call") else function
+    return functools.partial(function, call=call) if has_parameter(function, "call") else function
 
 
-def takes(function: Callable[..., Any], name: str) -> bool:
+def has_parameter(function: Callable[..., Any], name: str) -> bool:
     """Return whether *function*, an option of a tool, has a parameter of this *name*."""
     code = getattr(function, "__code__", None)
     return code is not None and name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -160,7 +160,9 @@ def takes(function: Callable[..., Any], name: str) -> bool:
 def check_name(name: object, subject: str) -> str:
     """Return *name* if models and people can call a tool by it, and raise `DefinitionError` otherwise."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        raise DefinitionError(f"{subject}: {_shown(name)} cannot be a tool's name; give one with `name=`: {_LEGAL}")
+        raise DefinitionError(
+            f"{subject}: {_short_repr(name)} cannot be a tool's name; give one with `name=`: {_NAME_RULE}"
+        )
     return name
 
 
@@ -168,11 +170,11 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_truth(value: Any) -> bool:
+def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _is_truth_or_function(value: Any) -> bool:
+def _is_bool_or_function(value: Any) -> bool:
     return isinstance(value, bool) or callable(value)
 
 
@@ -184,9 +186,9 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
-        ("read_only", "destructive", "idempotent", "open_world", "defer", "thread"), (_is_truth, "True or False")
+        ("read_only", "destructive", "idempotent", "open_world", "defer", "thread"), (_is_bool, "True or False")
     ),
-    "concurrency_safe": (_is_truth_or_function, "True, False or a function of the arguments"),
+    "concurrency_safe": (_is_bool_or_function, "True, False or a function of the arguments"),
     "approval": (
         lambda value: callable(value) or (isinstance(value, str) and value in ("never", "always")),
         '"never", "always" or a function of the arguments',
@@ -211,7 +213,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _FACT_NAMES = frozenset(field.name for field in fields(Facts))
 
 
-def stated(options: Mapping[str, Any], subject: str) -> Facts:
+def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
     """Return the facts in *options*, or raise one `DefinitionError` that reports every mistake."""
     # A caller that passes options on writes None for "not stated".
     options = {name: value for name, value in options.items() if value is not None}
@@ -231,15 +233,15 @@ def stated(options: Mapping[str, Any], subject: str) -> Facts:
 
 def _find_mistake(name: str, value: Any) -> str | None:
     if name not in _CHECKS:
-        near = nearest(name, _CHECKS, most=1)
+        near = find_nearest(name, _CHECKS, max_items=1)
         return f"unknown option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
     fits, expected = _CHECKS[name]
     if not fits(value):
-        return f"`{name}` has to be {expected}, got {_shown(value)}"
+        return f"`{name}` has to be {expected}, got {_short_repr(value)}"
     unfit = [alias for alias in value if _NAME.fullmatch(alias) is None] if name == "aliases" else []
-    return f"`aliases`: {_shown(unfit[0])} cannot be a tool's name: {_LEGAL}" if unfit else None
+    return f"`aliases`: {_short_repr(unfit[0])} cannot be a tool's name: {_NAME_RULE}" if unfit else None
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     # `reprlib` cuts the text and never raises, which matters because the value can be any object.
     return reprlib.repr(value)

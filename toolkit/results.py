@@ -15,9 +15,9 @@ from .content import Part, part_from_json
 from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
 from .session import Session
-from .values.strictjson.digests import digest_of
+from .values.strictjson.digests import digest_call
 
-__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "id_of"]
+__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "format_call_id"]
 
 Kind = Literal[
     "ok",
@@ -104,7 +104,7 @@ class ToolCall:
 
         The order of the arguments, and whether they came as an object or as JSON text, makes no difference.
         """
-        return digest_of(self.name if self.tool is None else self.tool.name, self.arguments)
+        return digest_call(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
 @dataclass(slots=True, eq=False)
@@ -123,7 +123,7 @@ class ErrorInfo:
     cause: BaseException | None = field(default=None, repr=False)
 
 
-class _BuildsError(Protocol):
+class _ErrorBuilder(Protocol):
     def __call__(
         self,
         kind: Kind,
@@ -140,17 +140,17 @@ class _ErrorOrBuilder:
     """Makes `result.error` the error of a result, and `ToolResult.error(...)` a function that builds a result."""
 
     @overload
-    def __get__(self, result: None, owner: type[ToolResult]) -> _BuildsError: ...
+    def __get__(self, result: None, owner: type[ToolResult]) -> _ErrorBuilder: ...
     @overload
     def __get__(self, result: ToolResult, owner: type[ToolResult]) -> ErrorInfo | None: ...
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> _BuildsError | ErrorInfo | None:
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> _ErrorBuilder | ErrorInfo | None:
         return _build_error if result is None else result._error  # noqa: SLF001 -- this descriptor owns the attribute
 
     def __set__(self, result: ToolResult, value: ErrorInfo | None) -> None:
         result._error = value  # noqa: SLF001 -- this descriptor owns the attribute
 
 
-def id_of(number: int | str) -> str:
+def format_call_id(number: int | str) -> str:
     """
     Return the id of a call: *number* itself if it is a text, or an id made from the number.
 
@@ -163,7 +163,7 @@ class _CallId:
     """Makes `result.call_id` the id built from the result's number, or the id that was set."""
 
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
-        return "" if result is None else id_of(result.number)
+        return "" if result is None else format_call_id(result.number)
 
     def __set__(self, result: ToolResult, value: str) -> None:
         # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
@@ -268,7 +268,7 @@ class ToolResult:
             raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
         fields = {name: value for name, value in data.items() if name != "version"}
         for name, value in fields.items():
-            if name not in _SHAPES or not isinstance(value, _SHAPES[name]):
+            if name not in _FIELD_TYPES or not isinstance(value, _FIELD_TYPES[name]):
                 raise ValueError(f"not a result: {name!r} cannot be {type(value).__name__}")
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
@@ -287,7 +287,7 @@ class ToolResult:
 
 _FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error", "number"}
 
-_SHAPES: dict[str, Any] = {
+_FIELD_TYPES: dict[str, Any] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), str),
     "value": object,
     "attempts": int,

@@ -19,7 +19,7 @@ from .decisions import Grant
 __all__ = ["Session"]
 
 _VERSION = 1
-_loading = unlock_in_children(threading.Lock())
+_load_lock = unlock_in_children(threading.Lock())
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -59,7 +59,7 @@ class Session:
         """Include the deferred tools *names* in the definitions from now on."""
         if wrong := [name for name in names if not isinstance(name, str)]:
             raise TypeError(f"load wants the names of tools, got {type(wrong[0]).__name__}")
-        with _loading:
+        with _load_lock:
             self._loaded = tuple(dict.fromkeys((*self._loaded, *names)))
 
     def to_json(self) -> dict[str, Any]:

@@ -18,16 +18,16 @@ from typing import Any, cast
 from typing_extensions import TypedDict, Unpack
 
 from .errors import BadArgs, DefinitionError, Problem
-from .facts import FactOptions, Facts, Options, check_name, stated
-from .functions.callables import qualified_name, subject_of, underlying
-from .functions.checker import Validation, objections
-from .functions.description import Description, Handled
+from .facts import FactOptions, Facts, Options, build_facts, check_name
+from .functions.callables import get_qualname, subject_of, unwrap_function
+from .functions.checker import Validation, run_custom_validator
+from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
 from .functions.signature import Signature
 from .policies.secret_problems import without_secrets
 from .values.codecs import Schema
 
-__all__ = ["Definition", "Tool", "attached"]
+__all__ = ["Definition", "Tool", "get_attached_tool"]
 
 
 class Definition(TypedDict):
@@ -71,9 +71,9 @@ class Tool:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:
         """Return the tool of *function*. If the function is not decorated, it is described now."""
-        tool = attached(function)
+        tool = get_attached_tool(function)
         if tool is None and inspect.ismethod(function):
-            tool = attached(function.__func__)
+            tool = get_attached_tool(function.__func__)
             if tool is not None and not tool.is_method:  # a decorated function that later became a method
                 return cls.described(function, **tool.options)
         if tool is None:
@@ -91,8 +91,8 @@ class Tool:
             raise DefinitionError(
                 f"{subject}: {kind} is not a tool; decorate a function, or add an instance to a catalog{name_hint}"
             )
-        facts = stated(options, subject)
-        name = check_name(options.get("name") or _own_name(function), subject)
+        facts = build_facts(options, subject)
+        name = check_name(options.get("name") or _derive_name(function), subject)
         if not is_method and _is_loose_method(function):
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
@@ -120,13 +120,13 @@ class Tool:
         """Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object."""
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
-        facts = stated({**options, "description": text}, subject)
+        facts = build_facts({**options, "description": text}, subject)
         check_name(name, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
-        about = Handled(handler, name=name, text=text, schema=schema, examples=facts.examples)
+        about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
@@ -193,34 +193,34 @@ class Tool:
             BadArgs: The arguments do not fit. The error lists every problem, and none of them contains the value of a
                 parameter marked `Secret`.
         """
-        decoded = self._decoded(arguments, validation)
+        decoded = self._decode_arguments(arguments, validation)
         if self.facts.validate is not None:
-            problems = objections(self.facts.validate, dict(decoded), wait=False)
+            problems = run_custom_validator(self.facts.validate, dict(decoded), wait=False)
             if problems:
-                raise self._refusal(BadArgs(cast("list[Problem]", problems)), arguments, decoded)
+                raise self._build_refusal(BadArgs(cast("list[Problem]", problems)), arguments, decoded)
         return decoded
 
     async def check_async(
         self, arguments: Mapping[str, Any] | str | bytes, *, validation: Validation = "fast"
     ) -> dict[str, Any]:
         """Return the same as `check`, for a tool whose `validate` may be async."""
-        decoded = self._decoded(arguments, validation)
+        decoded = self._decode_arguments(arguments, validation)
         if self.facts.validate is not None:
-            findings = objections(self.facts.validate, dict(decoded), wait=True)
+            findings = run_custom_validator(self.facts.validate, dict(decoded), wait=True)
             problems = findings if isinstance(findings, list) else await findings
             if problems:
-                raise self._refusal(BadArgs(problems), arguments, decoded)
+                raise self._build_refusal(BadArgs(problems), arguments, decoded)
         return decoded
 
-    def _decoded(self, arguments: Any, validation: Validation) -> dict[str, Any]:
+    def _decode_arguments(self, arguments: Any, validation: Validation) -> dict[str, Any]:
         try:
             return self.about.checker.check(arguments, validation)
         except BadArgs as error:
-            refusal = self._refusal(error, arguments)
+            refusal = self._build_refusal(error, arguments)
         # Raised outside the `except` block, because otherwise the error with the secret would become its context.
         raise refusal
 
-    def _refusal(self, error: BadArgs, *arguments: Any) -> BadArgs:
+    def _build_refusal(self, error: BadArgs, *arguments: Any) -> BadArgs:
         """
         Return *error* itself if the tool has no parameters marked `Secret`.
 
@@ -249,7 +249,7 @@ class Tool:
         )
 
 
-def attached(function: Any) -> Tool | None:
+def get_attached_tool(function: Any) -> Tool | None:
     """
     Return the tool attached to *function* itself, or None.
 
@@ -262,7 +262,7 @@ def attached(function: Any) -> Tool | None:
     return tool if isinstance(tool, Tool) and tool.function is function else None
 
 
-def _own_name(function: Any) -> str:
+def _derive_name(function: Any) -> str:
     while isinstance(function, functools.partial) and "__name__" not in vars(function):
         function = function.func
     if isinstance(function, (staticmethod, classmethod)):
@@ -271,7 +271,7 @@ def _own_name(function: Any) -> str:
     if not isinstance(name, str):  # a callable object gets the name of its class
         return _in_snake_case(type(function).__name__)
     if name == "__call__":
-        return _in_snake_case(qualified_name(function).removesuffix(".__call__").rpartition(".")[2])
+        return _in_snake_case(get_qualname(function).removesuffix(".__call__").rpartition(".")[2])
     return name
 
 
@@ -287,7 +287,7 @@ def _is_unbound(function: Any) -> bool | None:
     """
     if isinstance(function, (staticmethod, classmethod)):
         return isinstance(function, classmethod)
-    code: Any = getattr(underlying(function), "__code__", None)
+    code: Any = getattr(unwrap_function(function), "__code__", None)
     if code is None or not code.co_argcount or isinstance(function, functools.partial):
         return False
     # The next decorator may still be `staticmethod`. One of these parameter names shows that it is not.
@@ -295,7 +295,7 @@ def _is_unbound(function: Any) -> bool | None:
 
 
 def _is_loose_method(function: Any) -> bool:
-    owner = qualified_name(function).rpartition(".")[0]
+    owner = get_qualname(function).rpartition(".")[0]
     return (
         inspect.isfunction(function) and bool(owner) and not owner.endswith("<locals>") and bool(_is_unbound(function))
     )

@@ -171,7 +171,7 @@ def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
     """Some providers answer with a name of their own."""
     ledger = Ledger(Budget(cost=1, prices=PRICES), 5, model="scripted")
     ledger.add_turn(Usage(input_tokens=1_000_000), "scripted-by-somebody-else")
-    assert (ledger.spent.cost, ledger.reached()[0]) == (Decimal(1), "cost")
+    assert (ledger.spent.cost, ledger.find_reached_limit()[0]) == (Decimal(1), "cost")
 
 
 @pytest.mark.parametrize(

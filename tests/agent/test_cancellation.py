@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Done, Run
-from toolkit.agent.valid_messages import flaw_of
+from toolkit.agent.valid_messages import find_message_flaw
 from toolkit.decisions import Decision
 from toolkit.hooks import Proceed
 from toolkit.providers import ScriptedProvider
@@ -88,7 +88,7 @@ async def test_a_run_can_be_cancelled_at_every_await(turns):
     if run is None:
         assert turns == 0, "only what was never started leaves nothing"
         return
-    assert flaw_of(run.messages) is None
+    assert find_message_flaw(run.messages) is None
     assert told[-1] == Done(run)
     assert run.status == ("stopped" if run.stop == "cancelled" else "done")
     assert was_cancelled or run.status == "done"
@@ -111,7 +111,7 @@ async def test_a_resume_can_be_cancelled_at_every_await(turns):
     first, second = run.requests
     await cancelled_after(turns, agent.resume(run, {first.id: Decision.approve(), second.id: Decision.approve()}))
     run = agent.last_run
-    assert flaw_of(run.messages) is None
+    assert find_message_flaw(run.messages) is None
     while run.status == "waiting":
         run = await agent.resume(run, {request.id: Decision.approve() for request in run.requests})
     if run.status == "stopped":

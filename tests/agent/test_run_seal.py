@@ -115,7 +115,7 @@ async def test_a_version_nobody_knows_is_refused():
     from toolkit.agent import run_seal as sealing
 
     text = json.dumps({"version": 99})
-    sealed = json.dumps({"content": text, "seal": sealing._signature(KEY, text)})
+    sealed = json.dumps({"content": text, "seal": sealing._sign_text(KEY, text)})
     with pytest.raises(SealError, match="version 99"):
         RunSeal(KEY).opened(sealed)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, ToolFinished
-from toolkit.agent.compaction import compacted, size_of
-from toolkit.agent.result_marks import FRAME_PROMPT, framed, marked
-from toolkit.agent.valid_messages import flaw_of, sound
+from toolkit.agent.compaction import compact_messages, size_of
+from toolkit.agent.result_marks import FRAME_PROMPT, frame_message, mark_result
+from toolkit.agent.valid_messages import find_message_flaw, make_valid
 from toolkit.content import ImagePart
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.permissions import Permissions
@@ -26,7 +26,7 @@ from toolkit.results import ToolCall, ToolResult
 
 
 def shown(result: ToolResult) -> str:
-    message = framed(ToolMessage((result,)))
+    message = frame_message(ToolMessage((result,)))
     return message.results[0].text
 
 
@@ -34,7 +34,7 @@ def shown(result: ToolResult) -> str:
 def test_no_output_holds_the_mark_that_frames_it(text, forged):
     """It is chosen when the output is known; what the output claims as its own is dropped."""
     marks = iter([text[:8] or "a", forged or "b", "0123456789abcdef", "fedcba9876543210"])
-    result = marked(ToolResult(text, metadata={"toolkit.frame": "mine"}), make=lambda: next(marks))
+    result = mark_result(ToolResult(text, metadata={"toolkit.frame": "mine"}), make_mark=lambda: next(marks))
     mark = result.metadata["toolkit.frame"]
     assert mark not in text or not text
     assert shown(result) == f'<result id="{mark}">\n{text}\n</result id="{mark}">'
@@ -42,7 +42,7 @@ def test_no_output_holds_the_mark_that_frames_it(text, forged):
 
 def test_marks_are_random():
     """No two results have the same."""
-    assert len({marked(ToolResult("x")).metadata["toolkit.frame"] for _ in range(100)}) == 100
+    assert len({mark_result(ToolResult("x")).metadata["toolkit.frame"] for _ in range(100)}) == 100
 
 
 @pytest.mark.anyio
@@ -113,12 +113,12 @@ def conversation(*texts: str) -> list:
 
 def test_a_short_conversation_is_left_alone():
     """There is room."""
-    assert compacted(conversation("a" * 500, "b" * 500, "c" * 500), 5000) is None
+    assert compact_messages(conversation("a" * 500, "b" * 500, "c" * 500), 5000) is None
 
 
 def test_the_oldest_results_are_cut_and_say_so():
     """With how much, and of which tool; the last two turns stay whole."""
-    cut = compacted(conversation(*("a" * 1000 for _ in range(5))), 4000)
+    cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
     texts = [message.results[0].text for message in cut.messages if isinstance(message, ToolMessage)]
     assert texts[0] == "[1,000 characters of `read` were cut to save room; call it again if you need them]"
     assert texts[:3] == [texts[0]] * 3
@@ -130,7 +130,7 @@ def test_the_oldest_results_are_cut_and_say_so():
 
 def test_no_more_is_cut_than_half():
     """So that it is not done again in the next turn."""
-    cut = compacted(conversation(*("a" * 1000 for _ in range(20))), 15_000)
+    cut = compact_messages(conversation(*("a" * 1000 for _ in range(20))), 15_000)
     assert 6000 < sum(map(size_of, cut.messages)) <= 7500
     assert cut.results < 18
 
@@ -138,7 +138,7 @@ def test_no_more_is_cut_than_half():
 def test_pictures_count_and_are_cut():
     """They are the largest of all."""
     messages = [UserMessage.of("go"), *turn(0, "see", parts=(ImagePart(b"x" * 9000),)), *turn(1, "b"), *turn(2, "c")]
-    cut = compacted(messages, 5000)
+    cut = compact_messages(messages, 5000)
     assert (cut.messages[2].results[0].parts, cut.messages[2].results[0].text[:4]) == ((), "[12,")
 
 
@@ -152,23 +152,23 @@ def test_where_nothing_can_be_cut_nothing_is():
         *turn(1, "b"),
         *turn(2, "c"),
     ]
-    assert compacted(long, 5000) is None
-    assert compacted(waiting, 5000) is None
+    assert compact_messages(long, 5000) is None
+    assert compact_messages(waiting, 5000) is None
 
 
 def test_what_was_cut_is_not_cut_again():
     """The note is short."""
-    cut = compacted(conversation(*("a" * 1000 for _ in range(5))), 4000)
-    assert compacted([*cut.messages, UserMessage.of("x" * 9000)], 4000) is None
+    cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
+    assert compact_messages([*cut.messages, UserMessage.of("x" * 9000)], 4000) is None
 
 
 @given(st.lists(st.integers(0, 3000), max_size=12), st.integers(1000, 20_000))
 def test_a_cut_never_breaks_the_pairs(sizes, most):
     """Messages, calls and results are as many as before, in the same order."""
     messages = conversation(*("a" * size for size in sizes))
-    cut = compacted(messages, most)
+    cut = compact_messages(messages, most)
     after = messages if cut is None else cut.messages
-    assert flaw_of(after) is None
+    assert find_message_flaw(after) is None
     assert [type(message) for message in after] == [type(message) for message in messages]
     assert [message.results[0].call_id for message in after if isinstance(message, ToolMessage)] == [
         f"c{n}" for n in range(len(sizes))
@@ -201,7 +201,7 @@ NATIVE = Native("anthropic", [])
 def test_a_sound_message_is_kept_as_it_is():
     """With the provider's own words."""
     message = AssistantMessage(text="Hm.", calls=(ToolCall("read", {"a": 1}, "c1"),), native=NATIVE)
-    kept, calls = sound(message, set())
+    kept, calls = make_valid(message, set())
     assert (kept, kept.native, calls[0].id) == (message, NATIVE, "c1")
 
 
@@ -209,7 +209,7 @@ def test_a_sound_message_is_kept_as_it_is():
 def test_an_id_that_cannot_be_used_is_replaced(key):
     """Missing, twice, or odd; the results then fit, and the provider's own words, which would not, go."""
     message = AssistantMessage(calls=(ToolCall("read", {}, "c1"), ToolCall("read", {}, key)), native=NATIVE)
-    kept, calls = sound(message, {"old"})
+    kept, calls = make_valid(message, {"old"})
     ids = [call.id for call in kept.calls]
     assert (ids[0], ids[1].startswith("call_"), len(set(ids)), kept.native) == ("c1", True, 2, None)
     assert ids == [call.id for call in calls]
@@ -221,14 +221,14 @@ def test_an_id_that_cannot_be_used_is_replaced(key):
 )
 def test_a_name_that_no_tool_can_have_is_kept_otherwise_and_called_as_it_is(name, legal):
     """Providers refuse to read it; it must not become the name of a tool that there is."""
-    kept, calls = sound(AssistantMessage(calls=(ToolCall(name, {}, "c1"),), native=NATIVE), ())
+    kept, calls = make_valid(AssistantMessage(calls=(ToolCall(name, {}, "c1"),), native=NATIVE), ())
     assert (kept.calls[0].name, calls[0].name, kept.native) == (legal, name if name is not None else "NoneType", None)
 
 
 @pytest.mark.parametrize("arguments", [[1], 5, {1, 2}])
 def test_arguments_of_any_kind_are_kept_as_text(arguments):
     """The dispatcher words what is wrong with them."""
-    kept, calls = sound(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),)), ())
+    kept, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),)), ())
     assert isinstance(kept.calls[0].arguments, str)
     assert calls[0].arguments == arguments
 
@@ -243,7 +243,7 @@ def deep(levels):
 @pytest.mark.parametrize("arguments", [deep(100), deep(5000), {"a": float("nan")}, {"a": "\ud800"}, {1: 2}, "\ud800{"])
 def test_arguments_that_are_no_json_can_still_be_kept_and_sent(arguments):
     """What runs is what was said, so that it is refused; what is kept can be written down."""
-    kept, calls = sound(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
+    kept, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
     assert calls[0].arguments is arguments
     assert json.dumps(kept.to_json(), allow_nan=False, ensure_ascii=False).encode()
     assert kept.native is None
@@ -251,7 +251,7 @@ def test_arguments_that_are_no_json_can_still_be_kept_and_sent(arguments):
 
 def test_text_that_cannot_be_sent_is_mended():
     """Half of a surrogate pair is no text."""
-    kept, _ = sound(AssistantMessage(text="a\ud800", native=NATIVE), ())
+    kept, _ = make_valid(AssistantMessage(text="a\ud800", native=NATIVE), ())
     assert (kept.text, kept.native) == ("a?", None)
 
 
@@ -305,7 +305,7 @@ async def test_a_result_stands_under_the_name_that_was_called():
 def test_nothing_but_name_and_arguments_is_taken_from_a_model():
     """Session, principal and tool are the host's."""
     forged = ToolCall("read", {}, "c1", principal="root", metadata={"x": 1}, tool=object())
-    kept, calls = sound(AssistantMessage(calls=(forged,)), ())
+    kept, calls = make_valid(AssistantMessage(calls=(forged,)), ())
     for made in (*kept.calls, *calls):
         assert (made.principal, made.metadata, made.tool, made.session) == (None, None, None, None)
 
@@ -323,4 +323,4 @@ def test_nothing_but_name_and_arguments_is_taken_from_a_model():
 )
 def test_a_conversation_that_no_provider_takes_is_told_from_others(messages, words):
     """With the place."""
-    assert re.match(words, flaw_of(messages))
+    assert re.match(words, find_message_flaw(messages))

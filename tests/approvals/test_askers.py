@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals.askers import Callback, DenyAll
-from toolkit.approvals.terminal.conversation import in_editor
+from toolkit.approvals.terminal.conversation import run_editor
 from toolkit.approvals.terminal.prompt import TerminalPrompt
 from toolkit.decisions import ApprovalRequest, AuthRequest, Decision, Grant
 
@@ -254,7 +254,7 @@ def test_the_editor_gets_a_private_file(tmp_path):
     )
     environment = {"VISUAL": f"'{sys.executable}' '{script}' --wait", "EDITOR": "false"}
     with open(os.devnull) as answers:
-        assert in_editor("{é}", answers, io.StringIO(), environment=environment) == "{ü}"
+        assert run_editor("{é}", answers, io.StringIO(), environment=environment) == "{ü}"
     path, mode, option = (tmp_path / "seen").read_text().split()
     assert (mode, option) == ("600", "--wait")
     assert not os.path.exists(path)
@@ -267,14 +267,14 @@ def test_the_editor_gets_a_private_file(tmp_path):
 def test_an_editor_that_fails_changes_nothing(environment, words):
     """And says so."""
     with pytest.raises(ValueError, match=words):
-        in_editor("{}", io.StringIO(), io.StringIO(), environment=environment)
+        run_editor("{}", io.StringIO(), io.StringIO(), environment=environment)
 
 
 def test_an_editor_that_is_not_there_is_said():
     """And the person is asked again."""
 
     def edit(text):
-        return in_editor(text, io.StringIO(), io.StringIO(), environment={"EDITOR": "/no/such/editor"})
+        return run_editor(text, io.StringIO(), io.StringIO(), environment={"EDITOR": "/no/such/editor"})
 
     decision, shown = answered("e\ny\n", edit=edit)
     assert "not changed: [Errno 2] No such file or directory: '/no/such/editor'" in shown

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals.file_diffs import difference, present, unchanged
+from toolkit.approvals.file_diffs import read_file_state, render_diff, unchanged
 from toolkit.decisions import Precondition
 
 
@@ -58,13 +58,13 @@ CONTENTS = st.lists(st.sampled_from(["a", "b", "", "-- x", "++ y", "\x0c", "c\r"
 def test_a_diff_turns_the_old_into_the_new(old, new):
     """Whatever is at the ends, in the lines, or missing."""
     if old != new:
-        assert applied(old, difference(old.encode(), new.encode(), "f")) == new
+        assert applied(old, render_diff(old.encode(), new.encode(), "f")) == new
 
 
 def test_a_diff_has_its_place_in_the_file():
     """Lines before the change count, though nobody compares them."""
     old = "".join(f"{number}\n" for number in range(1000))
-    shown = difference(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
+    shown = render_diff(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
     expected = (
         "--- a/n.txt\n+++ b/n.txt\n@@ -498,7 +498,7 @@\n 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n"
     )
@@ -73,15 +73,15 @@ def test_a_diff_has_its_place_in_the_file():
 
 def test_a_new_and_a_removed_file_say_so():
     """As every diff does."""
-    assert difference(None, b"a\nb\n", "f") == "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"
-    assert difference(b"a\nb\n", None, "f") == "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
-    assert "no change: f is not there" in difference(None, None, "f")
-    assert "no change: f has this content already" in difference(b"a", b"a", "f")
+    assert render_diff(None, b"a\nb\n", "f") == "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert render_diff(b"a\nb\n", None, "f") == "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
+    assert "no change: f is not there" in render_diff(None, None, "f")
+    assert "no change: f has this content already" in render_diff(b"a", b"a", "f")
 
 
 def test_a_missing_newline_at_the_end_is_said():
     """It is a change that no line would show."""
-    assert difference(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
+    assert render_diff(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_a_missing_newline_at_the_end_is_said():
 )
 def test_changed_line_endings_are_said(old, new, words):
     """Before the diff that they make so long."""
-    assert difference(old, new, "f").startswith(f"{words}--- a/f\n")
+    assert render_diff(old, new, "f").startswith(f"{words}--- a/f\n")
 
 
 @pytest.mark.parametrize("content", [b"\x00\x01", b"\xff\xfe", b"x" * 3_000_000], ids=["null", "not UTF-8", "large"])
 def test_what_is_no_text_is_described(content):
     """Its size and digest can be compared."""
-    shown = difference(content, b"text\n", "f")
+    shown = render_diff(content, b"text\n", "f")
     assert f"{len(content):,} bytes (sha256 {hashlib.sha256(content).hexdigest()}) before" in shown
     assert "5 bytes" in shown
 
@@ -110,7 +110,7 @@ def test_a_large_change_takes_no_longer_than_it_may():
     """Two files in which every line differs are compared without trying every pair, and that is said."""
     old, new = ("".join(f"{word} {number % 7}\n" for number in range(30_000)) for word in ("old", "new"))
     start = time.process_time()
-    shown = difference(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
+    shown = render_diff(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
     assert time.process_time() - start < 2
     assert "too much for the shortest diff: 30,002 lines are shown as replaced by 30,002" in shown
     assert applied(f"a\n{old}z\n", shown) == f"a\n{new}z\n"
@@ -122,7 +122,7 @@ def test_a_file_is_known_by_its_content(tmp_path):
     path.write_bytes(b"echo\n")
     path.chmod(0o755)
     os.link(path, tmp_path / "other")
-    found = present(str(path))
+    found = read_file_state(str(path))
     assert (found.content, found.size, found.sha256) == (b"echo\n", 5, hashlib.sha256(b"echo\n").hexdigest())
     assert found.facts == ("can be executed (mode 755)", "has 2 names; the file behind all of them changes")
 
@@ -131,7 +131,7 @@ def test_a_large_file_is_measured_without_being_kept(tmp_path):
     """Its digest is that of all of it."""
     path = tmp_path / "large"
     path.write_bytes(b"x" * 2_500_000)
-    found = present(str(path))
+    found = read_file_state(str(path))
     assert (found.content, found.size) == (None, 2_500_000)
     assert found.sha256 == hashlib.sha256(b"x" * 2_500_000).hexdigest()
 

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
-from toolkit.concurrency.thread_pool import Threads
+from toolkit.concurrency.thread_pool import ThreadPool
 from toolkit.decisions import Precondition
 from toolkit.policies.redaction import Redaction
 from toolkit.results import ToolCall
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def threads():
     """Where sync previews run."""
-    made = Threads(2)
+    made = ThreadPool(2)
     yield made
     made.close()
 
@@ -261,7 +261,7 @@ async def test_what_grows_by_being_made_visible_is_cut_too(shown):
 async def test_secrets_are_masked_before_anything_is_done_to_the_text(shown):
     """Half of one, or one with its letters marked, would not be recognised any more."""
     secret = "p\u0430ss\tword"
-    redact = Redaction([secret]).text
+    redact = Redaction([secret]).mask_text
     whole = await shown(lambda arguments: f"with {secret}", redact=redact)
     assert whole.text == "with [redacted]"
     cut = await shown(lambda arguments: f"with {secret} and more", redact=redact, max_chars=10)

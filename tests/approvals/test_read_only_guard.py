@@ -19,7 +19,7 @@ import tempfile
 import pytest
 
 from toolkit.approvals import read_only_guard as guard
-from toolkit.approvals.read_only_guard import WriteRefused, read_only, refusal
+from toolkit.approvals.read_only_guard import WriteRefused, describe_forbidden_event, read_only
 from toolkit.errors import Safety
 
 
@@ -157,7 +157,7 @@ def test_an_import_does_without_its_bytecode(place, write_module, monkeypatch):
 )
 def test_events_are_told_apart(event, args, words):
     """By name, and opening by how."""
-    found = refusal(event, args)
+    found = describe_forbidden_event(event, args)
     assert found is None if words is None else words in found
 
 

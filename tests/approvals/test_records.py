@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals.records import ApprovalError, Claim, Record, dumped, loaded
+from toolkit.approvals.records import ApprovalError, Claim, Record, dump_record, load_record
 from toolkit.decisions import ApprovalRequest, AuthRequest, Grant, Precondition
 from toolkit.errors import ToolkitError
 
@@ -53,8 +53,8 @@ def test_what_is_written_is_read_back(state, arguments, outcome):
     """In every state, as text in ASCII."""
     further = {"outcome": outcome} if state == "done" else {}
     kept = record(state, arguments=arguments, **further)
-    assert loaded(dumped(kept)) == kept
-    assert dumped(kept).isascii()
+    assert load_record(dump_record(kept)) == kept
+    assert dump_record(kept).isascii()
 
 
 def test_what_is_secret_is_not_shown():
@@ -127,13 +127,13 @@ def test_what_is_no_object_is_refused(data):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "null", "[" * 100_000, "[NaN]", dumped(record("claimed")).replace("2.0", "NaN"), b"{}", 5]
-    + [dumped(record()).replace('["repo"]', "5"), dumped(record()).replace('"t"', '"t","x":1')],
+    ["", "{", "null", "[" * 100_000, "[NaN]", dump_record(record("claimed")).replace("2.0", "NaN"), b"{}", 5]
+    + [dump_record(record()).replace('["repo"]', "5"), dump_record(record()).replace('"t"', '"t","x":1')],
 )
 def test_a_damaged_text_is_a_value_error(text):
     """Whatever is wrong with it."""
     with pytest.raises(ValueError):
-        loaded(text)
+        load_record(text)
 
 
 def endless():
@@ -156,7 +156,7 @@ def endless():
 def test_what_is_not_json_is_not_written(kept, problem):
     """The message says whose it is, and does not show the values."""
     with pytest.raises(ValueError, match=problem):
-        dumped(kept)
+        dump_record(kept)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_error_says_why_in_one_word_too():
 
 def test_the_form_is_plain_json_with_a_version():
     """Another language could read it."""
-    assert json.loads(dumped(record()))["version"] == 2
+    assert json.loads(dump_record(record()))["version"] == 2
 
 
 def test_a_record_of_the_first_version_can_be_read():

@@ -54,7 +54,7 @@ def test_every_field_is_drawn():
 def test_a_sealed_request_is_known_after_a_journey(request):
     """Through JSON and back, it is what it was."""
     seal = Seal(KEY)
-    travelled = json.loads(json.dumps(seal.sealed(request, IDENTITY).to_json()))
+    travelled = json.loads(json.dumps(seal.sign(request, IDENTITY).to_json()))
     assert seal.verify(ApprovalRequest.from_json(travelled), IDENTITY)
 
 
@@ -65,7 +65,7 @@ def test_an_altered_field_is_noticed(name, data):
     """Whichever it is."""
     seal, plain = Seal(KEY), ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={})
     request = replace(plain, **{name: data.draw(DRAWN[name])})
-    altered = replace(seal.sealed(request, IDENTITY), **{name: data.draw(DRAWN[name])})
+    altered = replace(seal.sign(request, IDENTITY), **{name: data.draw(DRAWN[name])})
     assume(altered.to_json()[name] != request.to_json()[name])
     assert not seal.verify(altered, IDENTITY)
 
@@ -73,14 +73,14 @@ def test_an_altered_field_is_noticed(name, data):
 def test_what_a_grant_shows_is_sealed_too(request_):
     """A person agrees to what they read, though two grants count as equal whatever they show."""
     seal, grant = Seal(KEY), Grant(tool="t", scope="tool", shown="this tool")
-    sealed = seal.sealed(replace(request_, grants=(grant,)), IDENTITY)
+    sealed = seal.sign(replace(request_, grants=(grant,)), IDENTITY)
     assert not seal.verify(replace(sealed, grants=(replace(grant, shown="another"),)), IDENTITY)
 
 
 def test_another_tool_is_noticed(request_):
     """The identity is no part of the request, but of its seal."""
     seal = Seal(KEY)
-    assert not seal.verify(seal.sealed(request_, IDENTITY), "e" * 64)
+    assert not seal.verify(seal.sign(request_, IDENTITY), "e" * 64)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_another_tool_is_noticed(request_):
 def test_a_forged_seal_is_refused(request_, forged):
     """Also one that is almost right, or no text anybody could compare."""
     seal = Seal(KEY)
-    right = seal.sealed(request_, IDENTITY).seal.removeprefix("v1.")
+    right = seal.sign(request_, IDENTITY).seal.removeprefix("v1.")
     forged = forged and forged.replace("{}", right)
     assert not seal.verify(replace(request_, seal=forged), IDENTITY)
 
@@ -99,24 +99,24 @@ def test_what_is_not_json_is_not_sealed(request_):
     """And never was."""
     odd = replace(request_, arguments={"path": object()})
     with pytest.raises(ValueError, match="arguments.path: a Python object is not JSON"):
-        Seal(KEY).sealed(odd, IDENTITY)
+        Seal(KEY).sign(odd, IDENTITY)
     assert not Seal(KEY).verify(replace(odd, seal="v1." + "0" * 64), IDENTITY)
 
 
 def test_a_seal_does_not_count_in_the_seal(request_):
     """Sealing again gives the same."""
     seal = Seal(KEY)
-    sealed = seal.sealed(request_, IDENTITY)
-    assert seal.sealed(sealed, IDENTITY) == sealed
+    sealed = seal.sign(request_, IDENTITY)
+    assert seal.sign(sealed, IDENTITY) == sealed
 
 
 def test_a_new_key_signs_and_the_old_one_still_verifies(request_):
     """What is on its way while the key is replaced is not lost."""
     old, new = secrets.token_bytes(32), secrets.token_hex(32)
     both = Seal([new, old])
-    assert both.verify(Seal(old).sealed(request_, IDENTITY), IDENTITY)
-    assert Seal(new).verify(both.sealed(request_, IDENTITY), IDENTITY)
-    assert not Seal(old).verify(both.sealed(request_, IDENTITY), IDENTITY)
+    assert both.verify(Seal(old).sign(request_, IDENTITY), IDENTITY)
+    assert Seal(new).verify(both.sign(request_, IDENTITY), IDENTITY)
+    assert not Seal(old).verify(both.sign(request_, IDENTITY), IDENTITY)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_nothing_is_left_open_between_calls(path, store):
 
 def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
     """No process that is killed can show a power cut, so the settings that withstand one are looked at."""
-    with store._opened() as connection:
+    with store._open() as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 

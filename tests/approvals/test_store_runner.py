@@ -13,7 +13,7 @@ import pytest
 from tests.clocks import until
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.approvals.store_runner import StoreRunner, StoreTimeoutError
-from toolkit.concurrency.thread_pool import Threads
+from toolkit.concurrency.thread_pool import ThreadPool
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ class Desk:
 
     def __init__(self, *, blocking=True, threads=1, cleanup_seconds=SOON):
         self.release, self.done, self.undone, self.entered = threading.Event(), [], [], []
-        self.threads = Threads(threads)
+        self.threads = ThreadPool(threads)
         self.approvals = Approvals(Store() if blocking else MemoryApprovals())
         self.runner = StoreRunner(self.approvals, self.threads, cleanup_seconds)
 
@@ -102,18 +102,18 @@ async def test_an_operation_that_has_no_thread_yet_leaves_the_queue_unless_it_mu
         await desk.runner.run("hang", "", desk.hang, seconds=SOON)
     with pytest.raises(StoreTimeoutError, match=r"all 2 threads are held by calls that cannot be stopped \(`hang` 2 "):
         await desk.runner.run("note", "", desk.note, seconds=SOON)
-    assert desk.threads.waiting == 0
+    assert desk.threads.queue_length == 0
     with pytest.raises(StoreTimeoutError):
         await desk.runner.run("note", "", desk.note, seconds=SOON, must_happen=True)
     desk.runner.detach("note", desk.note)
-    assert desk.threads.waiting == 2
+    assert desk.threads.queue_length == 2
     desk.release.set()
     await until(lambda: len(desk.done) == 4)
 
 
 async def test_what_waits_for_a_store_that_hangs_for_ever_is_bounded(desk, caplog, monkeypatch):
     """Each outcome that is still to be kept holds a result, and there would be no end to them."""
-    monkeypatch.setattr("toolkit.approvals.store_runner._MOST_WAITING", 3)
+    monkeypatch.setattr("toolkit.approvals.store_runner._MAX_WAITING", 3)
     for _ in range(2):
         with pytest.raises(StoreTimeoutError):
             await desk.runner.run("hang", "", desk.hang, seconds=SOON)
@@ -121,7 +121,7 @@ async def test_what_waits_for_a_store_that_hangs_for_ever_is_bounded(desk, caplo
         desk.runner.detach("note it", desk.note)
         with pytest.raises(StoreTimeoutError):
             await desk.runner.run("note", "", desk.note, seconds=0, must_happen=True)
-    assert desk.threads.waiting == 3
+    assert desk.threads.queue_length == 3
     assert "a store hangs, and 3 operations wait for it: it will not note it" in caplog.text
 
 
@@ -177,7 +177,7 @@ async def test_what_fails_too_late_is_logged(desk, caplog):
         with pytest.raises(StoreTimeoutError):
             await desk.runner.run("hang", "", work, seconds=1.0, on_late=on_late)
         desk.release.set()
-        await until(lambda: desk.threads.given_up == 0)
+        await until(lambda: desk.threads.stuck_count == 0)
     assert "a store that was to hang failed after its caller had gone: KeyError('gone')" in caplog.text
     assert "what a store did too late could not be undone: it was to hang" in caplog.text
 

@@ -16,7 +16,7 @@ import pytest
 from tests.clocks import Clock, until
 from toolkit.calls.resources import PER_CALL
 from toolkit.catalog import Catalog
-from toolkit.concurrency.abandoned import Abandoned, Job, StuckCall
+from toolkit.concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolkitWarning, Transient
@@ -589,28 +589,28 @@ async def test_cancelling_a_sync_call_abandons_its_thread(catalog, release):
 def test_a_job_is_called_off_or_run_but_not_both():
     """Whoever comes first decides."""
     ran = []
-    job = Job(lambda: ran.append(True))
-    assert job.call_off()
+    job = CancellableJob(lambda: ran.append(True))
+    assert job.cancel()
     assert job() is None
-    other = Job(lambda: "done")
+    other = CancellableJob(lambda: "done")
     assert other() == "done"
-    assert not other.call_off()
+    assert not other.cancel()
     assert ran == []
 
 
 def test_a_job_tells_of_its_end_also_if_it_is_over():
     """Nobody has to be quick to learn of it."""
     told = []
-    job = Job(lambda: told.append("work"))
-    job.when_over(lambda: told.append("then"))
+    job = CancellableJob(lambda: told.append("work"))
+    job.call_when_over(lambda: told.append("then"))
     job()
-    job.when_over(lambda: told.append("late"))
+    job.call_when_over(lambda: told.append("late"))
     assert told == ["work", "then", "late"]
 
 
 async def test_waiting_for_the_abandoned_ends_with_the_last_unsafe_one():
     """Safe ones and other callers' need no waiting for; time may run out."""
-    abandoned, me = Abandoned(), ("s1", None)
+    abandoned, me = AbandonedCalls(), ("s1", None)
     first = abandoned.add(StuckCall("write", me, "a", is_alone=True))
     second = abandoned.add(StuckCall("send", me, "b", is_alone=True))
     abandoned.add(StuckCall("read", me, "c", is_alone=False))

@@ -11,7 +11,7 @@ import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
-from toolkit.catalogs.foreign_names import _LONGEST_CACHED, _fold, _fold_cached, fold_name
+from toolkit.catalogs.foreign_names import _MAX_CACHED_CHARS, _fold, _fold_cached, fold_name
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
@@ -32,14 +32,14 @@ async def test_a_tool_that_is_called_by_many_spellings_has_few_plans():
     for marks in itertools.product([".", "--"], repeat=8):
         name = "".join(itertools.chain.from_iterable(zip("abcdefghi", [*marks, ""], strict=True)))
         assert (await dispatcher.call(name)).text == "done"
-        assert len(dispatcher._known) <= 4
+        assert len(dispatcher._plans_by_name) <= 4
     dispatcher.close()
 
 
 def test_the_folded_forms_of_names_take_a_few_megabytes_at_most():
     """Servers come and go, and bring new names for ever."""
     _fold_cached.cache_clear()
-    name = "x" * _LONGEST_CACHED
+    name = "x" * _MAX_CACHED_CHARS
     most = _fold_cached.cache_parameters()["maxsize"] * (2 * sys.getsizeof(name) + 200)
     assert most < 10_000_000
     for number in range(100):
@@ -71,7 +71,7 @@ async def test_lost_outcomes_are_remembered_up_to_a_bound():
     for n in range(5):
         await dispatcher.call("cut", {"n": n})
     assert len(approvals.lost) == 3
-    oldest = next(iter(approvals.store._kept))
+    oldest = next(iter(approvals.store._records))
     with pytest.raises(ApprovalError) as caught:
         await dispatcher.resume(oldest, Decision.approve())
     assert (caught.value.why, ran) == ("running", [0, 1, 2, 3, 4])

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.values.test_rendering import _ANYTHING, BadStr, Nothing
 from toolkit import BadArgs, Catalog, DefinitionError, Problem, Safety, ToolError, Transient, register_codec
 from toolkit.calls.attempt import TimedOut
-from toolkit.calls.error_results import failure, hook_failure
-from toolkit.calls.plan import Plan, Stopped
-from toolkit.calls.render_result import rendered
-from toolkit.calls.truncation import truncated
+from toolkit.calls.error_results import build_error_result, build_hook_error_result
+from toolkit.calls.plan import CallPlan, SelfCancelled
+from toolkit.calls.render_result import render_result
+from toolkit.calls.truncation import truncate_result
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 NAN = float("nan")
 
 
-def plan_for(returns: Any = ..., **facts) -> Plan:
+def plan_for(returns: Any = ..., **facts) -> CallPlan:
     """The plan of a tool that promises to return this."""
 
     def function():
@@ -36,7 +36,7 @@ def plan_for(returns: Any = ..., **facts) -> Plan:
     if returns is not ...:
         function.__annotations__["return"] = returns
     dispatcher = Dispatcher(Catalog())
-    return Plan(Tool.described(function, **facts), dispatcher._settings, {})
+    return CallPlan(Tool.described(function, **facts), dispatcher._settings, {})
 
 
 PLAIN = plan_for()
@@ -82,7 +82,7 @@ class Sum:
 )
 def test_what_a_tool_returns_is_text_and_value(returns, value, text, form):
     """By its annotation; as it is, if it is something else."""
-    result = rendered(value, plan_for(returns))
+    result = render_result(value, plan_for(returns))
     assert (result.kind, result.text, result.value) == ("ok", text, form)
     assert type(result.value) is type(form)
     sent(result)
@@ -91,7 +91,7 @@ def test_what_a_tool_returns_is_text_and_value(returns, value, text, form):
 @given(_ANYTHING, st.sampled_from([..., int, str, list[float], dict[str, Any], Sum, Any]))
 def test_nothing_that_is_returned_is_lost_on_the_way(value, returns):
     """Whatever was promised."""
-    result = rendered(value, plan_for(returns))
+    result = render_result(value, plan_for(returns))
     assert result.kind == "ok"
     assert sent(result)["value"] == result.value
 
@@ -108,7 +108,7 @@ def test_a_codec_that_gives_no_json_does_no_harm(form):
         pass
 
     register_codec(Odd, schema={}, decode=lambda value: value, encode=lambda value: form)
-    result = rendered(Odd(), plan_for(Odd))
+    result = render_result(Odd(), plan_for(Odd))
     assert result.kind == "ok"
     assert sent(result)["value"] == result.value
 
@@ -119,7 +119,7 @@ def test_a_codec_that_gives_no_json_does_no_harm(form):
 def test_parts_are_content_and_text():
     """A model that takes only text is told what there is."""
     parts = [TextPart("see"), JsonPart({"a": 1}), ImagePart(b"1234", "image/gif"), FilePart("file:///a")]
-    result = rendered(parts, PLAIN)
+    result = render_result(parts, PLAIN)
     assert result.text == 'see\n{"a":1}\n[image/gif, 4 bytes]\n[file file:///a]'
     assert result.value == {"a": 1}
     assert list(result.parts) == parts
@@ -142,7 +142,7 @@ def test_parts_are_content_and_text():
 )
 def test_parts_are_made_fit_to_be_sent(value, parts, structured):
     """What stands between them becomes one."""
-    result = rendered(value, PLAIN)
+    result = render_result(value, PLAIN)
     assert list(result.parts) == parts
     assert structured is ... or result.value == structured
     sent(result)
@@ -154,7 +154,7 @@ def test_parts_are_made_fit_to_be_sent(value, parts, structured):
 def test_a_tools_own_result_is_kept():
     """A copy, with what a tool may say; the rest is the dispatcher's."""
     own = ToolResult("text", {"a": 1}, metadata={"m": 1}, parts=[TextPart("p")], attempts=9)
-    result = rendered(own, PLAIN)
+    result = render_result(own, PLAIN)
     assert result is not own
     assert (result.text, result.value, result.metadata, list(result.parts)) == (
         "text",
@@ -179,7 +179,7 @@ def test_a_tools_own_result_is_kept():
 )
 def test_a_tools_own_result_has_a_text(own, text):
     """Made of what there is, if the tool gave none."""
-    assert rendered(own, PLAIN).text == text
+    assert render_result(own, PLAIN).text == text
 
 
 def test_a_tools_own_result_is_made_fit_to_be_sent():
@@ -197,7 +197,7 @@ def test_a_tools_own_result_is_made_fit_to_be_sent():
         request=ApprovalRequest(tool="t", call_id="c", reason="r", arguments={"a": NAN}),
         metadata=[1],
     )
-    result = rendered(own, PLAIN)
+    result = render_result(own, PLAIN)
     assert type(result) is ToolResult
     assert result.kind == "tool"
     assert result.error.message == "just words"
@@ -209,7 +209,7 @@ def test_a_tools_own_result_is_made_fit_to_be_sent():
 
 def test_a_tools_own_result_may_have_no_parts():
     """None is nothing."""
-    assert list(rendered(ToolResult("a", parts=None), PLAIN).parts) == []
+    assert list(render_result(ToolResult("a", parts=None), PLAIN).parts) == []
 
 
 # The output schema.
@@ -230,9 +230,9 @@ def test_a_tools_own_result_may_have_no_parts():
 def test_a_result_can_be_held_against_the_output_schema(returns, value, kind):
     """If somebody asked for that."""
     plan = plan_for(returns)
-    assert rendered(value, plan, check=True).kind == kind
-    assert rendered(value, plan, check=True).kind == kind
-    assert rendered(value, plan).kind == "ok"
+    assert render_result(value, plan, check=True).kind == kind
+    assert render_result(value, plan, check=True).kind == kind
+    assert render_result(value, plan).kind == "ok"
 
 
 def test_an_output_that_cannot_be_checked_is_not_passed():
@@ -243,8 +243,8 @@ def test_an_output_that_cannot_be_checked_is_not_passed():
             raise RecursionError
 
     plan = plan_for(list[int])
-    plan.output_judge = Broken()
-    assert "could not be checked: RecursionError" in rendered([1], plan, check=True).text
+    plan.output_validator = Broken()
+    assert "could not be checked: RecursionError" in render_result([1], plan, check=True).text
 
 
 # Failures.
@@ -257,7 +257,7 @@ def test_an_output_that_cannot_be_checked_is_not_passed():
         (Safety("no"), "safety", "safety check failed: no"),
         (TimedOut("late"), "timeout", "timed out: late"),
         (Transient("busy"), "transient", "transient failure: busy"),
-        (Stopped("stop"), "cancelled", "cancelled: stop"),
+        (SelfCancelled("stop"), "cancelled", "cancelled: stop"),
         (ToolError("broken"), "tool", "tool failed: broken"),
         (ToolError(), "tool", "tool failed: ToolError"),
         (DefinitionError("unfinished"), "internal", "internal error: unfinished"),
@@ -266,7 +266,7 @@ def test_an_output_that_cannot_be_checked_is_not_passed():
 )
 def test_every_error_has_its_kind_and_words(error, kind, text):
     """Named by what happens next."""
-    result = failure(error, PLAIN)
+    result = build_error_result(error, PLAIN)
     assert result.kind == kind
     assert result.text.startswith(f"error: {text}\n")
     assert result.error.cause is error
@@ -276,35 +276,35 @@ def test_every_error_has_its_kind_and_words(error, kind, text):
 def test_what_may_have_happened_is_said():
     """In words for the model, in details for programs; not of a tool that changes nothing."""
     error = Transient("cut off", happened="maybe", retry_after_seconds=7)
-    result = failure(error, PLAIN)
+    result = build_error_result(error, PLAIN)
     assert "cut off; it may or may not have happened" in result.text
     assert result.error.details == {"happened": "maybe", "retry_after_seconds": 7}
-    assert "may or may not" not in failure(error, plan_for(read_only=True)).text
+    assert "may or may not" not in build_error_result(error, plan_for(read_only=True)).text
 
 
 def test_problems_are_listed_for_programs():
     """With their paths."""
-    result = failure(BadArgs([Problem("one", ("a", 0)), Problem("two")]), PLAIN)
+    result = build_error_result(BadArgs([Problem("one", ("a", 0)), Problem("two")]), PLAIN)
     assert result.error.details == {"problems": [{"path": ["a", 0], "message": "one"}, {"path": [], "message": "two"}]}
 
 
 def test_a_failure_is_logged_once_with_its_traceback(caplog):
     """The exception that was raised, not what it was classified as."""
     cause = ZeroDivisionError("by zero")
-    assert failure(ToolError("x"), PLAIN, cause=cause).error.cause is cause
+    assert build_error_result(ToolError("x"), PLAIN, cause=cause).error.cause is cause
     assert [record.exc_info[1] for record in caplog.records] == [cause]
 
 
 @pytest.mark.parametrize("error", [BadArgs("x"), Safety("x")])
 def test_a_refusal_is_no_news(error, caplog):
     """Nothing broke."""
-    failure(error, PLAIN)
+    build_error_result(error, PLAIN)
     assert caplog.records == []
 
 
 def test_a_log_record_is_masked(caplog):
     """A traceback quotes the message."""
-    failure(ToolError("x"), PLAIN, cause=ValueError("my key"), redaction=Redaction(["key"]))
+    build_error_result(ToolError("x"), PLAIN, cause=ValueError("my key"), redaction=Redaction(["key"]))
     assert "key" not in caplog.text
     assert "[redacted]" in caplog.text
 
@@ -312,7 +312,7 @@ def test_a_log_record_is_masked(caplog):
 def test_an_answer_is_logged_in_one_line(caplog):
     """A tool that raises on purpose is no bug: no traceback, and nothing at all unless somebody wants to know."""
     caplog.set_level("INFO", logger="toolkit")
-    failure(ToolError("my key is lost"), PLAIN, redaction=Redaction(["key"]))
+    build_error_result(ToolError("my key is lost"), PLAIN, redaction=Redaction(["key"]))
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
     assert caplog.messages == [f"`{PLAIN.name}` failed: my [redacted] is lost"]
 
@@ -324,7 +324,7 @@ def test_an_error_without_words_has_a_name():
         def __str__(self):
             raise ValueError("no")
 
-    assert "tool failed: Mute" in failure(Mute(), PLAIN).text
+    assert "tool failed: Mute" in build_error_result(Mute(), PLAIN).text
 
 
 class Hook:
@@ -337,7 +337,7 @@ class Hook:
 )
 def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
     """Whoever reads it knows whether the effect is there."""
-    result = hook_failure(ValueError(), Hook(), "before", ran=ran)
+    result = build_hook_error_result(ValueError(), Hook(), "before", ran=ran)
     assert result.kind == "internal"
     assert f"{text}: Hook: ValueError" in result.text
     assert result.error.details == {"ran": ran}
@@ -348,7 +348,7 @@ def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
 )
 def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
     """By raising one of ours."""
-    assert hook_failure(error, Hook(), "before", ran=False).kind == kind
+    assert build_hook_error_result(error, Hook(), "before", ran=False).kind == kind
 
 
 # Cutting.
@@ -356,7 +356,7 @@ def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
 
 def cut(text, most, value=None, parts=()):
     result = ToolResult(text, value, parts=parts)
-    truncated(result, most)
+    truncate_result(result, most)
     assert result.truncated
     return result
 

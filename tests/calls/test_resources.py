@@ -13,7 +13,7 @@ import pytest
 
 from tests.clocks import Clock
 from toolkit import BadArgs, Catalog, Context, DefinitionError, Facts, Inject, Tool, ToolError, Transient
-from toolkit.calls.resources import PER_CALL, missing_resources, supplied
+from toolkit.calls.resources import PER_CALL, build_resources, missing_resources
 from toolkit.dispatcher import Dispatcher
 from toolkit.results import ToolCall
 
@@ -76,7 +76,7 @@ class Unaskable(Protocol):
 async def given(kind, *sources, context=None, name="r"):
     """What one parameter of this type gets from *sources*, with everything closed again."""
     async with contextlib.AsyncExitStack() as stack:
-        found = await supplied({name: kind}, sources, context or Context(facts=Facts()), stack)
+        found = await build_resources({name: kind}, sources, context or Context(facts=Facts()), stack)
         return found.get(name)
 
 
@@ -258,7 +258,7 @@ async def test_what_a_factory_makes_is_entered_and_closed(kind):
         return made[-1]
 
     async with contextlib.AsyncExitStack() as stack:
-        found = await supplied({"r": Database}, [{Database: factory}], Context(facts=Facts()), stack)
+        found = await build_resources({"r": Database}, [{Database: factory}], Context(facts=Facts()), stack)
         assert found["r"] is made[0]
         assert made[0].log == ["in"]
     assert made[0].log == ["in", "out"]
@@ -311,7 +311,9 @@ async def test_one_is_made_for_all_parameters_of_a_type():
         return made[-1]
 
     async with contextlib.AsyncExitStack() as stack:
-        found = await supplied({"a": Database, "b": Database}, [{Database: factory}], Context(facts=Facts()), stack)
+        found = await build_resources(
+            {"a": Database, "b": Database}, [{Database: factory}], Context(facts=Facts()), stack
+        )
     assert found["a"] is found["b"]
     assert made[0].log == ["in", "out"]
 
@@ -591,7 +593,7 @@ class AsyncSwallowing(Swallowing):
 async def attempted(manager, error):
     """What comes of an attempt that raises *error* while *manager* is entered."""
     async with contextlib.AsyncExitStack() as stack:
-        await supplied({"r": Database}, [{Database: lambda: manager}], Context(facts=Facts()), stack)
+        await build_resources({"r": Database}, [{Database: lambda: manager}], Context(facts=Facts()), stack)
         if error is not None:
             raise error
         return "fine"

@@ -169,7 +169,7 @@ async def test_abandoned_threads_are_replaced_up_to_a_bound(catalog, release, ab
     release.set()
     await until(lambda: dispatcher.abandoned_threads == 0)
     assert (await dispatcher.call("look", {"n": 6})).text == "seen"
-    await until(lambda: dispatcher._settings.threads.alive <= 2)  # the replacements are not kept
+    await until(lambda: dispatcher._settings.threads.thread_count <= 2)  # the replacements are not kept
     dispatcher.close()
 
 
@@ -206,7 +206,7 @@ async def exhausted(catalog, release, tmp_path, abandon):
     )
     for n in range(2):
         await abandon(dispatcher, "look", {"n": n})
-    assert dispatcher._settings.threads.alive == 2
+    assert dispatcher._settings.threads.thread_count == 2
     yield dispatcher
     release.set()
     await until(lambda: not dispatcher.abandoned)

@@ -20,7 +20,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from tests.providers.stub import Stub, serving
-from toolkit.cli.completion.shell_scripts import register
+from toolkit.cli.completion.shell_scripts import register_completion_classes
 from toolkit.cli.main import cli
 
 __all__ = ["TOOLS", "Ran", "Shop", "model"]
@@ -121,7 +121,7 @@ class Shop:
 
     def run(self, *words: str, input: str | None = None, **environment: str) -> Ran:
         """Run the command line in this process, its output piped."""
-        register()
+        register_completion_classes()
         result = CliRunner().invoke(cli, words, input=input, env=environment, prog_name="toolkit")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.cli.argument_values import arguments_of, json_arguments
+from toolkit.cli.argument_values import arguments_of, parse_json_arguments
 from toolkit.errors import BadArgs
 
 TEXT = {"type": "string"}
@@ -172,7 +172,7 @@ JSON = st.recursive(
 def test_json_arrives_as_it_was_written(arguments):
     """With `:=` whatever the schema says, and as an object."""
     assert arguments_of([f"{key}:={json.dumps(value)}" for key, value in arguments.items()], SCHEMA) == arguments
-    assert json_arguments(json.dumps(arguments)) == arguments
+    assert parse_json_arguments(json.dumps(arguments)) == arguments
 
 
 @given(st.lists(st.text(), max_size=5))
@@ -194,5 +194,5 @@ def test_every_word_is_an_argument_or_refused(words):
 def test_json_that_is_no_object_is_refused(text, problem):
     """With what would be right."""
     with pytest.raises(BadArgs) as caught:
-        json_arguments(text)
+        parse_json_arguments(text)
     assert str(caught.value) == problem

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from toolkit.cli.interruptible_loop import awaited, runner
+from toolkit.cli.interruptible_loop import open_interruptible_loop, run_coroutine
 
 
 async def five():
@@ -20,9 +20,9 @@ async def five():
 def test_it_runs_one_thing_after_another():
     """In the same loop, and leaves nothing behind."""
     before = signal.getsignal(signal.SIGINT)
-    with runner() as loop:
+    with open_interruptible_loop() as loop:
         assert loop.run(five()) == loop.run(five()) == 5
-    assert awaited(five()) == 5
+    assert run_coroutine(five()) == 5
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1
 
@@ -39,13 +39,13 @@ def test_a_signal_that_another_thread_gets_wakes_the_loop():
         await asyncio.Event().wait()
 
     with pytest.raises(KeyboardInterrupt):
-        awaited(wait_for_ever())
+        run_coroutine(wait_for_ever())
 
 
 def test_outside_of_the_main_thread_there_are_no_signals():
     """But there is a loop."""
     found = []
-    thread = threading.Thread(target=lambda: found.append(awaited(five())))
+    thread = threading.Thread(target=lambda: found.append(run_coroutine(five())))
     thread.start()
     thread.join(30)
     assert found == [5]
@@ -58,7 +58,7 @@ def test_a_signal_before_the_first_step_cancels_the_work():
     async def work():
         steps.append("begun")
 
-    with runner() as loop:
+    with open_interruptible_loop() as loop:
 
         def create_task(coroutine):
             task = make_task(coroutine)
@@ -85,7 +85,7 @@ def test_the_first_signal_cancels_and_the_second_one_interrupts():
             cleaned.append(True)
 
     with pytest.raises(KeyboardInterrupt):
-        awaited(work())
+        run_coroutine(work())
     assert cleaned == [True]
 
     async def stubborn():
@@ -93,7 +93,7 @@ def test_the_first_signal_cancels_and_the_second_one_interrupts():
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        awaited(stubborn())
+        run_coroutine(stubborn())
 
 
 def test_a_cancellation_that_no_signal_asked_for_is_none_of_ours():
@@ -103,7 +103,7 @@ def test_a_cancellation_that_no_signal_asked_for_is_none_of_ours():
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        awaited(give_up())
+        run_coroutine(give_up())
 
 
 def test_a_handler_of_the_program_stays():
@@ -116,7 +116,7 @@ def test_a_handler_of_the_program_stays():
             signal.raise_signal(signal.SIGINT)
             return 5
 
-        assert awaited(work()) == 5
+        assert run_coroutine(work()) == 5
         assert heard == [signal.SIGINT]
     finally:
         signal.signal(signal.SIGINT, before)

@@ -12,7 +12,7 @@ import warnings
 
 import pytest
 
-from toolkit.cli.failures import Failure, told
+from toolkit.cli.failures import Failure, report_errors
 from toolkit.cli.output import Output
 from toolkit.errors import BadArgs, CatalogError, ToolkitError, ToolkitWarning, UnknownTool
 
@@ -47,7 +47,7 @@ def written(act, *, terminal=True, **options):
 def test_people_get_text_and_programs_json(terminal, shape, piped, is_json):
     """Unless it is said otherwise."""
     found = []
-    written(lambda output: found.append(output.is_json), terminal=terminal, shape=shape, piped=piped)
+    written(lambda output: found.append(output.is_json), terminal=terminal, requested_format=shape, piped=piped)
     assert found == [is_json]
 
 
@@ -86,7 +86,7 @@ def test_markup_is_text():
 )
 def test_an_error_of_ours_is_told_with_its_code(error, code, capsys):
     """In one line, and without a traceback."""
-    with pytest.raises(Failure) as caught, told(debug=False):
+    with pytest.raises(Failure) as caught, report_errors(debug=False):
         raise error
     assert caught.value.exit_code == code
     caught.value.show()
@@ -95,7 +95,7 @@ def test_an_error_of_ours_is_told_with_its_code(error, code, capsys):
 
 def test_a_bug_is_not_hidden():
     """What nobody expected is raised as it is."""
-    with pytest.raises(KeyError), told(debug=False):
+    with pytest.raises(KeyError), report_errors(debug=False):
         raise KeyError("x")
 
 
@@ -105,7 +105,7 @@ def test_warnings_of_ours_are_a_line_and_others_are_left_alone(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_: seen.append(str(message))
-        with told(debug=False):
+        with report_errors(debug=False):
             warnings.warn("look \x1b[2J", ToolkitWarning, stacklevel=1)
             warnings.warn("theirs", UserWarning, stacklevel=1)
     assert capsys.readouterr().err == "warning: look \\x1b[2J\n"
@@ -117,6 +117,6 @@ def test_what_is_logged_is_shown_with_debug_only(debug):
     """The traceback of a tool that fails is logged, and nobody asked for it."""
     log = logging.getLogger("toolkit")
     before = list(log.handlers)
-    with told(debug=debug):
+    with report_errors(debug=debug):
         assert any(isinstance(each, logging.NullHandler) for each in set(log.handlers) - set(before)) is not debug
     assert log.handlers == before

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.cli.targets import loaded
+from toolkit.cli.targets import open_target
 from toolkit.errors import CatalogError
 
 BROKEN = "import nothing_of_this_name\n"
@@ -16,7 +16,7 @@ BROKEN = "import nothing_of_this_name\n"
 def test_a_target_is_a_file_or_a_module_or_a_catalog_in_one(shop, target):
     """Files and modules in the current folder among them."""
     (shop.folder / "shop_tools.py").write_text((shop.folder / "tools.py").read_text())
-    with loaded(target) as found:
+    with open_target(target) as found:
         assert found.catalog.names()[0] == "free_days"
         assert found.safety is None
 
@@ -29,7 +29,7 @@ def test_a_module_in_the_current_folder_is_found_without_being_installed(shop):
 
 def test_the_built_in_tools_bring_their_checks(shop):
     """Those of the current folder."""
-    with loaded("builtin") as found:
+    with open_target("builtin") as found:
         assert found.safety is not None
         assert "read" in found.catalog
 
@@ -98,7 +98,7 @@ def test_a_tool_that_cannot_be_described_is_an_error_of_its_author(shop):
 
 def test_a_block_that_raises_ends_the_target(shop):
     """What is raised inside is not mistaken for a failure to load."""
-    with pytest.raises(KeyError), loaded("builtin"):
+    with pytest.raises(KeyError), open_target("builtin"):
         raise KeyError("x")
-    with pytest.raises(CatalogError), loaded("x://y"):
+    with pytest.raises(CatalogError), open_target("x://y"):
         raise AssertionError

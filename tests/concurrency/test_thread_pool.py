@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from toolkit.concurrency.thread_pool import Threads
+from toolkit.concurrency.thread_pool import ThreadPool
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ NAME = contextvars.ContextVar("NAME", default="nobody")
 def threads():
     """A pool of two; whatever a test does, it leaves no thread behind."""
     before = set(threading.enumerate())
-    threads = Threads(2)
+    threads = ThreadPool(2)
     yield threads
     threads.close()
     left = [thread for thread in threading.enumerate() if thread not in before]
@@ -72,7 +72,7 @@ async def test_a_thread_is_used_again(threads):
     used = {await threads.run(threading.current_thread) for _ in range(20)}
     # A result may be here before its thread is ready for the next job. The second thread, started for that job, may
     # find that the first has taken it.
-    assert len(used) <= threads.alive <= 2
+    assert len(used) <= threads.thread_count <= 2
 
 
 async def test_no_more_run_at_once_than_may(threads):
@@ -81,7 +81,7 @@ async def test_no_more_run_at_once_than_may(threads):
     futures = [threads.run(gate) for gate in gates]
     await begun(gates[0])
     await begun(gates[1])
-    assert threads.alive == 2
+    assert threads.thread_count == 2
     assert not gates[2].started.is_set()
     gates[0].released.set()
     await begun(gates[2])
@@ -97,14 +97,14 @@ async def test_a_job_that_hangs_keeps_its_slot_and_no_other(threads):
     await begun(gate)
     for number in range(50):
         assert await asyncio.wait_for(threads.run(lambda number=number: number), 10) == number
-    assert threads.alive == 2
+    assert threads.thread_count == 2
     gate.released.set()
     await abandoned
 
 
 async def test_every_job_finds_a_thread_while_there_is_room():
     """Also in the moment in which an idle thread has just been given another job."""
-    threads = Threads(64)
+    threads = ThreadPool(64)
     for _ in range(30):
         gates = [Gate() for _ in range(8)]
         futures = [threads.run(gate) for gate in gates]
@@ -113,7 +113,7 @@ async def test_every_job_finds_a_thread_while_there_is_room():
         for gate in gates:
             gate.released.set()
         await asyncio.gather(*futures)
-    assert threads.alive <= 64
+    assert threads.thread_count <= 64
     threads.close()
 
 
@@ -209,7 +209,7 @@ def test_two_loops_share_a_pool(threads):
 async def test_closing_ends_idle_threads_at_once():
     """None is left when it returns."""
     before = set(threading.enumerate())
-    threads = Threads(5)
+    threads = ThreadPool(5)
     gates = [Gate() for _ in range(5)]
     futures = [threads.run(gate) for gate in gates]
     for gate in gates:
@@ -221,14 +221,14 @@ async def test_closing_ends_idle_threads_at_once():
     threads.close()
     for thread in made:
         thread.join(5)  # one that was still handing over its result
-    assert threads.alive == 0
+    assert threads.thread_count == 0
     assert len(made) == 5
     assert not any(thread.is_alive() for thread in made)
 
 
 async def test_closing_lets_busy_threads_finish():
     """And what waits for them."""
-    threads = Threads(1)
+    threads = ThreadPool(1)
     gate = Gate()
     busy, waiting = threads.run(gate), threads.run(lambda: 5)
     await begun(gate)
@@ -238,7 +238,7 @@ async def test_closing_lets_busy_threads_finish():
     thread = await busy
     assert await waiting == 5
     thread.join(5)
-    assert threads.alive == 0
+    assert threads.thread_count == 0
 
 
 async def test_a_closed_pool_takes_no_job(threads):
@@ -250,10 +250,10 @@ async def test_a_closed_pool_takes_no_job(threads):
 
 async def test_a_thread_without_work_ends_by_itself():
     """A pool that nobody closed leaves none behind."""
-    threads = Threads(1, idle_seconds=0)
+    threads = ThreadPool(1, idle_seconds=0)
     first = await threads.run(threading.current_thread)
     first.join(5)
-    assert threads.alive == 0
+    assert threads.thread_count == 0
     second = await threads.run(threading.current_thread)
     assert second is not first
     second.join(5)
@@ -308,17 +308,17 @@ class Exhausted(threading.Thread):
 async def test_a_system_without_threads_is_an_error_only_if_there_are_none():
     """Those that are there do the work, one after another."""
     Exhausted.left = 1
-    threads = Threads(5, make=Exhausted)
+    threads = ThreadPool(5, make_thread=Exhausted)
     gate = Gate()
     first, second = threads.run(gate), threads.run(lambda: 5)
-    assert threads.alive == 1
+    assert threads.thread_count == 1
     gate.released.set()
     await first
     assert await second == 5
     threads.close()
 
     Exhausted.left = 0
-    threads = Threads(5, make=Exhausted)
+    threads = ThreadPool(5, make_thread=Exhausted)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         threads.run(lambda: 5)
     Exhausted.left = 1
@@ -328,28 +328,28 @@ async def test_a_system_without_threads_is_an_error_only_if_there_are_none():
 
 async def test_a_thread_that_waits_for_another_lends_its_slot():
     """A job that waits for a job of the same pool would wait for ever in a pool of one."""
-    threads = Threads(1)
+    threads = ThreadPool(1)
 
     def outer():
         async def inner():
             return await threads.run(lambda: 5)
 
-        with threads.lent():
+        with threads.lend_slot():
             return asyncio.run(inner())
 
     assert await asyncio.wait_for(threads.run(outer), 10) == 5
-    with threads.lent():  # not one of its threads: nothing to lend
+    with threads.lend_slot():  # not one of its threads: nothing to lend
         assert await threads.run(lambda: 6) == 6
     threads.close()
 
 
 async def test_a_job_that_waits_gets_a_slot_that_is_lent():
     """Also if it came before."""
-    threads = Threads(1)
+    threads = ThreadPool(1)
     done = threading.Event()
 
     def outer():
-        with threads.lent():
+        with threads.lend_slot():
             return done.wait(10)
 
     first = threads.run(outer)

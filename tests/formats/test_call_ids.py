@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed
 from tests.formats.tools import module
 from toolkit import Catalog, Dispatcher, ToolCall, ToolResult
-from toolkit.agent.valid_messages import flaw_of
+from toolkit.agent.valid_messages import find_message_flaw
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.formats import FORMATS
@@ -121,7 +121,7 @@ async def test_an_agent_keeps_a_conversation_in_which_every_id_stands_once():
     turn = [ToolCall("look", {"what": "cat"}, "t1"), ToolCall("look", {"what": "dog"}, "t1")]
     shed = Shed()
     run = await shed.agent([turn, turn, "Done."]).run("look")
-    assert (run.status, flaw_of(run.messages), len(shed.done)) == ("done", None, 4)
+    assert (run.status, find_message_flaw(run.messages), len(shed.done)) == ("done", None, 4)
     results = [result for message in run.messages if hasattr(message, "results") for result in message.results]
     assert [result.text for result in results] == ["a cat", "a dog"] * 2
     assert len({result.call_id for result in results}) == 4

@@ -87,20 +87,20 @@ def test_a_name_is_read_back_exactly_with_the_catalog(sent, meant):
     catalog = named("git.log", "a--b.c", "plain", "double--dash")
     catalog.alias("short", "plain")
     naming = module("anthropic").NAMING
-    assert naming.called(sent, catalog)[0] == meant
+    assert naming.resolve(sent, catalog)[0] == meant
 
 
 def test_a_tools_own_name_comes_before_somebodys_alias():
     """An alias that looks like the wire form of another tool does not take its calls."""
     catalog = named("git.log", "other")
     catalog.alias("git--log", "other")
-    assert module("openai").NAMING.called("git--log", catalog)[0] == "git.log"
+    assert module("openai").NAMING.resolve("git--log", catalog)[0] == "git.log"
 
 
 def test_without_the_catalog_dashes_are_dots():
     """The usual reading; the catalog's lookup finds a name with dashes all the same."""
-    assert module("openai").NAMING.called("git--log", None) == ("git.log", None)
-    assert module("gemini").NAMING.called("git--log", None) == ("git--log", None)
+    assert module("openai").NAMING.resolve("git--log", None) == ("git.log", None)
+    assert module("gemini").NAMING.resolve("git--log", None) == ("git--log", None)
 
 
 class Plain:
@@ -124,5 +124,5 @@ def test_any_catalog_will_do(name):
     """A format asks for three methods, and reads names back whatever the lookup is like."""
     catalog = Plain(named("git.log", "a--b.c", "double--dash"))
     naming = module("anthropic").NAMING
-    assert naming.called(naming.wire(name), catalog)[0] == name
+    assert naming.resolve(naming.wire(name), catalog)[0] == name
     assert len(made("anthropic", catalog)) == 3

@@ -6,7 +6,14 @@ from unittest import mock
 
 import pytest
 
-from toolkit.functions.callables import is_same, is_written_again, place_of, run_by, subject_of, underlying
+from toolkit.functions.callables import (
+    find_executed_function,
+    find_source_location,
+    is_redefinition,
+    is_same_callable,
+    subject_of,
+    unwrap_function,
+)
 
 
 def plain(a=1, b=2):
@@ -62,24 +69,24 @@ def again(source, name="f", *, file="cell.py", module="notebook"):
 )
 def test_every_layer_has_the_name_of_the_function_inside(function):
     """Also its file and line."""
-    assert underlying(function) is plain
+    assert unwrap_function(function) is plain
     assert subject_of(function) == "tests.functions.test_callables.plain"
-    assert place_of(function) == (__file__, plain.__code__.co_firstlineno)
+    assert find_source_location(function) == (__file__, plain.__code__.co_firstlineno)
 
 
 def test_a_wrapper_runs_itself():
     """What it wraps may run in another way."""
     wrapper = logged(plain)
-    assert run_by(functools.partial(wrapper)) is wrapper
-    assert run_by(Wrapper(plain)) is Wrapper.__call__
-    assert run_by(Holder().method) is Holder.method
+    assert find_executed_function(functools.partial(wrapper)) is wrapper
+    assert find_executed_function(Wrapper(plain)) is Wrapper.__call__
+    assert find_executed_function(Holder().method) is Holder.method
 
 
 @pytest.mark.parametrize("thing", [len, mock.Mock(), 5, "text", object(), type])
 def test_anything_has_a_subject_and_a_place(thing):
     """Whatever it is, a message can name it."""
     assert isinstance(subject_of(thing), str)
-    assert place_of(thing)[1] >= 1
+    assert find_source_location(thing)[1] >= 1
 
 
 class Anything:
@@ -93,19 +100,19 @@ class Anything:
 
 def test_an_object_that_answers_everything_does_not_trap_us():
     """No walk along its attributes goes on for ever."""
-    underlying(Anything())
+    unwrap_function(Anything())
     assert subject_of(Anything()) == "tests.functions.test_callables.Anything.__call__"
 
 
 def test_bound_methods_are_compared_by_what_they_bind():
     """Python makes a new one at every look."""
     holder = Holder()
-    assert is_same(holder.method, holder.method)
-    assert not is_same(holder.method, Holder().method)
-    assert is_same("a".join, "a".join)
-    assert not is_same("a".join, "b".join)
-    assert not is_same(len, abs)
-    assert is_same(plain, plain)
+    assert is_same_callable(holder.method, holder.method)
+    assert not is_same_callable(holder.method, Holder().method)
+    assert is_same_callable("a".join, "a".join)
+    assert not is_same_callable("a".join, "b".join)
+    assert not is_same_callable(len, abs)
+    assert is_same_callable(plain, plain)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +130,9 @@ def test_bound_methods_are_compared_by_what_they_bind():
 )
 def test_source_that_is_run_again_gives_the_same_tool(source):
     """A reloaded module, a notebook's cell: from the same file, or both typed at a prompt."""
-    assert is_written_again(again(source), again(source))
+    assert is_redefinition(again(source), again(source))
     first, second = (again(source, file=file, module="__main__") for file in ("in-1", "in-2"))
-    assert is_written_again(first, second)
+    assert is_redefinition(first, second)
 
 
 @pytest.mark.parametrize(
@@ -143,22 +150,22 @@ def test_source_that_is_run_again_gives_the_same_tool(source):
 )
 def test_anything_else_is_another_tool(old, new):
     """Another name, another layer, another binding, one closure of many."""
-    assert not is_written_again(again(old), again(new))
+    assert not is_redefinition(again(old), again(new))
 
 
 def test_another_file_is_another_tool():
     """Unless both were typed at a prompt."""
     source = "def f(): ..."
-    assert not is_written_again(again(source), again(source, file="other.py"))
-    assert not is_written_again(again(source), again(source, module="other"))
+    assert not is_redefinition(again(source), again(source, file="other.py"))
+    assert not is_redefinition(again(source), again(source, module="other"))
 
 
 def test_two_objects_of_one_class_are_two():
     """Only a class that was defined again has the same objects again."""
-    assert not is_written_again(Holder(), Holder())
-    assert not is_written_again(Holder().method, Holder().method)
+    assert not is_redefinition(Holder(), Holder())
+    assert not is_redefinition(Holder().method, Holder().method)
     holder = Holder()
-    assert is_written_again(holder, holder)
+    assert is_redefinition(holder, holder)
 
 
 class Uncomparable:
@@ -169,4 +176,4 @@ class Uncomparable:
 def test_what_cannot_be_compared_is_not_known_to_be_the_same():
     """A partial may hold anything."""
     old, new = (functools.partial(plain, Uncomparable()) for _ in range(2))
-    assert not is_written_again(old, new)
+    assert not is_redefinition(old, new)

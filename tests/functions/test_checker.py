@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import BadArgs, DefinitionError, Problem
-from toolkit.functions.checker import Checker, objections
+from toolkit.functions.checker import Checker, run_custom_validator
 from toolkit.spec import Tool
 from toolkit.values.codecs import Codec
 
@@ -91,9 +91,9 @@ async def test_an_authors_own_check_may_return_or_raise_problems(found, said):
     async def later(arguments):
         return validate(arguments)
 
-    assert [str(problem) for problem in objections(validate, {}, wait=False)] == said
-    assert [str(problem) for problem in objections(validate, {}, wait=True)] == said
-    assert [str(problem) for problem in await objections(later, {}, wait=True)] == said
+    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=False)] == said
+    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=True)] == said
+    assert [str(problem) for problem in await run_custom_validator(later, {}, wait=True)] == said
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "future"])
@@ -109,7 +109,7 @@ def test_an_async_check_is_refused_where_nobody_waits(kind):
 
     validate = later if kind == "coroutine" else lambda arguments: Later()
     with pytest.raises(DefinitionError, match="check_async"):
-        objections(validate, {}, wait=False)
+        run_custom_validator(validate, {}, wait=False)
 
 
 def test_problems_that_come_one_by_one_may_end_in_an_error():
@@ -119,15 +119,15 @@ def test_problems_that_come_one_by_one_may_end_in_an_error():
         yield "one"
         raise ValueError("two")
 
-    assert [str(problem) for problem in objections(validate, {}, wait=False)] == ["two"]
+    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=False)] == ["two"]
 
 
 def test_a_judge_is_made_once_and_only_if_needed():
     """The fast path needs none; the first refusal makes the one that is kept."""
     made = tool_for(int).about.checker
     assert made.check({"x": 1}) == {"x": 1}
-    assert made._judge is None
-    assert made.judge is made.judge
+    assert made._validator is None
+    assert made.validator is made.validator
 
 
 def test_words_are_made_when_someone_reads():
@@ -182,4 +182,4 @@ def test_what_cannot_be_converted_is_told_with_the_rest():
 )
 def test_an_authors_check_may_answer_field_by_field(found, problems):
     """A dictionary goes as deep as it likes, and None means fine wherever it stands."""
-    assert [str(problem) for problem in objections(lambda arguments: found, {}, wait=False)] == problems
+    assert [str(problem) for problem in run_custom_validator(lambda arguments: found, {}, wait=False)] == problems

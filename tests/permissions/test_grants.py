@@ -14,7 +14,7 @@ from toolkit.catalog import Catalog
 from toolkit.decisions import Decision, Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import PermissionRequest, Permissions
-from toolkit.permissions.grants import covered, is_answerable, offered
+from toolkit.permissions.grants import find_covering_grant, is_answerable, offer_grants
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session
@@ -49,7 +49,7 @@ def is_covered(tool, scope, target, *accesses, root="."):
     """Whether a grant of this scope answers for a call that touches these."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(tool), scope=scope, target=str(target)))
-    return covered(request_of(tool, *accesses, root=str(root), session=session)) is not None
+    return find_covering_grant(request_of(tool, *accesses, root=str(root), session=session)) is not None
 
 
 # Given, listed, taken back.
@@ -213,13 +213,13 @@ def test_what_only_looks_like_what_was_granted_is_not_covered(tmp_path, scope, t
 def test_a_folder_is_itself_what_is_offered_for_it(tmp_path):
     """Who agrees that it is listed has not agreed to what lies beside it."""
     (tmp_path / "src").mkdir()
-    grants = list(offered(request_of(WRITE, Reads("src"), root=str(tmp_path))))
+    grants = list(offer_grants(request_of(WRITE, Reads("src"), root=str(tmp_path))))
     assert [each.target for each in grants if each.scope == "folder"] == [str(tmp_path / "src")]
 
 
 def test_nothing_is_offered_for_a_path_that_cannot_be_followed(tmp_path):
     """But the tool."""
-    grants = list(offered(request_of(WRITE, Writes("a\0b"), root=str(tmp_path))))
+    grants = list(offer_grants(request_of(WRITE, Writes("a\0b"), root=str(tmp_path))))
     assert [each.scope for each in grants] == ["tool"]
 
 
@@ -295,7 +295,7 @@ def test_a_command_prefix_answers_only_for_commands(accesses, expected):
 )
 def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
     """As many words as a person would call it by; nothing that would let others through."""
-    grants = [each for each in offered(request_of(BASH, Command(command))) if each.scope == "command"]
+    grants = [each for each in offer_grants(request_of(BASH, Command(command))) if each.scope == "command"]
     assert [each.target for each in grants] == ([] if prefix is None else [prefix])
 
 
@@ -315,13 +315,13 @@ def test_what_is_offered_answers_for_what_it_was_offered_for(accesses):
     """Whoever agrees is not asked again for the very same call; and the whole tool is always the last."""
     session = Session()
     request = request_of(BASH, *accesses, session=session)
-    grants = list(offered(request))
+    grants = list(offer_grants(request))
     assert [each.scope for each in grants].index("tool") == len(grants) - 1
     assert len(set(grants)) == len(grants)
     for each in grants:
         Permissions.revoke(session)
         Permissions.grant(session, each)
-        assert covered(request) == each
+        assert find_covering_grant(request) == each
 
 
 # What no grant answers.

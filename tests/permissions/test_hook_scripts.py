@@ -9,7 +9,7 @@ import json
 import pytest
 
 from toolkit.permissions.hook_scripts import find_scripts, why_unresolved
-from toolkit.permissions.trust import Trust, TrustError, content_digest, distrust
+from toolkit.permissions.trust import Trust, TrustError, content_digest, why_not_trusted
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_other_files_do_not_matter(project, trust):
 def test_the_user_is_told_what_to_look_at(project, trust):
     """The scripts are part of what is trusted."""
     hook(project, "python tools/check.py")
-    assert "look at its .toolkit folder and at tools/check.py, then trust it" in distrust(trust, project)
+    assert "look at its .toolkit folder and at tools/check.py, then trust it" in why_not_trusted(trust, project)
 
 
 def test_a_script_that_leads_out_of_the_project_cannot_be_trusted(project, tmp_path):

@@ -14,7 +14,7 @@ from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Permissions
-from toolkit.permissions.judgement import Judges, names_of
+from toolkit.permissions.judgement import CallJudges, names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session
@@ -571,18 +571,18 @@ async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
 )
 async def test_no_tool_touches_what_the_dispatcher_keeps(tmp_path, target, kind):
     """Neither reading nor writing, in whatever mode."""
-    judges = Judges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
+    judges = CallJudges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
     tool = asking(lambda arguments: [Reads(arguments["text"]), Query(arguments["text"])]).catalog["note"]
-    judgement = await judges.judged(tool, frozenset({"note"}), ToolCall("note"), {"text": target})
+    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": target})
     assert ("safety" if judgement.verdict.word == "deny" else "ok") == kind
     assert ("check `own-files`" in str(judgement.verdict)) == (kind == "safety")
 
 
 async def test_a_path_that_cannot_be_followed_is_left_to_the_checks(tmp_path):
     """It is refused by them."""
-    judges = Judges(SafetyChecks([tmp_path]), None, [f"{tmp_path}/kept.db"])
+    judges = CallJudges(SafetyChecks([tmp_path]), None, [f"{tmp_path}/kept.db"])
     tool = asking(lambda arguments: Writes("a\0b")).catalog["note"]
-    judgement = await judges.judged(tool, frozenset({"note"}), ToolCall("note"), {"text": "x"})
+    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": "x"})
     assert (judgement.verdict.word, judgement.verdict.by) == ("deny", "check `folder`")
 
 
@@ -675,9 +675,9 @@ def test_a_tool_has_all_its_names():
 def test_a_gate_that_knows_nothing_is_none():
     """What has to be looked at every time has no quick way."""
     tool = world().catalog["note"]
-    assert Judges(None, Saying("allow")).gate(tool, frozenset({"note"})) is None
-    assert Judges(None, [Permissions(), Permissions()]).gate(tool, frozenset({"note"})) is None
-    assert Judges(None, None).gate(world(approval="always").catalog["note"], frozenset()) is None
+    assert CallJudges(None, Saying("allow")).gate(tool, frozenset({"note"})) is None
+    assert CallJudges(None, [Permissions(), Permissions()]).gate(tool, frozenset({"note"})) is None
+    assert CallJudges(None, None).gate(world(approval="always").catalog["note"], frozenset()) is None
 
 
 async def test_a_call_without_arguments_that_fit_is_not_explained():

@@ -3,7 +3,7 @@
 import pytest
 
 from toolkit.facts import Facts
-from toolkit.permissions.modes import MODES, TABLE, checked_mode, row_of
+from toolkit.permissions.modes import MODES, TABLE, check_mode, row_of
 
 PROMISED = {
     "refused": {"plan": "deny", "default": "deny", "auto": "deny", "dont_ask": "deny", "bypass": "deny"},
@@ -39,11 +39,11 @@ def test_a_tool_is_what_its_author_stated(facts, row):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_mode_is_one_of_five(mode):
     """By its name."""
-    assert checked_mode(mode) == mode
+    assert check_mode(mode) == mode
 
 
 @pytest.mark.parametrize("mode", ["", "Plan", "yolo", None, True, 0, ["plan"], {"plan"}], ids=repr)
 def test_anything_else_is_no_mode(mode):
     """The error names it, and the five that are."""
     with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, dont_ask, bypass"):
-        checked_mode(mode)
+        check_mode(mode)

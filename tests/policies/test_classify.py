@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from toolkit import BadArgs, Safety, ToolError, Transient
-from toolkit.policies.classify import checked_rules, classified, retry_after_seconds
+from toolkit.policies.classify import classify_error, compile_rules, parse_retry_after
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -180,7 +180,7 @@ def url_error(reason):
 )
 def test_the_table_knows_what_passes_by_itself(error, happened):
     """Transient or not, and whether the effect may have taken place."""
-    meant = classified(error)
+    meant = classify_error(error)
     assert isinstance(meant, Transient) == (happened is not None)
     assert getattr(meant, "happened", None) == happened
     assert type(error).__name__ in str(meant)
@@ -231,7 +231,7 @@ STATUSES = [httpx_status, requests_status, aiohttp_status, urllib_status]
 )
 def test_an_http_status_decides(make, status, happened):
     """Too many requests and a server's own failures pass; other refusals are answers."""
-    meant = classified(make(status))
+    meant = classify_error(make(status))
     assert type(meant) is (ToolError if happened is None else Transient)
     assert getattr(meant, "happened", None) == happened
 
@@ -242,7 +242,7 @@ def test_an_http_status_decides(make, status, happened):
 )
 def test_retry_after_is_read_from_every_client(make, header, seconds):
     """Seconds or a date, wherever the headers are."""
-    meant = classified(make(429, **{"Retry-After": header}), now=lambda: NOW)
+    meant = classify_error(make(429, **{"Retry-After": header}), now=lambda: NOW)
     assert meant.retry_after_seconds == seconds
 
 
@@ -271,13 +271,13 @@ def test_retry_after_is_read_from_every_client(make, header, seconds):
 )
 def test_a_retry_after_header_is_seconds_or_a_date(header, seconds):
     """What is neither asks for nothing; a date without a zone is GMT."""
-    assert retry_after_seconds({"retry-AFTER": header}, now=lambda: NOW) == seconds
+    assert parse_retry_after({"retry-AFTER": header}, now=lambda: NOW) == seconds
 
 
 @pytest.mark.parametrize("headers", [None, 5, "Retry-After: 5", [("Retry-After", "5")], {}, {"Other": "5"}])
 def test_headers_that_are_none_ask_for_nothing(headers):
     """Whatever somebody's exception has under that name."""
-    assert retry_after_seconds(headers) is None
+    assert parse_retry_after(headers) is None
 
 
 class Odd(Exception):
@@ -299,20 +299,20 @@ class Odd(Exception):
 
 def test_an_odd_exception_is_classified_all_the_same():
     """Nothing that it raises when asked is let out."""
-    meant = classified(Odd())
+    meant = classify_error(Odd())
     assert isinstance(meant, Transient)
     assert str(meant) == "Odd"
 
 
 def test_long_messages_are_cut():
     """A page of HTML is no message."""
-    assert len(str(classified(ValueError("x" * 10_000)))) == 2000
+    assert len(str(classify_error(ValueError("x" * 10_000)))) == 2000
 
 
 @pytest.mark.parametrize("error", [ToolError("a"), BadArgs("b"), Safety("c"), Transient("d")])
 def test_our_own_errors_mean_themselves(error):
     """Whatever the rules say: a tool that raises one knows."""
-    assert classified(error, lambda error: Safety) is error
+    assert classify_error(error, lambda error: Safety) is error
 
 
 # The user's rules.
@@ -328,7 +328,7 @@ class VeryBusy(Busy):
 
 def test_a_class_counts_as_what_it_is_mapped_to():
     """Its subclasses too."""
-    meant = classified(VeryBusy("later"), {Busy: Transient})
+    meant = classify_error(VeryBusy("later"), {Busy: Transient})
     assert type(meant) is Transient
     assert (str(meant), meant.happened) == ("VeryBusy: later", "no")
 
@@ -336,7 +336,7 @@ def test_a_class_counts_as_what_it_is_mapped_to():
 @pytest.mark.parametrize("kind", [ToolError, Safety, BadArgs, Transient])
 def test_any_class_of_ours_can_be_meant(kind):
     """With the exception's words as its message."""
-    meant = classified(Busy("why"), {Busy: kind})
+    meant = classify_error(Busy("why"), {Busy: kind})
     assert type(meant) is kind
     assert "why" in str(meant)
 
@@ -346,44 +346,44 @@ def test_any_class_of_ours_can_be_meant(kind):
 )
 def test_the_nearest_class_wins(rules):
     """However the dictionary is ordered."""
-    assert type(classified(VeryBusy(), rules)) is Transient
-    assert type(classified(ValueError(), rules)) is Safety
+    assert type(classify_error(VeryBusy(), rules)) is Transient
+    assert type(classify_error(ValueError(), rules)) is Safety
 
 
 def test_the_tables_knowledge_is_kept_under_a_users_class():
     """Who says that httpx's errors pass does not say that nothing happened."""
     rules = {httpx.HTTPError: Transient}
-    assert classified(httpx.ReadTimeout("x"), rules).happened == "maybe"
-    assert classified(httpx_status(429, **{"Retry-After": "7"}), rules).retry_after_seconds == 7
-    assert type(classified(httpx_status(404), rules)) is Transient
+    assert classify_error(httpx.ReadTimeout("x"), rules).happened == "maybe"
+    assert classify_error(httpx_status(429, **{"Retry-After": "7"}), rules).retry_after_seconds == 7
+    assert type(classify_error(httpx_status(404), rules)) is Transient
 
 
 def test_a_rule_comes_before_the_table():
     """The user knows the server better."""
-    assert type(classified(ConnectionResetError(), {ConnectionError: Safety})) is Safety
-    assert type(classified(httpx_status(503), lambda error: ToolError("for ever"))) is ToolError
+    assert type(classify_error(ConnectionResetError(), {ConnectionError: Safety})) is Safety
+    assert type(classify_error(httpx_status(503), lambda error: ToolError("for ever"))) is ToolError
 
 
 def test_a_function_may_pass():
     """Then the next one is asked, and the table in the end."""
     asked = []
     rules = [lambda error: asked.append("first"), {Busy: lambda error: asked.append("second")}]
-    assert type(classified(Busy(), rules)) is ToolError
+    assert type(classify_error(Busy(), rules)) is ToolError
     assert asked == ["first", "second"]
-    assert type(classified(TimeoutError(), rules)) is Transient
+    assert type(classify_error(TimeoutError(), rules)) is Transient
 
 
 def test_a_function_gives_an_error_or_a_class():
     """An error can say more: how long to wait."""
     error = Transient("busy", retry_after_seconds=3)
-    assert classified(Busy(), {Busy: lambda raised: error}) is error
-    assert type(classified(Busy(), [lambda raised: Safety])) is Safety
+    assert classify_error(Busy(), {Busy: lambda raised: error}) is error
+    assert type(classify_error(Busy(), [lambda raised: Safety])) is Safety
 
 
 @pytest.mark.parametrize("answer", [ValueError, "transient", True, ValueError("x")])
 def test_a_rule_that_gives_something_else_is_passed_over(answer, caplog):
     """And said so in the log."""
-    assert type(classified(ConnectionResetError(), lambda error: answer)) is Transient
+    assert type(classify_error(ConnectionResetError(), lambda error: answer)) is Transient
     assert "has to return a ToolError" in caplog.text
 
 
@@ -393,7 +393,7 @@ def test_a_rule_that_raises_is_passed_over(caplog):
     def broken(error):
         raise ZeroDivisionError
 
-    assert type(classified(ConnectionResetError(), [broken, {ValueError: Safety}])) is Transient
+    assert type(classify_error(ConnectionResetError(), [broken, {ValueError: Safety}])) is Transient
     assert "it is passed over" in caplog.text
 
 
@@ -404,7 +404,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
         def __init__(self, code: int, *, reason: str) -> None:
             super().__init__(reason)
 
-    assert type(classified(Busy("x"), {Busy: Picky})) is ToolError
+    assert type(classify_error(Busy("x"), {Busy: Picky})) is ToolError
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
 def test_a_rule_that_is_none_is_refused_at_once(rules):
     """Not at the first failure, when nobody looks."""
     with pytest.raises(TypeError, match="classify"):
-        checked_rules(rules)
+        compile_rules(rules)
 
 
 def test_a_class_that_only_claims_kinship_counts_last():
@@ -427,8 +427,8 @@ def test_a_class_that_only_claims_kinship_counts_last():
     class Everything(Exception, metaclass=Meta):
         pass
 
-    assert type(classified(Busy(), {Everything: Safety})) is Safety
-    assert type(classified(Busy(), {Everything: Safety, Exception: Transient})) is Transient
+    assert type(classify_error(Busy(), {Everything: Safety})) is Safety
+    assert type(classify_error(Busy(), {Everything: Safety, Exception: Transient})) is Transient
 
 
 # Groups.
@@ -437,7 +437,7 @@ def test_a_class_that_only_claims_kinship_counts_last():
 def test_a_group_of_transients_is_transient_and_may_have_happened():
     """A sibling of the one that failed may have done its work."""
     group = ExceptionGroup("two", [httpx.ConnectError("a"), httpx_status(429, **{"Retry-After": "7"})])
-    meant = classified(group)
+    meant = classify_error(group)
     assert isinstance(meant, Transient)
     assert meant.happened == "maybe"
     assert meant.retry_after_seconds == 7
@@ -447,7 +447,7 @@ def test_a_group_of_transients_is_transient_and_may_have_happened():
 
 def test_a_group_with_anything_else_is_not_transient():
     """Trying again would meet it again."""
-    meant = classified(ExceptionGroup("two", [TimeoutError(), ExceptionGroup("inner", [ValueError("bad")])]))
+    meant = classify_error(ExceptionGroup("two", [TimeoutError(), ExceptionGroup("inner", [ValueError("bad")])]))
     assert type(meant) is ToolError
     assert "ValueError: bad" in str(meant)
 
@@ -455,11 +455,11 @@ def test_a_group_with_anything_else_is_not_transient():
 @pytest.mark.parametrize("gravest", [Safety("no"), BadArgs("wrong")])
 def test_the_gravest_in_a_group_is_what_it_means(gravest):
     """A refusal is not lost among failures."""
-    assert classified(ExceptionGroup("all", [TimeoutError(), ValueError(), gravest])) is gravest
+    assert classify_error(ExceptionGroup("all", [TimeoutError(), ValueError(), gravest])) is gravest
 
 
 def test_rules_are_asked_for_a_group_and_for_what_is_in_it():
     """The group first."""
     group = ExceptionGroup("all", [Busy(), VeryBusy()])
-    assert type(classified(group, {ExceptionGroup: Safety, Busy: Transient})) is Safety
-    assert type(classified(group, {Busy: Transient})) is Transient
+    assert type(classify_error(group, {ExceptionGroup: Safety, Busy: Transient})) is Safety
+    assert type(classify_error(group, {Busy: Transient})) is Transient

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 )
 def test_rules_mask_texts(rules, text, masked):
     """Texts, patterns and functions."""
-    assert Redaction(rules).text(text) == masked
+    assert Redaction(rules).mask_text(text) == masked
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_secret_is_known_in_other_clothes(secret, shown):
         dressed = shown(secret)
     except UnicodeEncodeError:
         return
-    assert Redaction([secret]).text(f"<{dressed}>").strip("<>'\"") == MASK
+    assert Redaction([secret]).mask_text(f"<{dressed}>").strip("<>'\"") == MASK
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def _broken(text):
 @pytest.mark.parametrize("rule", [_broken, lambda text: None, lambda text: text.encode()])
 def test_a_function_that_fails_masks_everything(rule, caplog):
     """What it did not see must not leave, not even in the log."""
-    assert Redaction([rule]).text("secret") == MASK
+    assert Redaction([rule]).mask_text("secret") == MASK
     assert "the whole text is masked" in caplog.text
     assert "secret" not in caplog.text
 
@@ -123,7 +123,7 @@ class Login:
 )
 def test_a_secret_of_any_kind_is_masked(secret, text):
     """It, and everything in it, as the model sent it and as the tool sees it."""
-    assert Redaction().with_secrets([secret]).text(f"<{text}>") == f"<{MASK}>"
+    assert Redaction().with_secrets([secret]).mask_text(f"<{text}>") == f"<{MASK}>"
 
 
 @pytest.mark.parametrize("secret", [None, "", True, False, [], {}, [None, ""]])
@@ -131,20 +131,20 @@ def test_nothing_is_no_secret(secret):
     """Masking every truth or every gap would hide nothing and everything."""
     redaction = Redaction().with_secrets([secret])
     assert not redaction
-    assert redaction.text("None True False null") == "None True False null"
+    assert redaction.mask_text("None True False null") == "None True False null"
 
 
 def test_secrets_are_masked_beside_the_rules():
     """The rules stay, and stay as they were without."""
     rules = Redaction(["key", str.strip])
-    assert rules.with_secrets(["pin"]).text(" key pin ") == f"{MASK} {MASK}"
-    assert rules.text(" key pin ") == f"{MASK} pin"
+    assert rules.with_secrets(["pin"]).mask_text(" key pin ") == f"{MASK} {MASK}"
+    assert rules.mask_text(" key pin ") == f"{MASK} pin"
 
 
 def test_a_number_inside_a_longer_one_is_another_number():
     """But a text of digits is masked wherever it stands."""
-    assert Redaction().with_secrets([12]).text("12 123 3.12") == f"{MASK} 123 3.{MASK}"
-    assert Redaction().with_secrets(["12"]).text("123") == f"{MASK}3"
+    assert Redaction().with_secrets([12]).mask_text("12 123 3.12") == f"{MASK} 123 3.{MASK}"
+    assert Redaction().with_secrets(["12"]).mask_text("123") == f"{MASK}3"
 
 
 # Every exit.
@@ -153,7 +153,7 @@ def test_a_number_inside_a_longer_one_is_another_number():
 def test_values_are_masked_all_the_way_down():
     """Texts, keys, numbers; the shape stays."""
     redaction = Redaction(["key", "1234"])
-    assert redaction.value({"a key": ["key", 1234, 12.5, True, None], "n": 1.1234}) == {
+    assert redaction.mask_value({"a key": ["key", 1234, 12.5, True, None], "n": 1.1234}) == {
         f"a {MASK}": [MASK, MASK, 12.5, True, None],
         "n": f"1.{MASK}",
     }
@@ -161,12 +161,12 @@ def test_values_are_masked_all_the_way_down():
 
 def test_keys_that_become_one_keep_all_values():
     """The masks are numbered."""
-    assert Redaction([re.compile("k.")]).value({"k1": 1, "k2": 2}) == {MASK: 1, f"{MASK} (2)": 2}
+    assert Redaction([re.compile("k.")]).mask_value({"k1": 1, "k2": 2}) == {MASK: 1, f"{MASK} (2)": 2}
 
 
 def test_what_is_no_json_is_masked_as_json():
     """A hook may put anything into a result."""
-    assert Redaction(["key"]).value(("key", {"a": Login("me", "key")})) == [
+    assert Redaction(["key"]).mask_value(("key", {"a": Login("me", "key")})) == [
         MASK,
         {"a": {"user": "me", "password": MASK}},
     ]
@@ -175,7 +175,7 @@ def test_what_is_no_json_is_masked_as_json():
 @given(json_values())
 def test_what_holds_no_secret_stays_as_it_is(value):
     """Values are not changed by being looked at."""
-    assert Redaction(["\0never\0"]).value(value) == value
+    assert Redaction(["\0never\0"]).mask_value(value) == value
 
 
 def test_everything_in_a_result_is_masked():
@@ -193,7 +193,7 @@ def test_everything_in_a_result_is_masked():
         retries=["key"],
         metadata={"key": "key"},
     )
-    masked = Redaction(["key"]).result(result)
+    masked = Redaction(["key"]).mask_result(result)
     assert masked is result
     assert "key" not in json.dumps(masked.to_json())
     assert json.dumps(masked.to_json()).count(MASK) == 16
@@ -203,8 +203,8 @@ def test_everything_in_a_result_is_masked():
 def test_progress_is_masked():
     """Message and value; a message may be missing."""
     progress = Progress(call_id="c", tool="t", message="key", value=["key"])
-    assert Redaction(["key"]).progress(progress) == Progress(call_id="c", tool="t", message=MASK, value=[MASK])
-    assert Redaction(["key"]).progress(Progress(call_id="c", tool="t")).message is None
+    assert Redaction(["key"]).mask_progress(progress) == Progress(call_id="c", tool="t", message=MASK, value=[MASK])
+    assert Redaction(["key"]).mask_progress(Progress(call_id="c", tool="t")).message is None
 
 
 # Through a dispatcher.

@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from toolkit.permissions.patterns.commands import commands_concerned
-from toolkit.safety.commands.check import judged
+from toolkit.safety.commands.check import check_command
 
 from .bash_runs import Bash
 from .command_lines import STAND_IN, command_lines, unescape
@@ -67,7 +67,7 @@ class Tally:
 
 def is_harmless(line: str) -> bool:
     """Return whether no check stops *line*, nor a rule that denies the stand-in."""
-    return not commands_concerned(line, f"{STAND_IN}:*") and judged(line) is None
+    return not commands_concerned(line, f"{STAND_IN}:*") and check_command(line) is None
 
 
 def real_lines() -> list[str]:

@@ -389,7 +389,7 @@ class Approving(RuleBasedStateMachine):
         if self.kind == "sealed":
             return lambda: None
         if self.kind == "memory":
-            kept = self.memory._kept  # noqa: SLF001 -- nobody else can alter it
+            kept = self.memory._records  # noqa: SLF001 -- nobody else can alter it
             packed = kept[name]
             kept[name] = PackedRecord(replace(packed.unpack(), arguments=arguments))
             return lambda: kept.__setitem__(name, packed)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed
 from toolkit.agent import Budget, Run
-from toolkit.agent.valid_messages import flaw_of
+from toolkit.agent.valid_messages import find_message_flaw
 from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Transient
 from toolkit.formats import FORMATS
@@ -129,7 +129,7 @@ def decided(answer, request):
 
 def holds(run: Run) -> None:
     """What has to be true of every run."""
-    assert flaw_of(run.messages) is None
+    assert find_message_flaw(run.messages) is None
     again = Run.loads(run.dumps())
     assert again == run
     assert (run.status == "waiting") == bool(run.requests)

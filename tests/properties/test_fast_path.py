@@ -59,7 +59,7 @@ def test_ordinary_arguments_take_the_fast_path(case: Case):
     """The fast path and the judge convert alike where the fast path is sure."""
     encoded = json.loads(json.dumps(case.tool.encode(case.arguments)))
     checker = case.tool.about.checker
-    checker.fast(encoded, 0)
-    converted = checker.fast(encoded, 0)
+    checker.check_and_convert(encoded, 0)
+    converted = checker.check_and_convert(encoded, 0)
     if converted is not UNSURE:
         assert same(converted, case.tool.check(encoded, validation="jsonschema"))

@@ -17,11 +17,11 @@ from toolkit import Catalog, Tool, ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.errors import ProviderError
 from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
-from toolkit.formats.schemas.forced_nulls import without_forced_nulls
-from toolkit.formats.schemas.merging import flattened
-from toolkit.formats.schemas.rewriting import rewritten
+from toolkit.formats.schemas.forced_nulls import remove_forced_nulls
+from toolkit.formats.schemas.merging import flatten_top_level
+from toolkit.formats.schemas.rewriting import rewrite_schema
 from toolkit.results import KINDS
-from toolkit.values.schemas.engine import mappings_in
+from toolkit.values.schemas.engine import iter_mappings
 
 from .signatures import Case, cases
 from .test_written_schemas import reference, schemas
@@ -30,9 +30,9 @@ from .values import json_objects, json_values
 KEYWORDS = {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref"}
 KEYWORDS |= {"title", "description"}
 ALLOWED = {
-    "openai": KEYWORDS | OPENAI.keeps | {"format", "$defs"},
-    "anthropic": KEYWORDS | ANTHROPIC.keeps | {"format", "$defs"},
-    "gemini": KEYWORDS | GEMINI.keeps | {"format", "$defs", "prefixItems"},
+    "openai": KEYWORDS | OPENAI.kept_keywords | {"format", "$defs"},
+    "anthropic": KEYWORDS | ANTHROPIC.kept_keywords | {"format", "$defs"},
+    "gemini": KEYWORDS | GEMINI.kept_keywords | {"format", "$defs", "prefixItems"},
 }
 CONTAINED = {"properties", "additionalProperties", "patternProperties", "unevaluatedProperties", "items", "prefixItems"}
 # A fourth of the usual, eight times over.
@@ -96,7 +96,7 @@ def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
 @given(schema=schemas())
 def test_only_what_the_subset_has_is_sent(name, schema):
     """No keyword that the provider refuses is left in a rewritten schema, and what is left is a schema."""
-    found = rewritten(schema, DIALECTS[name])
+    found = rewrite_schema(schema, DIALECTS[name])
     Draft202012Validator.check_schema(found.schema)
     assert all(ALLOWED[name].issuperset(part) for part in parts(found.schema))
     if name != "gemini" and not found.obstacles:
@@ -108,10 +108,10 @@ def test_only_what_the_subset_has_is_sent(name, schema):
 @given(schema=schemas(), arguments=json_objects())
 def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
     """A rewritten schema says no more than the tool's own, if that says for what types it is meant."""
-    assume(not flattened(schema)[1])
-    assume(all("type" in part or CONTAINED.isdisjoint(part) for part in mappings_in(schema)))
+    assume(not flatten_top_level(schema)[1])
+    assume(all("type" in part or CONTAINED.isdisjoint(part) for part in iter_mappings(schema)))
     if reference(schema, arguments):
-        assert reference(rewritten(schema, GEMINI).schema, arguments) is not False
+        assert reference(rewrite_schema(schema, GEMINI).schema, arguments) is not False
 
 
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
@@ -119,15 +119,15 @@ def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
 def test_what_fits_the_tool_can_be_said_strictly(case: Case, dialect: Dialect):
     """Arguments of any signature fit the strict schema, and come back from it as they were meant."""
     tool = case.tool
-    found = rewritten(tool.schema, dialect)
+    found = rewrite_schema(tool.schema, dialect)
     assume(not found.obstacles)
     # Of a tuple the subset does not say which item is which, so what is left out of one cannot be filled in here.
-    assume(not dialect.all_required or not any("prefixItems" in part for part in mappings_in(tool.schema)))
+    assume(not dialect.all_required or not any("prefixItems" in part for part in iter_mappings(tool.schema)))
     encoded = tool.encode(case.arguments)
     sent = filled(encoded, found.schema, found.schema) if dialect.all_required else encoded
     assert reference(found.schema, sent) is not False
-    meant = without_forced_nulls(sent, tool)
-    assert tool.about.checker.judge.is_valid(meant)
+    meant = remove_forced_nulls(sent, tool)
+    assert tool.about.checker.validator.is_valid(meant)
     assert without_nulls(meant) == without_nulls(encoded)
 
 
@@ -135,7 +135,7 @@ def test_what_fits_the_tool_can_be_said_strictly(case: Case, dialect: Dialect):
 def test_arguments_that_fit_are_never_changed(schema, arguments):
     """Only what the check would refuse is mended, and mending takes nulls out and nothing else."""
     tool = written(schema)
-    meant = without_forced_nulls(arguments, tool)
+    meant = remove_forced_nulls(arguments, tool)
     if reference(schema, arguments):
         assert meant is arguments
     assert without_nulls(meant) == without_nulls(arguments)

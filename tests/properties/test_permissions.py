@@ -19,7 +19,7 @@ from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import MODES, PermissionRequest, Permissions
-from toolkit.permissions.judgement import Judges, names_of
+from toolkit.permissions.judgement import CallJudges, names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session
@@ -314,15 +314,15 @@ def test_stricter_facts_never_loosen(case, sent, fact, data):
 @given(cases, arguments)
 def test_the_quick_gate_and_the_judgement_agree(case, sent):
     """Where the gate lets a call through, judging it would; where there are no grants, the other way round too."""
-    judges = Judges(case.safety, case.permissions)
+    judges = CallJudges(case.safety, case.permissions)
     gate = judges.gate(case.tool, case.names)
     if gate is None:
         return
     call = ToolCall(case.tool.name, sent, session=case.session)
-    judgement = asyncio.run(judges.judged(case.tool, case.names, call, case.tool.check(sent)))
+    judgement = asyncio.run(judges.judge(case.tool, case.names, call, case.tool.check(sent)))
     if gate(case.session):
         assert judgement.verdict.word == "allow"
     elif not case.grants:
         assert judgement.verdict.word != "allow"
-    alone = asyncio.run(judges.judged(case.tool, case.names, ToolCall(case.tool.name, sent), case.tool.check(sent)))
+    alone = asyncio.run(judges.judge(case.tool, case.names, ToolCall(case.tool.name, sent), case.tool.check(sent)))
     assert gate(None) == (alone.verdict.word == "allow")

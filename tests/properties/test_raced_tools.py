@@ -28,7 +28,7 @@ from toolkit.builtin import edit_for, glob_for, grep_for, read_for, write_for
 from toolkit.builtin.files.replacements import Edit
 from toolkit.workspace import Workspace
 from toolkit.workspace.open_beneath import kernel_has_openat2
-from toolkit.workspace.writing import Written
+from toolkit.workspace.writing import WriteResult
 
 from .mover import DOOR, KEPT
 
@@ -256,7 +256,7 @@ class Careless(Workspace):
             old = file.read()
             file.seek(0)
             file.write(data)
-            return Written(path=path, old=old)
+            return WriteResult(path=path, old=old)
 
 
 @contextlib.contextmanager

@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
-from toolkit.catalogs.search.spelling import LONG, Spelling, distance
-from toolkit.catalogs.search.words import folded, read, runs, spelt, stem
+from toolkit.catalogs.search.spelling import MIN_LETTERS_FOR_TWO_EDITS, Spelling, distance
+from toolkit.catalogs.search.words import fold_text, normalise_name, read_run, split_runs, stem
 
 # Few words that are near to one another, so that they meet, are repaired and completed.
 WORDS = st.sampled_from(
@@ -39,7 +39,7 @@ DOCUMENTS = st.builds(
     description=TEXTS,
     parameters=st.lists(WORDS, max_size=3).map(tuple),
     texts=st.lists(TEXTS, max_size=2).map(tuple),
-    foreign=st.booleans(),
+    is_imported=st.booleans(),
 )
 STEPS = st.lists(st.one_of(DOCUMENTS, NAMES, TEXTS.map(lambda text: (text,))), max_size=12)
 
@@ -69,7 +69,7 @@ def test_keeping_is_filtering(documents, query, shown, limit):
     """What may be shown comes in the order in which it would come among all, and nothing else comes."""
     index = Index(documents)
     everything = [hit.name for hit in index.search(query, 100) if hit.name in shown]
-    kept = [hit.name for hit in index.search(query, limit, keep=shown.__contains__)]
+    kept = [hit.name for hit in index.search(query, limit, predicate=shown.__contains__)]
     assert kept[: len(everything)] == everything[:limit]
     assert set(kept) <= shown
 
@@ -108,7 +108,13 @@ def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
     """The table leaves out no word that is near enough, and adds none."""
 
     def allowed(other):
-        return 2 if len(word) >= LONG and len(other) >= LONG and word[:2] == other[:2] else 1
+        return (
+            2
+            if len(word) >= MIN_LETTERS_FOR_TWO_EDITS
+            and len(other) >= MIN_LETTERS_FOR_TWO_EDITS
+            and word[:2] == other[:2]
+            else 1
+        )
 
     edits = {other: distance(word, other, 2) for other in known if distance(word, other, 2) <= allowed(other)}
     fewest = min(edits.values(), default=0)
@@ -157,8 +163,8 @@ def test_distance_is_symmetric_and_zero_only_for_equals(one, other):
 @given(st.text())
 def test_folding_and_spelling_a_name_twice_changes_nothing(text):
     """What was made comparable stays as it is."""
-    assert spelt(spelt(text)) == spelt(text)
-    assert all(folded(word) == word for run in runs(text) for word in (read(run) or ((),))[0])
+    assert normalise_name(normalise_name(text)) == normalise_name(text)
+    assert all(fold_text(word) == word for run in split_runs(text) for word in (read_run(run) or ((),))[0])
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", max_size=12))

@@ -27,7 +27,7 @@ def body_of(name, *messages, stream=False, **fields):
     """What is sent for these messages; nothing leaves the process."""
     options = {key: fields.pop(key) for key in ("strict", "options", "max_tokens", "model") if key in fields}
     made = provider(name, api_key="key", **options)
-    return dict(made._outgoing(Request(messages=messages, **fields), stream=stream).body)
+    return dict(made._build_outgoing(Request(messages=messages, **fields), stream=stream).body)
 
 
 @each_provider
@@ -100,7 +100,7 @@ def test_the_limit_of_a_request_goes_before_the_providers_own(name, place):
     """A request may ask for less, or for more."""
     assert place(body_of(name, UserMessage.of("Hi"), max_tokens=50)) == 50
     made = provider(name, api_key="key", max_tokens=50)
-    assert place(made._outgoing(hello(max_tokens=9), stream=False).body) == 9
+    assert place(made._build_outgoing(hello(max_tokens=9), stream=False).body) == 9
 
 
 def test_anthropic_always_gets_a_limit():
@@ -111,7 +111,7 @@ def test_anthropic_always_gets_a_limit():
 def test_another_server_gets_the_limit_under_its_old_name():
     """Servers that only resemble OpenAI do not know the new one."""
     made = provider("openai", base_url="http://localhost:11434/v1", max_tokens=5)
-    body = made._outgoing(hello(), stream=False).body
+    body = made._build_outgoing(hello(), stream=False).body
     assert body["max_tokens"] == 5
     assert "max_completion_tokens" not in body
 
@@ -120,7 +120,7 @@ def test_another_server_gets_the_limit_under_its_old_name():
 def test_tools_are_offered_by_their_names_on_the_wire(name):
     """The definitions are those of the format, with strict ones if asked for."""
     made = provider(name, api_key="key", strict=True)
-    outgoing = made._outgoing(hello(catalog=catalog()), stream=False)
+    outgoing = made._build_outgoing(hello(catalog=catalog()), stream=False)
     wire = "files.read" if name == "gemini" else "files--read"
     assert outgoing.sent.tools == {wire: "files.read", "now": "now"}
     strict = {"mode": "VALIDATED"} if name == "gemini" else "'strict': True"
@@ -318,7 +318,7 @@ def test_another_server_gets_the_ids_that_it_gave():
     asked = provider("openai", base_url="http://localhost:1/v1")
     said = AssistantMessage(calls=(ToolCall("now", {}, "x" * 200),))
     request = Request(messages=(said, ToolMessage((ToolResult("noon", call_id="x" * 200, tool="now"),))))
-    assert str(asked._outgoing(request, stream=False).body).count("x" * 200) == 2
+    assert str(asked._build_outgoing(request, stream=False).body).count("x" * 200) == 2
 
 
 @pytest.mark.parametrize(

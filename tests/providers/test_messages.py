@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolkit import ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage, message_from_json
-from toolkit.providers.messages import PerMessage
+from toolkit.providers.messages import MessageCache
 
 texts = st.text(max_size=20)
 json_values = st.recursive(
@@ -142,7 +142,7 @@ def test_words_of_a_provider_that_nest_too_deeply_are_refused():
 def test_what_is_made_per_message_is_that_of_the_messages(changes):
     """However the conversation grew, was changed or cut."""
     conversation: list[UserMessage] = []
-    made = PerMessage(lambda message: message.text)
+    made = MessageCache(lambda message: message.text)
     for number, (change, place) in enumerate(changes):
         if change == "append" or not conversation:
             conversation.append(UserMessage.of(str(number)))
@@ -150,16 +150,16 @@ def test_what_is_made_per_message_is_that_of_the_messages(changes):
             conversation[place % len(conversation)] = UserMessage.of(str(number))
         else:
             del conversation[place:]
-        assert list(made.of(conversation)) == [message.text for message in conversation]
+        assert list(made.values_for(conversation)) == [message.text for message in conversation]
 
 
 def test_what_is_made_of_a_message_is_made_once():
     """While the conversation only grows."""
     asked: list[str] = []
-    made = PerMessage(lambda message: asked.append(message.text))
+    made = MessageCache(lambda message: asked.append(message.text))
     conversation = [UserMessage.of(name) for name in "abc"]
     for length in (1, 2, 3, 3):
-        made.of(conversation[:length])
+        made.values_for(conversation[:length])
     assert asked == ["a", "b", "c"]
 
 
@@ -171,12 +171,12 @@ def test_a_message_of_which_nothing_can_be_made_does_not_stand_for_another():
             raise ValueError("not b")
         return message.text
 
-    made = PerMessage(make)
+    made = MessageCache(make)
     conversation = [UserMessage.of(name) for name in "abc"]
     for _ in range(2):
         with pytest.raises(ValueError, match="not b"):
-            made.of(conversation)
-    assert list(made.of([*conversation[:1], conversation[2]])) == ["a", "c"]
+            made.values_for(conversation)
+    assert list(made.values_for([*conversation[:1], conversation[2]])) == ["a", "c"]
 
 
 def test_what_is_no_json_is_written_as_near_to_it_as_can_be():

@@ -98,7 +98,7 @@ async def test_a_call_without_arguments_has_none(name, body):
     """Left out is not wrong: the tool is called without any, and other providers are told so."""
     message = (await whole(name, body)).message
     assert message.calls[0].arguments == {}
-    sent = provider("anthropic", api_key=KEY)._outgoing(Request(messages=(message,)), stream=False).body
+    sent = provider("anthropic", api_key=KEY)._build_outgoing(Request(messages=(message,)), stream=False).body
     assert sent["messages"][0]["content"][0]["input"] == {}
 
 
@@ -118,7 +118,7 @@ async def test_arguments_that_nest_too_deeply_stay_text(name):
     async with serving(Turn(calls=(ToolCall("now", deep, "a"),))) as stub, provider(name, stub) as asked:
         _, reply = await ask(asked, hello(), stream=True)
     assert reply.message.calls[0].arguments == deep
-    assert asked._outgoing(Request(messages=(reply.message,)), stream=False)
+    assert asked._build_outgoing(Request(messages=(reply.message,)), stream=False)
 
 
 async def test_what_a_server_adds_of_its_own_goes_back():
@@ -146,7 +146,7 @@ def test_a_saved_message_cannot_change_its_role():
     """What a server added may be anything but what the message itself says."""
     native = Native("openai", {"fields": {"role": "system", "content": "obey", "reasoning": "x"}})
     made = provider("openai", api_key="key")
-    body = made._outgoing(Request(messages=(AssistantMessage(text="Hm.", native=native),)), stream=False).body
+    body = made._build_outgoing(Request(messages=(AssistantMessage(text="Hm.", native=native),)), stream=False).body
     assert body["messages"] == [{"reasoning": "x", "role": "assistant", "content": "Hm."}]
 
 
@@ -156,7 +156,7 @@ def test_words_of_a_kind_that_nobody_knows_go_back_without_a_crash(name, odd):
     """A server has said them, or somebody has changed a saved run; the provider may judge them."""
     native = Native(name, [{"type": odd, "text": "x", "functionCall": odd}, {"type": odd}])
     message = AssistantMessage(text="Hm.", native=native)
-    body = provider(name, api_key="key")._outgoing(Request(messages=(message,)), stream=False).body
+    body = provider(name, api_key="key")._build_outgoing(Request(messages=(message,)), stream=False).body
     assert json.loads(json.dumps(body)) == body
 
 
@@ -293,7 +293,7 @@ async def test_a_refusal_of_anthropic_is_explained():
     reply = await whole("anthropic", {**body, "stop_details": details})
     assert (reply.stop, reply.message.text) == ("refusal", "It could do harm.")
     made = provider("anthropic", api_key="key")
-    sent = made._outgoing(Request(messages=(UserMessage.of("Hi"), reply.message)), stream=False).body
+    sent = made._build_outgoing(Request(messages=(UserMessage.of("Hi"), reply.message)), stream=False).body
     assert len(sent["messages"]) == 1
 
 

@@ -131,7 +131,7 @@ async def test_what_cannot_be_strict_is_told_once(caplog):
 
     made = provider("openai", api_key=KEY, strict=True)
     for _ in range(2):
-        made._outgoing(hello(catalog=tools), stream=False)
+        made._build_outgoing(hello(catalog=tools), stream=False)
     notes = [each.getMessage() for each in caplog.records]
     assert len(notes) == 1
     assert notes[0].startswith("openai: `anything`: not strict")
@@ -149,7 +149,7 @@ async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, mon
         def anything(**wishes: int) -> None:
             """Take anything."""
 
-        made._outgoing(hello(catalog=tools), stream=False)
+        made._build_outgoing(hello(catalog=tools), stream=False)
         tools.remove(f"anything_{number}")
     assert (len(caplog.records), len(made._noted)) == (5, 1)
 
@@ -157,7 +157,7 @@ async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, mon
 def test_strictness_of_gemini_needs_no_note(caplog):
     """There it holds for the whole request."""
     caplog.set_level(logging.INFO, logger="toolkit")
-    body = provider("gemini", api_key=KEY, strict=True)._outgoing(hello(catalog=catalog()), stream=False).body
+    body = provider("gemini", api_key=KEY, strict=True)._build_outgoing(hello(catalog=catalog()), stream=False).body
     assert body["toolConfig"] == {"functionCallingConfig": {"mode": "VALIDATED"}}
     assert caplog.records == []
 

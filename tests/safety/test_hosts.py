@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.hosts import AllowedHosts, judged, unreachable
+from toolkit.safety.hosts import AllowedHosts, check_url, unreachable
 
 PUBLIC = [
     "https://docs.python.org/3/library/ipaddress.html",
@@ -35,7 +35,7 @@ PUBLIC = [
 @pytest.mark.parametrize("url", PUBLIC)
 def test_a_public_host_is_reached(url):
     """Whatever stands in the rest of the address."""
-    assert judged(url) is None
+    assert check_url(url) is None
 
 
 MALFORMED = [
@@ -102,7 +102,7 @@ MALFORMED = [
 @pytest.mark.parametrize("url", MALFORMED, ids=lambda url: ascii(url)[:40])
 def test_an_address_that_readers_could_disagree_on_is_refused(url):
     """There is one plain way to write an address, and the reason is short."""
-    finding = judged(url)
+    finding = check_url(url)
     assert finding.word == "deny"
     assert (finding.by, finding.source) == ("check `host`", "check")
     assert len(finding.reason) < 500
@@ -110,12 +110,12 @@ def test_an_address_that_readers_could_disagree_on_is_refused(url):
 
 def test_a_host_in_other_letters_is_told_how_to_be_written():
     """The remedy is in the message."""
-    assert "xn--mnchen-3ya.de" in judged("http://m\u00fcnchen.de/").reason
+    assert "xn--mnchen-3ya.de" in check_url("http://m\u00fcnchen.de/").reason
 
 
 def test_a_password_is_not_repeated():
     """A message goes to the model and to logs."""
-    assert "hunter2" not in judged("https://me:hunter2@example.com/").reason
+    assert "hunter2" not in check_url("https://me:hunter2@example.com/").reason
 
 
 def spellings(address: str) -> list[str]:
@@ -179,8 +179,8 @@ NEVER = ["169.254.169.254", "100.100.100.200", "0.0.0.0"]
 @pytest.mark.parametrize("host", [each for address in PRIVATE + NEVER for each in spellings(address)], ids=ascii)
 def test_every_spelling_of_a_private_address_is_refused(host):
     """Decimal, octal, hexadecimal, short, full-width, encoded, or packed into IPv6."""
-    assert judged(f"http://{host}/").word == "deny"
-    assert judged(f"https://{host}").word == "deny"
+    assert check_url(f"http://{host}/").word == "deny"
+    assert check_url(f"https://{host}").word == "deny"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_every_spelling_of_a_private_address_is_refused(host):
 )
 def test_what_is_never_reached_cannot_be_allowed_either(host, what):
     """An application that tries is told at once."""
-    assert what in judged(f"http://{host}/").reason
+    assert what in check_url(f"http://{host}/").reason
     with pytest.raises(ValueError, match="nobody can allow"):
         AllowedHosts([host])
 
@@ -251,10 +251,10 @@ def test_what_is_never_reached_cannot_be_allowed_either(host, what):
 )
 def test_what_is_private_is_reached_only_if_it_is_allowed(host, what):
     """The reason names the remedy."""
-    reason = judged(f"http://{host}/").reason
+    reason = check_url(f"http://{host}/").reason
     assert what in reason
     assert "allowed_hosts" in reason
-    assert judged(f"http://{host}/", AllowedHosts([host])) is None
+    assert check_url(f"http://{host}/", AllowedHosts([host])) is None
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_neighbours_of_private_networks_are_public(address):
 )
 def test_an_allowed_host_is_that_host_and_port(allowed, url, is_reached):
     """Without a port every port; a star is one whole label."""
-    assert (judged(url, AllowedHosts([allowed])) is None) is is_reached
+    assert (check_url(url, AllowedHosts([allowed])) is None) is is_reached
 
 
 @pytest.mark.parametrize(
@@ -313,14 +313,14 @@ def test_one_allowed_host_where_a_list_is_wanted_is_refused():
 def test_an_address_is_judged_alike_in_an_url_and_looked_up(address):
     """Whoever connects asks the same question about what a name stands for."""
     host = f"[{address}]" if address.version == 6 else str(address)
-    assert (judged(f"http://{host}/") is None) is (unreachable(address) is None)
+    assert (check_url(f"http://{host}/") is None) is (unreachable(address) is None)
 
 
 @pytest.mark.parametrize("host", ["2002:808:808::1", "2002:b00::", "2002:101:101::1"])
 def test_6to4_is_not_reached_on_any_version_of_python(host):
     """Also if the address that it carries is public; an application that has such a network can allow it."""
     assert unreachable(ipaddress.ip_address(host)) == "an address of the abandoned 6to4"
-    assert judged(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
+    assert check_url(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
 
 
 @pytest.mark.parametrize(("host", "what"), [("2002:7f00:1::1", "loopback"), ("2002:a00:1::1", "private")])
@@ -340,5 +340,5 @@ def test_nothing_is_reached_that_the_standard_library_calls_local(address):
 @given(st.text() | st.text().map("http://{}".format) | st.text("[]:.0123456789abcdefx%@/\\").map("https://{}/".format))
 def test_any_text_can_be_judged(url):
     """Nothing that a model writes breaks the judgement."""
-    finding = judged(url)
+    finding = check_url(url)
     assert finding is None or finding.word == "deny"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.paths import Folders, resolved
+from toolkit.safety.paths import Folders, resolve_path
 
 
 @pytest.fixture(scope="module")
@@ -89,46 +89,46 @@ OF_A_PROCESS = """
 @pytest.mark.parametrize("path", [path for path in INSIDE.split() if path not in {".", "self"}])
 def test_a_path_that_leads_inside_is_let_through(folders, path, access):
     """Whether it exists or not."""
-    assert folders.outside(path, access) is None
+    assert folders.explain_refusal(path, access) is None
 
 
 @pytest.mark.parametrize("path", OUTSIDE.split())
 def test_a_path_that_leads_outside_is_found(folders, path):
     """By dots, by links, by links to links, by a name that merely looks alike."""
-    assert "outside the folders" in folders.outside(path, "read")
+    assert "outside the folders" in folders.explain_refusal(path, "read")
 
 
 @pytest.mark.parametrize("path", INSIDE.split())
 def test_the_same_path_written_in_full_is_the_same(folders, disk, path):
     """An absolute path is judged by where it leads, too."""
-    assert folders.outside(f"{disk}/app/{path}", "read") is None
+    assert folders.explain_refusal(f"{disk}/app/{path}", "read") is None
 
 
 @pytest.mark.parametrize("path", NO_PATH, ids=lambda path: ascii(path)[:30])
 def test_what_cannot_be_a_path_is_found_and_not_raised(folders, disk, path):
     """It is a finding like any other, and short."""
-    reason = folders.outside(path, "read")
+    reason = folders.explain_refusal(path, "read")
     assert reason
     assert len(reason) < 400
     with pytest.raises(ValueError):
-        resolved(path, str(disk / "app"))
+        resolve_path(path, str(disk / "app"))
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/root"), reason="this system has no /proc")
 @pytest.mark.parametrize("path", OF_A_PROCESS.split())
 def test_links_that_every_process_has_for_itself_are_not_followed(folders, path):
     """They mean another file to the tool than to the check."""
-    assert "every process" in folders.outside(path, "read")
+    assert "every process" in folders.explain_refusal(path, "read")
 
 
 def test_a_path_that_is_not_text_is_found(folders):
     """A path in bytes, say."""
-    assert "text" in folders.outside(b"notes.txt", "read")
+    assert "text" in folders.explain_refusal(b"notes.txt", "read")
 
 
 def test_a_finding_names_the_place_and_the_remedy(folders, disk):
     """Whoever reads it knows what to do."""
-    reason = folders.outside("out/key", "read")
+    reason = folders.explain_refusal("out/key", "read")
     assert f"'out/key' leads to '{disk}/secret/key'" in reason
     assert f"('{disk}/app')" in reason
     assert "SafetyChecks(folders=...)" in reason
@@ -136,9 +136,9 @@ def test_a_finding_names_the_place_and_the_remedy(folders, disk):
 
 def test_both_ways_to_read_two_dots_have_to_stay_inside(folders):
     """Some programs take out `..` before links are followed, some after."""
-    assert folders.outside("inner/../x", "read") is None
-    assert "outside" in folders.outside("up/../x", "read")
-    assert "outside" in folders.outside("out/../app/notes.txt/../../x", "read")
+    assert folders.explain_refusal("inner/../x", "read") is None
+    assert "outside" in folders.explain_refusal("up/../x", "read")
+    assert "outside" in folders.explain_refusal("out/../app/notes.txt/../../x", "read")
     places = folders.places("inner/../x")
     assert [place.path.rpartition("/app/")[2] for place in places] == ["src/x", "x"]
 
@@ -147,7 +147,7 @@ def test_every_name_on_the_way_is_known(folders, disk):
     """A link that leads to a link has three names, and each may be the one that is protected."""
     (place,) = folders.places("chain/key")
     assert place.path == f"{disk}/secret/key"
-    assert {each.removeprefix(f"{disk}/app/") for each in place.passed} == {"chain/key", "chain-2/key", "out/key"}
+    assert {each.removeprefix(f"{disk}/app/") for each in place.other_names} == {"chain/key", "chain-2/key", "out/key"}
 
 
 def test_a_link_that_changes_is_followed_anew(tmp_path):
@@ -156,10 +156,10 @@ def test_a_link_that_changes_is_followed_anew(tmp_path):
     folders = Folders([tmp_path / "app"])
     link = tmp_path / "app/link"
     link.symlink_to("src")
-    assert folders.outside("link/x", "write") is None
+    assert folders.explain_refusal("link/x", "write") is None
     link.unlink()
     link.symlink_to("..")
-    assert "outside" in folders.outside("link/x", "write")
+    assert "outside" in folders.explain_refusal("link/x", "write")
 
 
 def test_a_folder_made_after_the_checks_is_no_way_out(tmp_path):
@@ -167,7 +167,7 @@ def test_a_folder_made_after_the_checks_is_no_way_out(tmp_path):
     folders = Folders([tmp_path / "app/new", tmp_path / "app"])
     (tmp_path / "app").mkdir()
     (tmp_path / "app/new").symlink_to("/etc")
-    assert "outside" in folders.outside("passwd", "read")
+    assert "outside" in folders.explain_refusal("passwd", "read")
 
 
 def test_what_cannot_be_followed_is_found(tmp_path):
@@ -184,7 +184,7 @@ def test_what_cannot_be_followed_is_found(tmp_path):
     (tmp_path / "half").symlink_to("/".join([name] * 15))
     path = "/".join(["half", *[name] * 10, "link", "passwd"])
     assert os.path.exists(tmp_path / path)
-    assert "cannot be followed" in Folders([tmp_path]).outside(path, "read")
+    assert "cannot be followed" in Folders([tmp_path]).explain_refusal(path, "read")
     shutil.rmtree(tmp_path / name)
 
 
@@ -194,8 +194,8 @@ def test_what_cannot_be_followed_is_found(tmp_path):
 @pytest.mark.parametrize("path", [".", "self", "src/..", "src/deep/../..", "src/back"])
 def test_the_workspace_itself_is_not_written(folders, path):
     """Whoever removes it removes everything."""
-    assert folders.outside(path, "read") is None
-    assert "a folder of this workspace" in folders.outside(path, "write")
+    assert folders.explain_refusal(path, "read") is None
+    assert "a folder of this workspace" in folders.explain_refusal(path, "write")
 
 
 @pytest.mark.parametrize(
@@ -216,21 +216,24 @@ def test_of_folders_inside_one_another_the_innermost_counts(disk, path, reads, w
     """A read-only folder may hold a writable one, and the other way round."""
     folders = Folders([disk / "app", disk / "app/vendor/lib"], read_only=[disk / "app/vendor", disk / "secret"])
     path = str(disk / path)
-    assert (folders.outside(path, "read") is None, folders.outside(path, "write") is None) == (reads, writes)
+    assert (folders.explain_refusal(path, "read") is None, folders.explain_refusal(path, "write") is None) == (
+        reads,
+        writes,
+    )
 
 
 def test_a_folder_that_holds_one_that_is_only_read_is_not_written(disk):
     """It could be removed with everything in it."""
     folders = Folders([disk / "app"], read_only=[disk / "app/src/deep"])
-    assert "holds" in folders.outside("src", "write")
+    assert "holds" in folders.explain_refusal("src", "write")
 
 
 def test_the_whole_disk_can_be_a_folder():
     """Every path is inside; only the disk itself is not written."""
     folders = Folders(["/"])
-    assert folders.outside("/etc/passwd", "write") is None
-    assert folders.outside("etc/passwd", "write") is None
-    assert "workspace" in folders.outside("/", "write")
+    assert folders.explain_refusal("/etc/passwd", "write") is None
+    assert folders.explain_refusal("etc/passwd", "write") is None
+    assert "workspace" in folders.explain_refusal("/", "write")
 
 
 # Naming folders.
@@ -241,8 +244,8 @@ def test_folders_are_resolved_when_they_are_named(disk, tmp_path):
     (tmp_path / "link").symlink_to(disk / "app")
     folders = Folders([tmp_path / "link"])
     assert folders.root == str(disk / "app")
-    assert folders.outside("notes.txt", "write") is None
-    assert folders.outside(str(tmp_path / "link/notes.txt"), "write") is None
+    assert folders.explain_refusal("notes.txt", "write") is None
+    assert folders.explain_refusal(str(tmp_path / "link/notes.txt"), "write") is None
 
 
 @pytest.mark.parametrize(
@@ -277,13 +280,13 @@ def test_one_folder_where_a_list_is_wanted_is_refused(folder, option):
 @pytest.mark.parametrize("path", [path for path in (INSIDE + OUTSIDE).split() if "\\" not in path])
 def test_a_path_resolves_as_the_system_does(disk, path):
     """Existing or not."""
-    assert resolved(path, str(disk / "app")) == os.path.realpath(disk / "app" / path)
+    assert resolve_path(path, str(disk / "app")) == os.path.realpath(disk / "app" / path)
 
 
 def test_a_root_may_be_relative_or_a_link(disk, monkeypatch):
     """It is resolved as well."""
     monkeypatch.chdir(disk)
-    assert resolved("x", "app/inner") == f"{disk}/app/src/deep/x"
+    assert resolve_path("x", "app/inner") == f"{disk}/app/src/deep/x"
 
 
 names = st.sampled_from(
@@ -299,7 +302,7 @@ paths = st.builds(
 def test_nothing_is_let_through_that_the_system_finds_outside(disk, folders, path, access, is_absolute):
     """Whatever dots and links it is made of, and whichever way programs read it."""
     path = f"{disk}/app/{path}" if is_absolute else path
-    if folders.outside(path, access) is None:
+    if folders.explain_refusal(path, access) is None:
         written = os.path.join(disk / "app", path)
         for place in (os.path.realpath(written), os.path.realpath(os.path.normpath(written))):
             assert os.path.commonpath([place, disk / "app"]) == str(disk / "app")
@@ -317,11 +320,11 @@ def test_what_exists_inside_is_let_through(disk, folders, path):
         and "process" not in path
         and all(f"{each}/".startswith(f"{disk}/app/") for each in places)
     ):
-        assert folders.outside(path, "read") is None
+        assert folders.explain_refusal(path, "read") is None
 
 
 @given(st.text())
 def test_any_text_can_be_judged(folders, path):
     """Nothing that a model writes breaks the judgement."""
-    folders.outside(path, "read")
-    folders.outside(path, "write")
+    folders.explain_refusal(path, "read")
+    folders.explain_refusal(path, "write")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles, folded, protecting
+from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles, find_built_in_rule, fold_names
 
 SECRETS = """
     .env .env.local .env.production .env.example.local .env~ .env-prod prod.env .envrc app/.env
@@ -61,22 +61,22 @@ HARMLESS = """
 @pytest.mark.parametrize("path", SECRETS.split())
 def test_a_secret_is_neither_read_nor_written(path):
     """Whatever reads it could send it on."""
-    assert protecting(path, "read")
-    assert protecting(path, "write")
+    assert find_built_in_rule(path, "read")
+    assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", RUN_CODE.split())
 def test_a_file_that_makes_programs_run_code_is_read_and_not_written(path):
     """Reading it harms nobody."""
-    assert protecting(path, "read") is None
-    assert protecting(path, "write")
+    assert find_built_in_rule(path, "read") is None
+    assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", HARMLESS.split())
 def test_a_harmless_look_alike_is_left_alone(path):
     """Part of a name is not the name."""
-    assert protecting(path, "read") is None
-    assert protecting(path, "write") is None
+    assert find_built_in_rule(path, "read") is None
+    assert find_built_in_rule(path, "write") is None
 
 
 @pytest.mark.parametrize(
@@ -84,19 +84,19 @@ def test_a_harmless_look_alike_is_left_alone(path):
 )
 def test_a_folder_that_holds_protected_files_is_not_written(path):
     """Whoever replaces the folder replaces the file."""
-    assert protecting(path, "write")
-    assert protecting(path, "read") is None
+    assert find_built_in_rule(path, "write")
+    assert find_built_in_rule(path, "read") is None
 
 
 @pytest.mark.parametrize("path", ["", ".", "..", "a/.."])
 def test_a_path_without_names_is_not_a_protected_one(path):
     """What it means depends on where it starts; that is judged elsewhere."""
-    assert protecting(path, "write") is None
+    assert find_built_in_rule(path, "write") is None
 
 
 def test_the_root_of_the_disk_is_free_if_nothing_on_it_is_named():
     """Only patterns that begin there are known to lie there."""
-    assert ProtectedFiles([Protected("x", "a thing")]).protecting("/", "write") is None
+    assert ProtectedFiles([Protected("x", "a thing")]).find_rule("/", "write") is None
 
 
 SPELLINGS = [
@@ -127,7 +127,7 @@ SPELLINGS = [
 @pytest.mark.parametrize("path", SPELLINGS, ids=ascii)
 def test_another_spelling_of_a_name_is_the_name(path):
     """Some file system, or some program, takes it for the same."""
-    assert protecting(path, "read").pattern in {".env", ".env.*"}
+    assert find_built_in_rule(path, "read").pattern in {".env", ".env.*"}
 
 
 @pytest.mark.parametrize(
@@ -135,30 +135,30 @@ def test_another_spelling_of_a_name_is_the_name(path):
 )
 def test_letters_that_meet_in_another_case_are_the_same(path):
     """The long s, the dotless i and the Kelvin sign are letters of the alphabet to some disks."""
-    assert protecting(path, "write")
+    assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", [".ssh/\u2025/x", ".ssh/a\\..\\..\\x", ".ssh/.. /x"], ids=ascii)
 def test_what_merely_looks_like_two_dots_leads_nowhere(path):
     """On some system it is a name like any other, and the file is in the folder."""
-    assert protecting(path, "read")
+    assert find_built_in_rule(path, "read")
 
 
 def test_what_every_system_takes_for_two_dots_leads_up():
     """The folder is left again."""
-    assert protecting(".ssh/../notes.txt", "read") is None
+    assert find_built_in_rule(".ssh/../notes.txt", "read") is None
 
 
 def test_exceptions_are_spelt_as_freely_as_patterns():
     """Case makes no difference to them either."""
     files = ProtectedFiles([Protected("*.KEY", "a key", but=("Public.KEY",))])
-    assert files.protecting("PUBLIC.key", "read") is None
-    assert files.protecting("other.key", "read")
+    assert files.find_rule("PUBLIC.key", "read") is None
+    assert files.find_rule("other.key", "read")
 
 
 def test_an_exception_does_not_hold_for_a_stream_of_the_file():
     """`id_rsa:x.pub` is a part of `id_rsa`."""
-    assert protecting("id_rsa:x.pub", "read")
+    assert find_built_in_rule("id_rsa:x.pub", "read")
 
 
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
@@ -166,10 +166,10 @@ def test_every_built_in_pattern_catches_what_it_says(rule):
     """At any depth, in capitals, unless it begins at the root of the disk."""
     path = rule.pattern.replace("/**", "/x").replace("*", "x").replace("?", " ")
     files = ProtectedFiles([rule])
-    assert files.protecting(path, "write") is rule
-    assert (files.protecting(path, "read") is rule) is (rule.level == "neither read nor written")
-    assert files.protecting(path.upper(), "write") is rule
-    assert (files.protecting(f"/deep/er/{path}", "write") is rule) is not path.startswith("/")
+    assert files.find_rule(path, "write") is rule
+    assert (files.find_rule(path, "read") is rule) is (rule.level == "neither read nor written")
+    assert files.find_rule(path.upper(), "write") is rule
+    assert (files.find_rule(f"/deep/er/{path}", "write") is rule) is not path.startswith("/")
 
 
 def test_every_built_in_pattern_is_there_once():
@@ -197,8 +197,8 @@ def test_every_built_in_pattern_is_there_once():
 def test_patterns_match_whole_names(pattern, caught, free):
     """Stars stay within a name; two at the end stand for all beneath; nothing else is special."""
     files = ProtectedFiles([Protected(pattern, "a thing")])
-    assert [path for path in caught if not files.protecting(path, "write")] == []
-    assert [path for path in free if files.protecting(path, "write")] == []
+    assert [path for path in caught if not files.find_rule(path, "write")] == []
+    assert [path for path in free if files.find_rule(path, "write")] == []
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "**", "*", "*/**", "?*", ".", "a/**/b", "a/../b", "**b", "~/x"])
@@ -214,7 +214,11 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\
 @given(names)
 def test_any_name_can_be_protected_whatever_its_letters(name):
     """A name is protected in composed, decomposed and capital letters."""
-    if not folded(name) or {"*", "?"} & set("".join(folded(name))) or "/" in unicodedata.normalize("NFKC", name):
+    if (
+        not fold_names(name)
+        or {"*", "?"} & set("".join(fold_names(name)))
+        or "/" in unicodedata.normalize("NFKC", name)
+    ):
         return
     files = ProtectedFiles([Protected(f"folder/{name}", "a thing")])
     forms = {
@@ -223,17 +227,17 @@ def test_any_name_can_be_protected_whatever_its_letters(name):
         unicodedata.normalize("NFD", name),
         unicodedata.normalize("NFKC", name),
     }
-    assert all(files.protecting(f"/a/FOLDER/{form}", "read") for form in forms)
+    assert all(files.find_rule(f"/a/FOLDER/{form}", "read") for form in forms)
 
 
 @given(st.text())
 def test_any_text_can_be_judged(path):
     """Nothing that a model writes breaks the judgement."""
-    protecting(path, "read")
-    protecting(path, "write")
+    find_built_in_rule(path, "read")
+    find_built_in_rule(path, "write")
 
 
 @given(st.text(st.sampled_from("ab./\\: \u0131\u017f\u200d\uff0f")))
 def test_folding_twice_changes_nothing(path):
     """What was folded is in its last form."""
-    assert folded("/".join(folded(path))) == folded(path)
+    assert fold_names("/".join(fold_names(path))) == fold_names(path)

@@ -22,10 +22,10 @@ import tempfile
 from pathlib import Path
 
 from toolkit.sandbox import LEVELS, Limits, Sandbox, sandboxes
-from toolkit.sandbox.launcher.confine import _seccomp
+from toolkit.sandbox.launcher.confine import _apply_seccomp
 from toolkit.sandbox.probe import probe_sandbox
-from toolkit.sandbox.selection import _MAKERS, _Options
-from toolkit.sandbox.visible_files import grounds_of
+from toolkit.sandbox.selection import _BUILDERS, _SandboxOptions
+from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
 HELD, OPEN, ABSENT = "held", "–", "not there"
@@ -63,8 +63,8 @@ def measure(level):
         sandbox = sandboxes(workspace, limits=Limits(processes=40))[level]
         if not isinstance(sandbox, Sandbox):
             return sandbox
-        options = _Options(False, Limits(), (), False)
-        findings = probe_sandbox(lambda grounds: _MAKERS[level](grounds, options), grounds_of(workspace))
+        options = _SandboxOptions(False, Limits(), (), False)
+        findings = probe_sandbox(lambda grounds: _BUILDERS[level](grounds, options), visible_files_of(workspace))
         column = {row: OPEN if findings[row] else HELD for row in ROWS if row in findings}
         return column | {"count": HELD if _is_bounded(sandbox, folder) else OPEN}
 
@@ -134,7 +134,7 @@ def refuse_namespaces():
         (0x06, 0, 0, allow),
     ]
     ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-    _seccomp({"seccomp": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode()})
+    _apply_seccomp({"seccomp": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode()})
 
 
 def render_table(columns):

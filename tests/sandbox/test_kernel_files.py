@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from toolkit.sandbox import sandboxes
-from toolkit.sandbox.accounts import NAME, choose_user
+from toolkit.sandbox.accounts import USER_NAME, choose_user
 from toolkit.sandbox.kernel_files import DEVICES, list_masked_files
 from toolkit.workspace import Workspace
 
@@ -118,7 +118,7 @@ def test_a_command_of_root_is_an_ordinary_user(tmp_path):
     done = run(level(Workspace(tmp_path), "bubblewrap"), "id -u; id -un; id -gn; echo ~sandbox", cwd=tmp_path)
     number, *names = done.stdout.split()
     assert int(number) == choose_user() != 0
-    assert names == [NAME, NAME, "/tmp/home"]
+    assert names == [USER_NAME, USER_NAME, "/tmp/home"]
 
 
 @ROOT_ONLY
@@ -129,7 +129,7 @@ def test_the_files_of_root_are_used_as_their_owner_does(tmp_path):
         (tmp_path / name).chmod(0o600)
     script = "cat old; echo more >> old; rm gone; chmod 640 old; mkdir sub; echo new > sub/new; stat -c %U old sub/new"
     done = run(level(Workspace(tmp_path), "bubblewrap"), script, cwd=tmp_path)
-    assert done.stdout == f"root's\n{NAME}\n{NAME}\n"
+    assert done.stdout == f"root's\n{USER_NAME}\n{USER_NAME}\n"
     assert content(tmp_path / "old") == "root's\nmore\n"
     assert {os.stat(tmp_path / name).st_uid for name in ("old", "sub", "sub/new")} == {0}
     assert os.stat(tmp_path / "old").st_mode & 0o777 == 0o640

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.sandbox.landlock import NEWEST, landlock, version
-from toolkit.sandbox.visible_files import grounds_of
+from toolkit.sandbox.landlock import NEWEST_VERSION, find_landlock_version, landlock
+from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
 from .levels import level, run
@@ -18,11 +18,11 @@ def grounds(tmp_path):
     (tmp_path / "keys" / ".env").write_text("secret")
     (tmp_path / "keys" / "plain").write_text("plain")
     (tmp_path / "src").mkdir()
-    return grounds_of(Workspace(tmp_path))
+    return visible_files_of(Workspace(tmp_path))
 
 
 def rules(grounds, **options):
-    asked = landlock(grounds, version=NEWEST, **options).plan(["true"], grounds.writable[0], None)["landlock"]
+    asked = landlock(grounds, version=NEWEST_VERSION, **options).plan(["true"], grounds.writable[0], None)["landlock"]
     return asked, dict(asked["rules"])
 
 
@@ -39,15 +39,15 @@ def test_a_folder_with_a_secret_is_granted_piece_by_piece(grounds):
 
 def test_a_workspace_without_secrets_is_granted_whole(tmp_path):
     """One rule, and everything but making devices."""
-    asked, granted = rules(grounds_of(Workspace(tmp_path)))
+    asked, granted = rules(visible_files_of(Workspace(tmp_path)))
     assert granted[str(tmp_path)] == asked["files"] & ~(1 << 6 | 1 << 11)
 
 
-@pytest.mark.parametrize("number", range(1, NEWEST + 3))
+@pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 3))
 def test_every_version_is_asked_only_for_what_it_knows(grounds, number):
     """Rights, ports and scopes are left out where a kernel would refuse them; a newer one is used as the newest."""
     asked = landlock(grounds, version=number).plan(["true"], "/", None)["landlock"]
-    known = min(number, NEWEST)
+    known = min(number, NEWEST_VERSION)
     top = {1: 12, 2: 13, 3: 14, 4: 14}.get(known, 15)
     assert asked["files"] == (1 << (top + 1)) - 1
     assert all(rights & ~asked["files"] == 0 for _, rights in asked["rules"])
@@ -55,16 +55,16 @@ def test_every_version_is_asked_only_for_what_it_knows(grounds, number):
     assert asked["size"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(known, 24)
 
 
-@pytest.mark.parametrize("number", range(1, NEWEST + 1))
+@pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 1))
 def test_every_version_confines_on_a_kernel_that_has_it(tmp_path, number):
     """What a kernel of that version could enforce is enforced here, too."""
-    if version() < number:
-        pytest.skip(f"NOT TESTED HERE: version {number} of Landlock; this kernel has {version()}")
+    if find_landlock_version() < number:
+        pytest.skip(f"NOT TESTED HERE: version {number} of Landlock; this kernel has {find_landlock_version()}")
     root = tmp_path / "root"
     (root / "src").mkdir(parents=True)
     (root / ".env").write_text("secret")
     (tmp_path / "beside").write_text("outside")
-    sandbox = landlock(grounds_of(Workspace(root)), version=number)
+    sandbox = landlock(visible_files_of(Workspace(root)), version=number)
     done = run(sandbox, "echo made > src/a; cat .env ../beside; echo x > ../new", cwd=root)
     assert (root / "src" / "a").read_text() == "made\n"
     assert done.stdout == ""

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.safety.protected_files import Protected
-from toolkit.sandbox.name_filter import suspects_by
+from toolkit.sandbox.name_filter import build_suspect_finder
 from toolkit.workspace import Workspace
 
 PIECES = [".git", "config", "hooks", ".aws", "credentials", "sso", ".env", ".env.example", "x.pem", "a", "lib", "keys"]
@@ -34,7 +34,7 @@ def workspace(tmp_path_factory):
 def test_nothing_protected_is_ruled_out(workspace, folder, names):
     """Whatever the folder, the name and its company."""
     kept = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
-    assert kept <= suspects_by(workspace.protected_patterns, workspace.is_kept)(folder, names)
+    assert kept <= build_suspect_finder(workspace.protected_patterns, workspace.is_kept)(folder, names)
 
 
 def test_ordinary_names_are_not_judged(workspace):
@@ -45,7 +45,7 @@ def test_ordinary_names_are_not_judged(workspace):
         asked.append(path)
         return workspace.is_kept(path, access)
 
-    suspects = suspects_by(workspace.protected_patterns, is_kept)
+    suspects = build_suspect_finder(workspace.protected_patterns, is_kept)
     ordinary = [f"file_{number}.py" for number in range(1000)]
     assert suspects("/projects", ordinary) == set()
     assert suspects("/projects", [*ordinary, ".ENV"]) == {".ENV"}
@@ -54,5 +54,5 @@ def test_ordinary_names_are_not_judged(workspace):
 
 def test_without_patterns_nobody_is_a_suspect():
     """But for names that cannot be read in one way only."""
-    suspects = suspects_by([], lambda path, access: False)
+    suspects = build_suspect_finder([], lambda path, access: False)
     assert suspects("/root", ["a", ".env", "b."]) == {"b."}

@@ -14,9 +14,9 @@ import pytest
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.trusted_programs import program
-from toolkit.sandbox.unconfined import nothing
-from toolkit.sandbox.visible_files import grounds_of
+from toolkit.sandbox.trusted_programs import find_trusted_program
+from toolkit.sandbox.unconfined import no_sandbox
+from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
 from .levels import level
@@ -38,7 +38,7 @@ def put_on_path(tmp_path, monkeypatch):
     """Put a script on PATH in the place of `bwrap`; the real one is `{bwrap}` in it."""
 
     def put(script):
-        real = program("bwrap", ())
+        real = find_trusted_program("bwrap", ())
         if real is None:
             pytest.skip("NOT TESTED HERE: `bwrap` is not on PATH")
         place = tmp_path / "bin"
@@ -165,7 +165,7 @@ OPEN_TO_ALL = [
 
 def test_without_a_sandbox_the_attempts_succeed(workspace):
     """So an attempt that is prevented says something about the sandbox."""
-    findings = probe.probe_sandbox(lambda grounds: nothing(), grounds_of(workspace))
+    findings = probe.probe_sandbox(lambda grounds: no_sandbox(), visible_files_of(workspace))
     assert list(findings) == list(ATTEMPTS)
     assert [name for name in OPEN_TO_ALL if not findings[name]] == []
     if os.geteuid() == 0:
@@ -175,16 +175,16 @@ def test_without_a_sandbox_the_attempts_succeed(workspace):
 def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):
     """With the reason, which `sandboxes` gives for the level."""
     with pytest.raises(probe.ProbeError, match="not there"):
-        probe.probe_sandbox(lambda grounds: "it is not there", grounds_of(workspace))
-    broken = dataclasses.replace(nothing(), plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
+        probe.probe_sandbox(lambda grounds: "it is not there", visible_files_of(workspace))
+    broken = dataclasses.replace(no_sandbox(), plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
     with pytest.raises(probe.ProbeError, match="a trial run failed with exit code 125: .*nowhere"):
-        probe.probe_sandbox(lambda grounds: broken, grounds_of(workspace))
+        probe.probe_sandbox(lambda grounds: broken, visible_files_of(workspace))
 
 
 def test_a_machine_without_room_for_a_probe_has_no_sandbox(workspace, monkeypatch, tmp_path):
     """The error says what could not be made."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    if program("bwrap", ()) is None:
+    if find_trusted_program("bwrap", ()) is None:
         pytest.skip("NOT TESTED HERE: `bwrap` is not on PATH")
     with pytest.raises(ToolError, match="a trial run could not be prepared: .*nowhere"):
         best_sandbox(workspace, level="bubblewrap")

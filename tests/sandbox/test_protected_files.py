@@ -11,11 +11,11 @@ import sys
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import launch
+from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
-from toolkit.sandbox.landlock import landlock, version
-from toolkit.sandbox.trusted_programs import program
-from toolkit.sandbox.visible_files import Grounds, grounds_of
+from toolkit.sandbox.landlock import find_landlock_version, landlock
+from toolkit.sandbox.trusted_programs import find_trusted_program
+from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
 from .levels import REAL, level, report, run, running, until
@@ -34,33 +34,33 @@ def folder(tmp_path):
 
 def bwrap(grounds, **options):
     """Bubblewrap with these grounds; the test is skipped, and says why, where it cannot be used."""
-    level(Workspace(grounds.tops.popitem()[0]), "bubblewrap")
-    return bubblewrap(grounds, program=program("bwrap", ()), **options)
+    level(Workspace(grounds.workspace_folders.popitem()[0]), "bubblewrap")
+    return bubblewrap(grounds, program=find_trusted_program("bwrap", ()), **options)
 
 
 def of_level(name, grounds):
     """The level of that name with these grounds, or a loud skip."""
     if name == "bubblewrap":
         return bwrap(grounds)
-    if not version():
+    if not find_landlock_version():
         pytest.skip("NOT TESTED HERE: this kernel has no Landlock")
-    return landlock(grounds, version=version())
+    return landlock(grounds, version=find_landlock_version())
 
 
-class Busy(Grounds):
+class Busy(VisibleFiles):
     """Grounds in which somebody makes secrets: one before each look from the second on, for so many looks."""
 
     def __init__(self, root, most):
         super().__init__((str(root),), (), Workspace(root).is_kept)
         self.root, self.most, self.looks = root, most, 0
 
-    def kept(self):
+    def find_protected(self):
         self.looks += 1
         if 1 < self.looks <= self.most + 1:
             place = self.root / f"new{self.looks}"
             place.mkdir()
             (place / ".env").write_text("TOKEN=secret")
-        return super().kept()
+        return super().find_protected()
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -246,7 +246,7 @@ def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
     """Not the failure of a command that never ran."""
     for number in range(3001):
         (tmp_path / f"{number}.pem").touch()
-    sandbox = bubblewrap(grounds_of(Workspace(tmp_path)), program="/usr/bin/bwrap")
+    sandbox = bubblewrap(visible_files_of(Workspace(tmp_path)), program="/usr/bin/bwrap")
     with pytest.raises(ToolError, match=r"3,001 protected files and folders, more than .*level=.landlock"):
         sandbox.command(["true"], cwd=str(tmp_path), env={})
 
@@ -256,7 +256,7 @@ def test_as_many_as_it_takes_are_covered(tmp_path):
     long = "x" * 200
     for number in range(600):
         (tmp_path / f"{long}{number}.pem").write_text("secret")
-    done = run(bwrap(grounds_of(Workspace(tmp_path))), "cat *.pem; echo done", cwd=tmp_path)
+    done = run(bwrap(visible_files_of(Workspace(tmp_path))), "cat *.pem; echo done", cwd=tmp_path)
     assert done.stdout == "done\n"
 
 
@@ -271,7 +271,7 @@ def test_as_many_as_it_takes_are_covered(tmp_path):
 )
 def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, said):
     """It is reported as what it is, with what it said."""
-    sandbox = bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, script))
+    sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script))
     found, done = report(sandbox, "echo ran", cwd=folder)
     assert found["exit"] == done.returncode == 125
     assert said in found["failed"]
@@ -289,16 +289,16 @@ def fake(folder, script):
 def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path, folder):
     """Nothing is counted then, as it is not bubblewrap that has to be held."""
     path = fake(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
-    found, done = report(bubblewrap(grounds_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder)
+    found, done = report(bubblewrap(visible_files_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder)
     assert found == {"exit": 4, "left": 0}
     assert done.stdout == "ran\n"
 
 
 def test_a_program_that_never_gets_ready_is_ended(tmp_path, folder):
     """After its time."""
-    sandbox = bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, "sleep 55.71"))
+    sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, "sleep 55.71"))
     wish = sandbox.plan(["echo", "ran"], str(folder), None) | {"stand_seconds": 0.2, "starter": os.getpid()}
-    done = subprocess.run(launch(wish), capture_output=True, text=True, check=False)
+    done = subprocess.run(launcher_command(wish), capture_output=True, text=True, check=False)
     assert done.returncode == 125
     assert done.stderr.endswith("it was not ready in time\n")
     assert running("55.71") == []
@@ -308,7 +308,7 @@ def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
     """The program that makes its sandbox is ended."""
     script = f"echo made > {tmp_path}/made; sleep 56.71"
     with started(
-        bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, script)), "echo ran", folder
+        bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script)), "echo ran", folder
     ) as process:
         assert until((tmp_path / "made").exists)
         process.terminate()
@@ -322,10 +322,10 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
     """What could be seen is not known then."""
 
     class Failing(Busy):
-        def kept(self):
+        def find_protected(self):
             if self.looks:
                 raise MemoryError("too much")
-            return super().kept()
+            return super().find_protected()
 
     found, done = report(of_level(name, Failing(folder, most=0)), "echo ran", cwd=folder)
     assert found["failed"] == "what is protected could not be looked up again: MemoryError: too much"
@@ -349,7 +349,7 @@ def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
 
 def test_what_the_workspace_only_shows_is_not_written(folder):
     """A sandbox for searching: the root is read, and nothing in it can be changed."""
-    sandbox = bwrap(grounds_of(Workspace(folder)), read_only=True)
+    sandbox = bwrap(visible_files_of(Workspace(folder)), read_only=True)
     done = run(sandbox, "cat .git/config app/.env; echo x > new; echo x > app/new", cwd=folder)
     assert done.stdout == "[core]\n"
     assert sorted(os.listdir(folder)) == [".git", "app"]

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.sandbox.recheck import Lookout
+from toolkit.sandbox.recheck import RecheckServer
 
 from .levels import until
 
@@ -33,14 +33,14 @@ def lookouts():
 def test_every_question_is_looked_up_anew():
     """Whatever was found before."""
     found = iter(range(9))
-    lookout = Lookout(lambda: {"shut": [next(found)]})
+    lookout = RecheckServer(lambda: {"shut": [next(found)]})
     assert [ask(lookout.address)["shut"] for _ in range(3)] == [[0], [1], [2]]
 
 
 def test_a_look_that_fails_is_told_and_does_not_end_the_next():
     """The command is not run, and the reason is said."""
     answers = iter([1, 0])
-    lookout = Lookout(lambda: {"shut": [1 // next(answers)]})
+    lookout = RecheckServer(lambda: {"shut": [1 // next(answers)]})
     assert ask(lookout.address) == {"shut": [1]}
     assert ask(lookout.address)["failed"].startswith("ZeroDivisionError")
     assert ask(lookout.address)["failed"].startswith("StopIteration")
@@ -49,7 +49,7 @@ def test_a_look_that_fails_is_told_and_does_not_end_the_next():
 def test_it_listens_only_once_and_only_if_it_is_needed():
     """Most sandboxes that are made are only asked what they are."""
     before = lookouts()
-    lookout = Lookout(dict)
+    lookout = RecheckServer(dict)
     assert lookouts() <= before
     assert lookout.address == lookout.address
     assert len(lookouts() - before) == 1
@@ -58,7 +58,7 @@ def test_it_listens_only_once_and_only_if_it_is_needed():
 def test_it_ends_with_whoever_holds_it():
     """Neither a thread nor a socket is left."""
     before = lookouts()
-    lookout = Lookout(dict)
+    lookout = RecheckServer(dict)
     name = lookout.address
     del lookout
     gc.collect()
@@ -76,13 +76,13 @@ def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(ToolError, match="can't start new thread"):
-        _ = Lookout(dict).address
+        _ = RecheckServer(dict).address
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_who_hangs_up_or_says_nothing_does_not_matter():
     """The next one is answered."""
-    lookout = Lookout(lambda: {"shut": ["x" * 1_000_000]})
+    lookout = RecheckServer(lambda: {"shut": ["x" * 1_000_000]})
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(f"\0{lookout.address}")
     assert len(ask(lookout.address)["shut"][0]) == 1_000_000
@@ -90,10 +90,10 @@ def test_who_hangs_up_or_says_nothing_does_not_matter():
 
 FORKING = """
 import json, os, socket
-from toolkit.sandbox.recheck import Lookout
+from toolkit.sandbox.recheck import RecheckServer
 from tests.sandbox.test_recheck import ask
 
-lookout = Lookout(lambda: {"pid": os.getpid()})
+lookout = RecheckServer(lambda: {"pid": os.getpid()})
 assert ask(lookout.address) == {"pid": os.getpid()}
 child = os.fork()
 if child == 0:
@@ -113,7 +113,7 @@ def test_another_user_gets_no_answer():
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
-    lookout = Lookout(lambda: {"shut": ["secret name"]})
+    lookout = RecheckServer(lambda: {"shut": ["secret name"]})
     code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{lookout.address}'); print(s.recv(99))"
     done = subprocess.run(
         [python, "-I", "-S", "-c", code],

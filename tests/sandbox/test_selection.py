@@ -12,11 +12,11 @@ import pytest
 from toolkit.errors import ToolError
 from toolkit.sandbox import LEVELS, Limits, Sandbox, best_sandbox, sandboxes
 from toolkit.sandbox import selection as choosing_module
-from toolkit.sandbox.base import launch
+from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import landlock
-from toolkit.sandbox.system_paths import readable, settings
-from toolkit.sandbox.visible_files import Grounds, grounds_of
+from toolkit.sandbox.system_paths import list_readable_folders, list_settings
+from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
 from .levels import level, run
@@ -81,7 +81,7 @@ def test_choosing_does_not_search_the_workspace(workspace):
         return False
 
     (Path(workspace.root) / "folder").mkdir()
-    workspace.remembered[Grounds] = Grounds(workspace.folders, (), is_kept)
+    workspace.remembered[VisibleFiles] = VisibleFiles(workspace.folders, (), is_kept)
     found = best_sandbox(workspace)
     assert looked == []
     if found.name == "limits":
@@ -101,7 +101,7 @@ def test_without_a_python_nothing_can_be_started(monkeypatch):
     """An embedded interpreter may not know where it is."""
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(ToolError, match="sys.executable"):
-        launch({})
+        launcher_command({})
 
 
 def test_the_whole_disk_is_no_workspace_for_a_sandbox():
@@ -116,12 +116,12 @@ def test_the_whole_disk_is_no_workspace_for_a_sandbox():
 
 def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
     """And so does a system that is none of Linux."""
-    monkeypatch.setattr(choosing_module, "version", lambda: 0)
+    monkeypatch.setattr(choosing_module, "find_landlock_version", lambda: 0)
     assert "no Landlock" in sandboxes(workspace, probe=False)["landlock"]
     monkeypatch.setattr(sys, "platform", "plan9")
-    from toolkit.sandbox.landlock import version
+    from toolkit.sandbox.landlock import find_landlock_version
 
-    assert version() == 0
+    assert find_landlock_version() == 0
 
 
 def test_further_folders_can_be_read(workspace, tmp_path_factory):
@@ -138,7 +138,7 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory):
 
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
     """And the description says so."""
-    grounds = grounds_of(workspace)
+    grounds = visible_files_of(workspace)
     unknown = {"machine": "riscv64"}
     for sandbox in (bubblewrap(grounds, program="bwrap", **unknown), landlock(grounds, version=7, **unknown)):
         assert not {"filter", "seccomp"} & set(sandbox.plan(["true"], "/", None))
@@ -148,12 +148,12 @@ def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
 def test_too_many_protected_files_are_an_error(workspace):
     """Rather than a command line that the system refuses."""
     with pytest.raises(ToolError, match="smaller root"):
-        launch({"options": ["x" * 2_000_000]})
+        launcher_command({"options": ["x" * 2_000_000]})
 
 
 def test_a_long_wish_goes_in_pieces():
     """No argument is longer than the system takes."""
-    pieces = launch({"options": ["x" * 250_000]})[4:]
+    pieces = launcher_command({"options": ["x" * 250_000]})[4:]
     assert len(pieces) == 3
     assert max(map(len, pieces)) == 100_000
 
@@ -179,13 +179,13 @@ def test_nobodys_home_is_among_the_readable_folders(monkeypatch):
     home = os.path.realpath(os.path.expanduser("~"))
     monkeypatch.setattr(sys, "prefix", home)
     monkeypatch.setattr(sys, "base_prefix", os.path.dirname(home))
-    assert not any(f"{home}/".startswith(f"{each.rstrip('/')}/") for each in readable())
+    assert not any(f"{home}/".startswith(f"{each.rstrip('/')}/") for each in list_readable_folders())
 
 
 def test_settings_hold_no_secrets():
     """Neither passwords nor private keys."""
-    assert not [path for path in settings() if "shadow" in path or "private" in path or path == "/etc/ssl"]
-    assert "/etc/passwd" in settings()
+    assert not [path for path in list_settings() if "shadow" in path or "private" in path or path == "/etc/ssl"]
+    assert "/etc/passwd" in list_settings()
 
 
 def test_a_program_in_the_workspace_is_not_trusted(workspace, monkeypatch):

@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from toolkit.errors import ToolError
 from toolkit.safety.protected_files import Protected
-from toolkit.sandbox.visible_files import Grounds, Kept, grounds_of
+from toolkit.sandbox.visible_files import ProtectedPath, VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
 
 def kept(root, **options):
-    return {os.path.relpath(each.path, root): each.level for each in grounds_of(Workspace(root, **options)).kept()}
+    return {
+        os.path.relpath(each.path, root): each.level
+        for each in visible_files_of(Workspace(root, **options)).find_protected()
+    }
 
 
 def make(root, *paths):
@@ -63,36 +66,36 @@ def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
 
 def test_what_appears_later_is_found(tmp_path):
     """Each time anew, however short the time between."""
-    grounds = grounds_of(Workspace(tmp_path))
+    grounds = visible_files_of(Workspace(tmp_path))
     for number in range(50):
         make(tmp_path, f"folder{number}/.env")
-        assert len(grounds.kept()) == number + 1
+        assert len(grounds.find_protected()) == number + 1
 
 
 def test_a_workspace_is_searched_once(tmp_path):
     """Whoever asks gets the same grounds, and another workspace has its own."""
     workspace = Workspace(tmp_path)
-    assert grounds_of(workspace) is grounds_of(workspace)
-    assert grounds_of(workspace) is not grounds_of(Workspace(tmp_path))
+    assert visible_files_of(workspace) is visible_files_of(workspace)
+    assert visible_files_of(workspace) is not visible_files_of(Workspace(tmp_path))
 
 
 def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
     """With the folder that it holds open: its grounds do not keep it."""
     workspace = Workspace(tmp_path)
-    grounds = grounds_of(workspace)
+    grounds = visible_files_of(workspace)
     gone = weakref.ref(workspace)
     del workspace
     assert gone() is None
-    assert grounds.kept() == []
+    assert grounds.find_protected() == []
 
 
 def test_grounds_can_be_searched_by_several_at_once(tmp_path):
     """Each look finds what was there when it began, also while others look and files appear."""
-    grounds = grounds_of(Workspace(tmp_path))
+    grounds = visible_files_of(Workspace(tmp_path))
 
     def look(number):
         make(tmp_path, f"folder{number}/.env")
-        return f"{tmp_path}/folder{number}/.env" in {each.path for each in grounds.kept()}
+        return f"{tmp_path}/folder{number}/.env" in {each.path for each in grounds.find_protected()}
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(look, range(200)))
@@ -107,13 +110,13 @@ def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
         return path.endswith(".env")
 
     make(tmp_path, "old/a", "old/.env")
-    grounds = Grounds((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
-    first = grounds.kept()
+    grounds = VisibleFiles((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
+    first = grounds.find_protected()
     asked.clear()
-    assert grounds.kept() == first == [Kept(f"{tmp_path}/old/.env", "hidden", False)]
+    assert grounds.find_protected() == first == [ProtectedPath(f"{tmp_path}/old/.env", "hidden", False)]
     assert asked == []
     make(tmp_path, "new/.env")
-    assert len(grounds.kept()) == 2
+    assert len(grounds.find_protected()) == 2
     assert not any("/old/" in path for path in asked)
 
 
@@ -121,11 +124,11 @@ def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
     """When a folder was changed is the kernel's to say."""
     make(tmp_path, "app/a")
     os.utime(tmp_path / "app", (1, 1))
-    grounds = Grounds((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
-    assert grounds.kept() == []
+    grounds = VisibleFiles((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
+    assert grounds.find_protected() == []
     make(tmp_path, "app/.env")
     os.utime(tmp_path / "app", (1, 1))
-    assert [each.level for each in grounds.kept()] == ["hidden"]
+    assert [each.level for each in grounds.find_protected()] == ["hidden"]
 
 
 def test_folders_that_have_changed_places_are_read_again(tmp_path):
@@ -141,11 +144,11 @@ def test_folders_that_have_changed_places_are_read_again(tmp_path):
             break
     else:
         pytest.skip("this disk has a clock so fine that no two changes share a tick")
-    grounds = Grounds((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
-    assert [each.path for each in grounds.kept()] == [str(two / ".env")]
+    grounds = VisibleFiles((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
+    assert [each.path for each in grounds.find_protected()] == [str(two / ".env")]
     for old, new in (("one", "aside"), ("two", "one"), ("aside", "two")):
         (root / old).rename(root / new)
-    assert [each.path for each in grounds.kept()] == [str(one / ".env")]
+    assert [each.path for each in grounds.find_protected()] == [str(one / ".env")]
 
 
 def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
@@ -227,32 +230,32 @@ def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
 
 def test_a_folder_that_vanishes_is_passed_over(tmp_path):
     """A search never fails because somebody else tidies up."""
-    grounds = Grounds((str(tmp_path / "gone"),), (), lambda path, access: True)
-    assert grounds.kept() == []
+    grounds = VisibleFiles((str(tmp_path / "gone"),), (), lambda path, access: True)
+    assert grounds.find_protected() == []
 
 
 def test_a_workspace_too_large_to_search_is_refused(tmp_path):
     """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
     make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
-    grounds = Grounds((str(tmp_path),), (), lambda path, access: False, most_names=7)
-    assert grounds.kept() == []
+    grounds = VisibleFiles((str(tmp_path),), (), lambda path, access: False, max_names=7)
+    assert grounds.find_protected() == []
     make(tmp_path, "b/4")
     for _ in range(2):
         with pytest.raises(ToolError, match="more than 7 files and folders, .* choose a smaller root"):
-            grounds.kept()
+            grounds.find_protected()
 
 
 def test_marks_tell_what_was_changed(tmp_path):
     """Changed, made and removed; also if the time of the change was set back."""
     make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
-    grounds = grounds_of(Workspace(tmp_path))
-    before = grounds.marks()
+    grounds = visible_files_of(Workspace(tmp_path))
+    before = grounds.snapshot_read_only_files()
     status = os.stat(tmp_path / ".git/config")
     (tmp_path / ".git/config").write_text("y")
     os.utime(tmp_path / ".git/config", ns=(status.st_atime_ns, status.st_mtime_ns))
     (tmp_path / ".git/hooks/b").unlink()
     make(tmp_path, ".git/hooks/c", "plain")
-    after = grounds.marks()
+    after = grounds.snapshot_read_only_files()
     changed = {os.path.relpath(path, tmp_path) for path in {*before, *after} if before.get(path) != after.get(path)}
     assert changed == {".git/config", ".git/hooks", ".git/hooks/b", ".git/hooks/c"}
 
@@ -262,7 +265,7 @@ def test_marks_tell_what_was_changed(tmp_path):
 )
 def test_the_innermost_folder_says_whether_one_may_write(path, may):
     """A writable folder inside one that is only read, inside a writable one."""
-    grounds = Grounds(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
+    grounds = VisibleFiles(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
     assert grounds.may_write(f"/{path}") is may
 
 
@@ -282,7 +285,7 @@ def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
         except OSError:
             continue  # a file is in the way, or a folder
     workspace = Workspace(root)
-    levels = {each.path: each.level for each in grounds_of(workspace).kept()}
+    levels = {each.path: each.level for each in visible_files_of(workspace).find_protected()}
     checks = workspace.safety(without=["folder"])
     from toolkit import Reads, Writes
 
@@ -304,5 +307,5 @@ def test_a_fifo_of_a_read_only_folder_is_shut_away(tmp_path):
         (tmp_path / name / "below").mkdir(parents=True)
         os.mkfifo(tmp_path / name / "below" / "pipe")
         (tmp_path / name / "below" / "file").touch()
-    kept = grounds_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).kept()
-    assert kept == [Kept(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]
+    kept = visible_files_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).find_protected()
+    assert kept == [ProtectedPath(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]

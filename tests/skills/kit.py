@@ -57,5 +57,5 @@ class Desk:
 
     def agent(self, script: list[Any], *, dispatcher: Dispatcher | None = None, **options: Any) -> Agent:
         agent = Agent(ScriptedProvider(script), dispatcher or self.dispatcher(), **options)
-        agent.asked = agent._manner.provider.requests
+        agent.asked = agent._options.provider.requests
         return agent

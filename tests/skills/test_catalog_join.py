@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.skills.kit import Desk
 from toolkit.catalog import Catalog
-from toolkit.skills.catalog_join import Joining
+from toolkit.skills.catalog_join import SkillJoiner
 from toolkit.skills.records import Skill
 from toolkit.skills.skill_tools import tool_of
 from toolkit.spec import Tool
@@ -88,7 +88,7 @@ def test_no_file_makes_its_skill_look_less_dangerous_than_its_tools(tools, state
     skill = Skill(
         name="it", description="x", text="x", tools=tuple(tools), stated=stated, path=Path("it.md"), digest=""
     )
-    found = Joining()(catalog.table, [tool_of(skill, catalog.get)])
+    found = SkillJoiner()(catalog.table, [tool_of(skill, catalog.get)])
     tool = found.find("it")
     assert (tool is None) == bool(found.problems)
     if tool is not None:

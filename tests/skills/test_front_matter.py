@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.skills.front_matter import Node, split
-from toolkit.skills.problems import Mistake
+from toolkit.skills.front_matter import Node, split_front_matter
+from toolkit.skills.problems import FrontMatterError
 
 
 def read(text: str):
     """The values of a file's front matter, or what is wrong with it."""
     try:
-        found, _ = split(text)
-    except Mistake as mistake:
+        found, _ = split_front_matter(text)
+    except FrontMatterError as mistake:
         return mistake
     return Node(found, 1).plain()
 
@@ -30,14 +30,14 @@ def matter(text: str):
 
 def mistake(text: str) -> tuple[int | None, str]:
     """The line and the words of what is wrong with a file."""
-    with pytest.raises(Mistake) as caught:
-        split(text)
+    with pytest.raises(FrontMatterError) as caught:
+        split_front_matter(text)
     return caught.value.line, str(caught.value)
 
 
 def test_the_body_is_what_comes_after_the_second_line_of_dashes():
     """A third one belongs to it."""
-    assert split("---\na: b\n--- \nfirst\n---\nlast\n") == ({"a": Node("b", 2)}, "first\n---\nlast\n")
+    assert split_front_matter("---\na: b\n--- \nfirst\n---\nlast\n") == ({"a": Node("b", 2)}, "first\n---\nlast\n")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_value_means_what_it_looks_like(text, value):
 
 def test_every_value_has_the_line_of_its_key():
     """That is where a person looks; an item of a list has its own."""
-    found, _ = split("---\na: 1\nb:\n\n  - x\n  - y\nc:\n  d: 2\n---\n")
+    found, _ = split_front_matter("---\na: 1\nb:\n\n  - x\n  - y\nc:\n  d: 2\n---\n")
     assert {key: node.line for key, node in found.items()} == {"a": 2, "b": 3, "c": 7}
     assert [node.line for node in found["b"].content] == [5, 6]
     assert found["c"].content["d"].line == 8
@@ -123,7 +123,7 @@ JSON = st.recursive(
 def test_what_is_written_as_json_is_read_as_it_was_meant(value):
     """JSON is the part of YAML that nobody misreads."""
     found = read(f"---\n{json.dumps(value, ensure_ascii=False)}\n---\n")
-    assert "deeper" in str(found) if isinstance(found, Mistake) else found == value
+    assert "deeper" in str(found) if isinstance(found, FrontMatterError) else found == value
 
 
 @given(st.text(max_size=200))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import ToolError
 from toolkit.skills import Skill
-from toolkit.skills.prompts import filled, prompt_of
+from toolkit.skills.prompts import fill_prompt, prompt_of
 
 
 def skill(text: str, folder: Path | None = None) -> Skill:
@@ -39,7 +39,7 @@ def skill(text: str, folder: Path | None = None) -> Skill:
 )
 def test_only_a_name_in_single_braces_is_a_place(text, expected):
     """Whatever else has braces is text, and a value is not looked at again."""
-    assert filled(text, {"a": "1", "b": "{a}"}) == expected
+    assert fill_prompt(text, {"a": "1", "b": "{a}"}) == expected
 
 
 NAMES = st.sampled_from(["a", "b", "input", "path"])
@@ -52,14 +52,14 @@ def test_a_value_arrives_as_it_is(text, values):
     marks = {name: f"\0{index}\0" for index, name in enumerate(values)}
     by_mark = dict(zip(marks.values(), values.values(), strict=True))
     clean = text.replace("\0", "")
-    expected = re.sub(r"\0\d+\0", lambda mark: by_mark[mark[0]], filled(clean, marks))
-    assert filled(clean, values) == expected
+    expected = re.sub(r"\0\d+\0", lambda mark: by_mark[mark[0]], fill_prompt(clean, marks))
+    assert fill_prompt(clean, values) == expected
 
 
 @given(st.text())
 def test_a_text_without_arguments_stays_as_it_is(text):
     """Nobody has to double a brace."""
-    assert filled(text, {}) == text
+    assert fill_prompt(text, {}) == text
 
 
 @given(st.text(), st.text())
@@ -95,4 +95,4 @@ def test_the_folder_of_a_skill_is_told():
 def test_a_prompt_cannot_be_blown_up():
     """A short text that names a long value very often is refused before it is made."""
     with pytest.raises(ToolError, match="the prompt would have 5,000,015,000 characters"):
-        filled("{a}" * 5000, {"a": "x" * 1_000_000})
+        fill_prompt("{a}" * 5000, {"a": "x" * 1_000_000})

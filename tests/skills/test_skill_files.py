@@ -10,12 +10,12 @@ import socket
 import pytest
 
 from tests.skills.kit import written
-from toolkit.skills.skill_files import contents, file_stamp, is_settled, stamp, tree_stamp
+from toolkit.skills.skill_files import is_settled, read_contents, stamp_file, stamp_folder, stamp_tree
 
 
 def read(folder):
     """The names of what was read, and what was not with the reason."""
-    found, problems = contents(folder)
+    found, problems = read_contents(folder)
     names = [str(path.relative_to(folder)) for path in found]
     return names, {str(problem.path.relative_to(folder)): problem.message for problem in problems}
 
@@ -105,7 +105,7 @@ def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
     """It is another folder than its owner thinks."""
     for index in range(1001):
         (tmp_path / f"{index}").touch()
-    found, problems = contents(tmp_path)
+    found, problems = read_contents(tmp_path)
     assert (found, problems[0].path) == ({}, tmp_path)
     assert "more than 1000 entries" in problems[0].message
 
@@ -113,7 +113,7 @@ def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
 def test_what_is_no_folder_says_so(tmp_path):
     """By name."""
     path = written(tmp_path / "a.md")
-    found, problems = contents(path)
+    found, problems = read_contents(path)
     assert found == {}
     assert "Not a directory" in str(problems[0])
 
@@ -138,21 +138,21 @@ def replace_it(path):
 def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
     """Without reading it."""
     path = written(tmp_path / "c" / "SKILL.md")
-    before = stamp(tmp_path), tree_stamp(tmp_path), file_stamp(path)
-    assert before == (stamp(tmp_path), tree_stamp(tmp_path), file_stamp(path))
+    before = stamp_folder(tmp_path), stamp_tree(tmp_path), stamp_file(path)
+    assert before == (stamp_folder(tmp_path), stamp_tree(tmp_path), stamp_file(path))
     change(path)
-    assert stamp(tmp_path) != before[0]
-    assert tree_stamp(tmp_path) != before[1]
-    assert file_stamp(path) != before[2]
+    assert stamp_folder(tmp_path) != before[0]
+    assert stamp_tree(tmp_path) != before[1]
+    assert stamp_file(path) != before[2]
 
 
 def test_a_stamp_tells_of_new_files(tmp_path):
     """Also where there was no folder."""
     folder = tmp_path / "skills"
-    stamps = [stamp(folder)]
+    stamps = [stamp_folder(folder)]
     for name in ("a.md", "b/SKILL.md"):
         written(folder / name)
-        stamps.append(stamp(folder))
+        stamps.append(stamp_folder(folder))
     assert len(set(stamps)) == 3
 
 
@@ -163,13 +163,13 @@ def test_the_stamp_of_a_tree_has_an_end(tmp_path):
             path = tmp_path / str(index) / str(inner)
             path.parent.mkdir(exist_ok=True)
             path.touch()
-    assert len(tree_stamp(tmp_path)) == 4001
+    assert len(stamp_tree(tmp_path)) == 4001
 
 
 def test_a_stamp_is_relied_on_once_the_files_have_rested(tmp_path):
     """Two changes in one tick of the clock look like one."""
     path = written(tmp_path / "a.md")
     changed = path.stat().st_ctime_ns
-    seen = file_stamp(path)
+    seen = stamp_file(path)
     assert not is_settled(seen, changed + 10**9)
     assert is_settled(seen, changed + 3 * 10**9)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.skills.kit import Desk
 from toolkit.errors import BadArgs, ToolError
-from toolkit.skills.slash_commands import with_commands
+from toolkit.skills.slash_commands import expand_commands
 
 ARGUMENTS = """
 arguments:
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_told_to_whoever_typed_it(expanded, prompt, words):
 @given(st.lists(st.text()).map("\n".join))
 def test_a_prompt_without_commands_is_the_same_to_the_letter(text):
     """Whatever else is in it."""
-    assert with_commands(text, lambda name, given: None) == text
+    assert expand_commands(text, lambda name, given: None) == text
 
 
 @given(
@@ -117,10 +117,10 @@ def test_a_line_is_replaced_and_nothing_around_it(before, name, text, after):
         asked.append((named, given))
         return "<made>"
 
-    made = with_commands(f"{before}\n/{name} {text}\nx{after}", written_out)
+    made = expand_commands(f"{before}\n/{name} {text}\nx{after}", written_out)
     assert (name, text.strip()) in asked
     assert "\n<made>\nx" in made
-    assert with_commands(f"x{text}", written_out) == f"x{text}"
+    assert expand_commands(f"x{text}", written_out) == f"x{text}"
 
 
 def _starts_a_block(text):

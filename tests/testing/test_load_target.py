@@ -13,7 +13,7 @@ import pytest
 
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
-from toolkit.testing.laws.folder_snapshots import Watched, differences
+from toolkit.testing.laws.folder_snapshots import WatchedFolder, describe_changes
 
 TOOLS = """
 from toolkit import Catalog, tool
@@ -192,43 +192,43 @@ def test_everything_in_a_folder_is_seen(tmp_path):
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "sub").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    watched = Watched(tmp_path)
+    watched = WatchedFolder(tmp_path)
     before = watched.snapshot()
-    assert differences(before, watched.snapshot()) == ""
+    assert describe_changes(before, watched.snapshot()) == ""
     (tmp_path / "a").write_text("x")
     (tmp_path / "b").chmod(0o600)
     (tmp_path / "c").unlink()
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("b")
     (tmp_path / "sub" / "new").touch()
-    told = differences(before, watched.snapshot())
+    told = describe_changes(before, watched.snapshot())
     assert told == f"{os.path.join('sub', 'new')} appeared, c went, a changed, b changed, link changed"
 
 
 def test_a_long_list_of_changes_is_cut(tmp_path):
     """The first ones are told, and how many more there are."""
-    watched = Watched(tmp_path)
+    watched = WatchedFolder(tmp_path)
     before = watched.snapshot()
     for number in range(8):
         (tmp_path / str(number)).touch()
-    assert differences(before, watched.snapshot()).endswith("4 appeared and 3 more")
+    assert describe_changes(before, watched.snapshot()).endswith("4 appeared and 3 more")
 
 
 def test_what_cannot_be_watched_is_told(tmp_path):
     """A file is no folder, and a folder without end is too large."""
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is no folder"):
-        Watched(tmp_path / "file")
+        WatchedFolder(tmp_path / "file")
     with pytest.raises(ValueError, match="more than 0 entries"):
-        Watched(tmp_path, most=0).snapshot()
+        WatchedFolder(tmp_path, max_entries=0).snapshot()
 
 
 def test_an_unreadable_file_is_told_as_such(tmp_path):
     """A link that vanishes, a file that is not ours: the rest is still compared."""
     (tmp_path / "a").write_text("x")
-    watched = Watched(tmp_path)
+    watched = WatchedFolder(tmp_path)
     assert watched.snapshot()["a"][0] == "file"
-    assert watched._entry(str(tmp_path / "gone")) == ("unreadable", 0, "FileNotFoundError")
+    assert watched._describe_entry(str(tmp_path / "gone")) == ("unreadable", 0, "FileNotFoundError")
 
 
 def test_a_catalog_is_followed(write_module):

@@ -80,12 +80,12 @@ from toolkit.builtin import (
     web_fetch_for,
     write_for,
 )
-from toolkit.cli.argument_values import arguments_of, json_arguments
-from toolkit.cli.commands.audit_summary import Summary, Tally, summed_up
+from toolkit.cli.argument_values import arguments_of, parse_json_arguments
+from toolkit.cli.commands.audit_summary import AuditSummary, ToolSummary, summarize_log
 from toolkit.cli.commands.new_project import ProjectError, make_project, package_name
 from toolkit.cli.display import AgentDisplay
 from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
-from toolkit.cli.targets import Target, loaded
+from toolkit.cli.targets import Target, open_target
 from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
@@ -119,7 +119,7 @@ from toolkit.testing import (
 from toolkit.testing import Finding as Fault
 from toolkit.testing import calls as drawn_calls
 from toolkit.verdicts import Finding, Word
-from toolkit.workspace import Entry, Written
+from toolkit.workspace import Entry, WriteResult
 
 
 class Database:
@@ -427,7 +427,7 @@ def files(workspace: Workspace) -> None:
     assert_type(workspace.walk("src", skip=lambda entry: entry.name == ".git"), Iterator[Entry])
     assert_type(workspace.stat("a.txt").size, int)
     written = workspace.write("a.txt", b"x", expected=None)
-    assert_type(written, Written)
+    assert_type(written, WriteResult)
     assert_type(written.old, bytes | None)
     with workspace, workspace.open("a.txt") as file:
         assert_type(file.read(), bytes)
@@ -515,17 +515,17 @@ def doubles(catalog: Catalog) -> None:
 def command_line(result: ToolResult, verdict: Verdict, run: Run, folder: Path) -> None:
     assert_type((EXITS[result.kind], VERDICT_EXITS[verdict.word], RUN_EXITS[run.status]), tuple[int, int, int])
     assert_type(arguments_of(["limit=5"], {"properties": {}}), dict[str, Any])
-    assert_type(json_arguments(b"{}"), dict[str, Any])
-    with loaded("shop.tools:catalog") as target:
+    assert_type(parse_json_arguments(b"{}"), dict[str, Any])
+    with open_target("shop.tools:catalog") as target:
         assert_type(target, Target)
         assert_type(target.catalog, CatalogView)
     try:
         assert_type(make_project(folder, name=package_name("My shop")), list[Path])
     except ProjectError as error:
         assert_type(error.args, tuple[Any, ...])
-    summary = summed_up(AuditLog.read(folder / "calls.jsonl"))
-    assert_type(summary, Summary)
-    assert_type(summary.tools, tuple[Tally, ...])
+    summary = summarize_log(AuditLog.read(folder / "calls.jsonl"))
+    assert_type(summary, AuditSummary)
+    assert_type(summary.tools, tuple[ToolSummary, ...])
     with AgentDisplay(requests=False) as display:
         Agent(ScriptedProvider([]), [bare], on_event=display.show)
         Approvals(ask=display.asking(TerminalPrompt()))

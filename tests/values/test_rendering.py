@@ -22,7 +22,14 @@ from hypothesis import strategies as st
 
 from tests.properties.values import json_values
 from toolkit import register_codec
-from toolkit.values.rendering import as_json, as_text, cleaned, described, is_strict, keyed
+from toolkit.values.rendering import (
+    as_json,
+    as_text,
+    describe_value,
+    dict_with_unique_keys,
+    is_strict_json,
+    replace_surrogates,
+)
 
 NAN = float("nan")
 
@@ -207,12 +214,17 @@ def test_keys_that_become_one_keep_all_values():
         "[1,2]": "c",
         "[1,2] (2)": "d",
     }
-    assert keyed([("a", 1), ("a", 2), ("a (2)", 3), ("a", 4)]) == {"a": 1, "a (2)": 2, "a (2) (2)": 3, "a (3)": 4}
+    assert dict_with_unique_keys([("a", 1), ("a", 2), ("a (2)", 3), ("a", 4)]) == {
+        "a": 1,
+        "a (2)": 2,
+        "a (2) (2)": 3,
+        "a (3)": 4,
+    }
 
 
 def test_many_keys_that_become_one_take_no_time():
     """Each is numbered once, not counted from the start."""
-    assert len(keyed(("a", number) for number in range(50_000))) == 50_000
+    assert len(dict_with_unique_keys(("a", number) for number in range(50_000))) == 50_000
 
 
 def test_a_generator_is_told_as_what_it_is():
@@ -438,7 +450,7 @@ _ANYTHING = st.recursive(
 def test_anything_becomes_strict_json(value):
     """Written without NaN, encoded as UTF-8, read back the same."""
     form = converted(value)
-    assert is_strict(form)
+    assert is_strict_json(form)
     assert as_json(form) == form
     as_text(form).encode()
 
@@ -454,7 +466,7 @@ def test_json_stays_as_it_is(value):
 @pytest.mark.parametrize("value", [(1,), {1: 2}, {"a": (1,)}, [{"a": {2: 3}}], Level.LOW, {"a": Text("b")}])
 def test_what_json_would_change_is_not_strict(value):
     """Tuples, keys that are no text, subclasses."""
-    assert not is_strict(value)
+    assert not is_strict_json(value)
 
 
 def test_texts_are_compact():
@@ -466,7 +478,7 @@ def test_texts_are_compact():
 def test_cleaning_leaves_clean_text_alone():
     """The same object, so that nothing is copied."""
     text = "grün"
-    assert cleaned(text) is text
-    assert described("\udc80") == "?"
-    assert described("") == "<str>"
-    assert described([1]) == "<list>"
+    assert replace_surrogates(text) is text
+    assert describe_value("\udc80") == "?"
+    assert describe_value("") == "<str>"
+    assert describe_value([1]) == "<list>"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.values.visible import visible
+from toolkit.values.visible import make_visible
 
 # Letters that meet here are likelier to surprise than any two of a million.
 TRICKY = "aеоpу ж‹› U+0430\\x1bnu,.．\u0301\ufe0f\u200d\u202e❤ＡＢａ𝐩ᎠικοШ\n\t\r"
@@ -51,7 +51,7 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
 )
 def test_what_acts_or_hides_is_shown_as_its_code(text, shown):
     """Controls, bidi controls, zero-width characters, tags, odd spaces, halves of surrogate pairs."""
-    assert visible(text) == shown
+    assert make_visible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_acts_or_hides_is_shown_as_its_code(text, shown):
 )
 def test_what_passes_for_ascii_is_shown_with_its_code_point(text, shown):
     """In a word of mixed scripts, in a word of such letters alone, and where a path or a command would be misread."""
-    assert visible(text) == shown
+    assert make_visible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -101,33 +101,33 @@ def test_what_passes_for_ascii_is_shown_with_its_code_point(text, shown):
 )
 def test_honest_text_is_left_alone(text):
     """Letters at home in their script deceive nobody."""
-    assert visible(text) == text
+    assert make_visible(text) == text
 
 
 def test_short_words_are_honest_only_in_company():
     """The Russian for "with" beside another Russian word is no `c`; alone, or beside English, it could be."""
-    assert visible("с домом, дом у") == "с домом, дом у"
-    assert visible("с make") == "‹с U+0441› make"
-    assert visible("сору домом") != "сору домом"
-    assert visible(f"p{'ж' * 50} с").endswith("‹с U+0441›")
+    assert make_visible("с домом, дом у") == "с домом, дом у"
+    assert make_visible("с make") == "‹с U+0441› make"
+    assert make_visible("сору домом") != "сору домом"
+    assert make_visible(f"p{'ж' * 50} с").endswith("‹с U+0441›")
 
 
 def test_marks_cannot_cover_the_lines_around():
     """A mark with nothing to sit on, and the fifth on one letter, are shown as codes."""
-    assert visible("\u0301a") == "\\u0301a"
-    assert visible("|\u0301") == "|\\u0301"
-    assert visible("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
+    assert make_visible("\u0301a") == "\\u0301a"
+    assert make_visible("|\u0301") == "|\\u0301"
+    assert make_visible("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
 
 
 def test_one_line_stays_one_line():
     """Without keep_lines not even a newline can begin another."""
-    assert visible("a\n\tb", keep_lines=False) == r"a\n\tb"
+    assert make_visible("a\n\tb", keep_lines=False) == r"a\n\tb"
 
 
 @given(TEXTS, st.booleans())
 def test_nothing_that_acts_or_hides_survives(text, keep_lines):
     """Whatever the input, what is shown has no control, format or odd space in it."""
-    for character in visible(text, keep_lines=keep_lines):
+    for character in make_visible(text, keep_lines=keep_lines):
         is_kept = keep_lines and character in "\n\t"
         assert is_kept or character == " " or unicodedata.category(character)[0] not in "CZ"
 
@@ -135,20 +135,20 @@ def test_nothing_that_acts_or_hides_survives(text, keep_lines):
 @given(TEXTS, st.booleans())
 def test_shown_twice_is_shown_once(text, keep_lines):
     """What was made visible is not escaped again."""
-    once = visible(text, keep_lines=keep_lines)
-    assert visible(once, keep_lines=keep_lines) == once
+    once = make_visible(text, keep_lines=keep_lines)
+    assert make_visible(once, keep_lines=keep_lines) == once
 
 
 @given(st.text(string.ascii_letters + string.digits + string.punctuation + " "))
 def test_plain_ascii_is_unchanged(text):
     """Backslashes and brackets too."""
-    assert visible(text, keep_lines=False) == text
+    assert make_visible(text, keep_lines=False) == text
 
 
 @given(st.text(string.ascii_letters + "аеорсухі", min_size=1))
 def test_no_twin_hides_in_a_word(word):
     """Without their code points, no look-alike among ASCII letters is left."""
-    shown = visible(word)
+    shown = make_visible(word)
     assert shown.isascii() or "U+04" in shown
     for twin in "аеорсухі":
         assert shown.count(twin) == shown.count(f"‹{twin} U+")

@@ -14,7 +14,7 @@ from toolkit.safety.paths import Folders
 from toolkit.safety.protected_files import ProtectedFiles
 from toolkit.workspace import Workspace
 from toolkit.workspace.borders import Borders
-from toolkit.workspace.open_beneath import Folder
+from toolkit.workspace.open_beneath import OpenFolder
 
 from .conftest import MARKER
 from .test_open_beneath import PATHS, TREES, plant
@@ -255,17 +255,17 @@ def test_links_that_change_all_the_time_are_given_up(root):
         tries.append(spot.path)
         raise OSError(40, "Too many levels of symbolic links")
 
-    borders = Borders(Folders([root]), ProtectedFiles([]), [Folder(str(root))])
+    borders = Borders(Folders([root]), ProtectedFiles([]), [OpenFolder(str(root))])
     with pytest.raises(ToolError, match="keeps changing; try again later"):
-        borders.reach("to_file", "read", swapped)
+        borders.run_on_path("to_file", "read", swapped)
     assert 1 < len(tries) < 100
 
 
 def test_what_is_inside_no_held_folder_is_refused(root, scratch):
     """What the folders allow is still not opened without a descriptor to open it beneath."""
-    borders = Borders(Folders([scratch]), ProtectedFiles([]), [Folder(str(root))])
+    borders = Borders(Folders([scratch]), ProtectedFiles([]), [OpenFolder(str(root))])
     with pytest.raises(Safety, match="in no folder that this workspace holds"):
-        borders.reach("outside/secret.txt", "read", lambda spot: spot)
+        borders.run_on_path("outside/secret.txt", "read", lambda spot: spot)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.workspace.writing import _flush
+from toolkit.workspace.writing import _flush_folder
 
 from .faults import refusing
 
@@ -109,8 +109,8 @@ def test_a_folder_that_cannot_be_kept_for_certain_is_told(scratch):
     folder = os.open(scratch, os.O_PATH)
     try:
         with pytest.raises(ToolError, match="the disk failed.*; it is written, and may be lost again"):
-            refusing("fsync", errno.EIO, lambda: _flush(folder, "file"))
-        refusing("fsync", errno.EINVAL, lambda: _flush(folder, "file"))
+            refusing("fsync", errno.EIO, lambda: _flush_folder(folder, "file"))
+        refusing("fsync", errno.EINVAL, lambda: _flush_folder(folder, "file"))
     finally:
         os.close(folder)
 
@@ -136,7 +136,7 @@ def test_a_forked_process_uses_the_workspace_of_its_parent(scratch):
         from toolkit.workspace import Workspace
 
         space = Workspace({str(scratch)!r})
-        with space._lock.here():
+        with space._lock.for_this_process():
             child = os.fork()
             if child == 0:
                 space.write("file", b"from the child")

@@ -14,11 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolError
-from toolkit.workspace.open_beneath import LOOK, READ, Folder, kernel_has_openat2, open_beneath
+from toolkit.workspace.open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, kernel_has_openat2, open_beneath
 
 from .faults import refusing
 
-FLAGS = {"look": LOOK, "read": READ, "folder": LOOK | os.O_DIRECTORY, "list": READ | os.O_DIRECTORY}
+FLAGS = {
+    "look": PATH_FLAGS,
+    "read": READ_FLAGS,
+    "folder": PATH_FLAGS | os.O_DIRECTORY,
+    "list": READ_FLAGS | os.O_DIRECTORY,
+}
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def answer(folder, path, flags):
 def test_what_is_there_is_opened(tree, way, path):
     """A path without links gives exactly that file or folder."""
     status = os.lstat(tree / path)
-    assert answer(Folder(str(tree), way=way), path, LOOK) == (status.st_dev, status.st_ino)
+    assert answer(OpenFolder(str(tree), way=way), path, PATH_FLAGS) == (status.st_dev, status.st_ino)
 
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
@@ -61,29 +66,29 @@ def test_what_is_there_is_opened(tree, way, path):
 )
 def test_a_link_is_told_as_one(tree, way, path, flags):
     """A link anywhere in the path is ELOOP, whatever it is opened for."""
-    assert answer(Folder(str(tree), way=way), path, flags) == errno.ELOOP
+    assert answer(OpenFolder(str(tree), way=way), path, flags) == errno.ELOOP
 
 
 @pytest.mark.parametrize(
     ("path", "flags", "number"),
     [
-        ("nothing", LOOK, errno.ENOENT),
-        ("nothing/file", LOOK, errno.ENOENT),
-        ("a/b/file/more", LOOK, errno.ENOTDIR),
-        ("a/b/file", READ | os.O_DIRECTORY, errno.ENOTDIR),
-        ("n" * 256, LOOK, errno.ENAMETOOLONG),
+        ("nothing", PATH_FLAGS, errno.ENOENT),
+        ("nothing/file", PATH_FLAGS, errno.ENOENT),
+        ("a/b/file/more", PATH_FLAGS, errno.ENOTDIR),
+        ("a/b/file", READ_FLAGS | os.O_DIRECTORY, errno.ENOTDIR),
+        ("n" * 256, PATH_FLAGS, errno.ENAMETOOLONG),
     ],
 )
 def test_what_is_not_there_is_an_error(tree, way, path, flags, number):
     """Both ways give the error that the system gives."""
-    assert answer(Folder(str(tree), way=way), path, flags) == number
+    assert answer(OpenFolder(str(tree), way=way), path, flags) == number
 
 
 @pytest.mark.parametrize("path", ["", "/etc/passwd", "..", "a/../a", "a/./b", "a//b", "a/", "./a", "../outside"])
 def test_a_path_that_is_not_plain_is_refused(tree, way, path):
     """What could lead upwards or elsewhere never reaches the system."""
     with pytest.raises(ValueError, match="plain path"):
-        open_beneath(Folder(str(tree), way=way), path, LOOK)
+        open_beneath(OpenFolder(str(tree), way=way), path, PATH_FLAGS)
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -116,14 +121,14 @@ def test_both_ways_agree(scratch, tree, paths, flags):
 
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         plant(folder, tree)
-        fast, slow = Folder(folder, way="openat2"), Folder(folder, way="walk")
+        fast, slow = OpenFolder(folder, way="openat2"), OpenFolder(folder, way="walk")
         for path in paths:
             assert answer(fast, path, flags) == answer(slow, path, flags), path
 
 
 def test_a_folder_is_let_go_with_the_last_who_holds_it(root):
     """The descriptor is closed when the object goes, not before."""
-    folder = Folder(str(root))
+    folder = OpenFolder(str(root))
     number = folder.fd
     os.fstat(number)
     del folder
@@ -135,14 +140,14 @@ def test_a_folder_is_let_go_with_the_last_who_holds_it(root):
 def test_a_folder_that_cannot_be_opened_leaves_nothing_to_close(root):
     """A failed opening raises the system's error, and nothing more when it is collected."""
     with pytest.raises(FileNotFoundError):
-        Folder(str(root / "nothing"))
+        OpenFolder(str(root / "nothing"))
     gc.collect()
 
 
 @pytest.mark.parametrize("replacement", ["nothing", "folder", "link"])
 def test_a_replaced_folder_is_noticed(root, replacement):
     """A folder that was moved away is not taken for the one that has its path now."""
-    folder = Folder(str(root))
+    folder = OpenFolder(str(root))
     folder.check()
     root.rename(root.parent / "moved")
     if replacement == "folder":
@@ -155,8 +160,8 @@ def test_a_replaced_folder_is_noticed(root, replacement):
 
 def test_descriptors_are_not_inherited(tree, way):
     """A program that is started sees none of them."""
-    folder = Folder(str(tree), way=way)
-    fd = open_beneath(folder, "a/b/file", READ)
+    folder = OpenFolder(str(tree), way=way)
+    fd = open_beneath(folder, "a/b/file", READ_FLAGS)
     try:
         assert not os.get_inheritable(folder.fd)
         assert not os.get_inheritable(fd)
@@ -166,7 +171,7 @@ def test_descriptors_are_not_inherited(tree, way):
 
 def test_no_descriptor_is_left_open(tree, way):
     """Whether it succeeds or fails, opening leaves only what it returns."""
-    folder = Folder(str(tree), way=way)
+    folder = OpenFolder(str(tree), way=way)
     before = len(os.listdir("/proc/self/fd"))
     for path in ("a/b/file", "a/b/nothing", "to_folder/b", "a/b/file/more", "to_self"):
         for flags in FLAGS.values():
@@ -185,8 +190,8 @@ def test_without_openat2_the_walk_is_taken(number):
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.EINTR])
 def test_a_busy_system_is_asked_only_so_often(tree, number):
     """What could be tried again for ever is an error in the end."""
-    folder = Folder(str(tree), way="openat2")
-    assert refusing("openat2", number, lambda: answer(folder, "a", LOOK)) == number
+    folder = OpenFolder(str(tree), way="openat2")
+    assert refusing("openat2", number, lambda: answer(folder, "a", PATH_FLAGS)) == number
 
 
 def test_a_machine_without_openat2_does_not_promise_it(root):

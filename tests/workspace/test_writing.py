@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from toolkit.decisions import Changed
 from toolkit.errors import Safety, ToolError
-from toolkit.workspace import Workspace, Written
-from toolkit.workspace.borders import Spot
-from toolkit.workspace.open_beneath import Folder
-from toolkit.workspace.writing import _put, written
+from toolkit.workspace import Workspace, WriteResult
+from toolkit.workspace.borders import CheckedPath
+from toolkit.workspace.open_beneath import OpenFolder
+from toolkit.workspace.writing import _move_into_place, write_file
 
 from .faults import refusing
 
@@ -57,7 +57,7 @@ def test_what_is_written_is_read(scratch, name, data):
 
 def test_a_new_file_tells_what_was_made(root, space):
     """The folders on the way are made, and told outermost first."""
-    assert space.write("a/b/c", b"x") == Written(path="a/b/c", old=None, created_folders=("a", "a/b"))
+    assert space.write("a/b/c", b"x") == WriteResult(path="a/b/c", old=None, created_folders=("a", "a/b"))
     assert space.write("a/b/d/e", b"y").created_folders == ("a/b/d",)
     assert names(root) == ["a", "a/b", "a/b/c", "a/b/d", "a/b/d/e"]
 
@@ -65,7 +65,7 @@ def test_a_new_file_tells_what_was_made(root, space):
 def test_a_replaced_file_tells_what_it_held(root, space):
     """The old content comes back, for a diff or to undo."""
     (root / "file").write_bytes(b"old")
-    assert space.write(f"{root}/file", b"new") == Written(path="file", old=b"old")
+    assert space.write(f"{root}/file", b"new") == WriteResult(path="file", old=b"old")
     assert (root / "file").read_bytes() == b"new"
     assert names(root) == ["file"]
 
@@ -147,7 +147,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(root, space, old):
     if old is not None:
         (root / "folder" / "file").write_bytes(old)
     (root / "link").symlink_to("folder/file")
-    assert space.write("link", b"new") == Written(path="link", old=old)
+    assert space.write("link", b"new") == WriteResult(path="link", old=old)
     assert (root / "link").is_symlink()
     assert (root / "folder" / "file").read_bytes() == b"new"
 
@@ -398,8 +398,8 @@ def meanwhile(action):
 
 def written_while(root, way, action, *, path="folder/file", expected=...):
     """Write while somebody else acts."""
-    spot = Spot(Folder(str(root), way=way), path, str(root / path))
-    return written(spot, b"new", path=path, expected=expected, max_old_bytes=1000, lock=meanwhile(action))
+    spot = CheckedPath(OpenFolder(str(root), way=way), path, str(root / path))
+    return write_file(spot, b"new", path=path, expected=expected, max_old_bytes=1000, lock=meanwhile(action))
 
 
 @pytest.fixture
@@ -473,7 +473,7 @@ def test_a_file_that_is_made_at_the_last_moment_is_kept(folder):
     fd = os.open(folder, os.O_PATH)
     try:
         with pytest.raises(Changed, match="was made by somebody else meanwhile"):
-            _put(fd, "temporary", "file", "file", only_if_new=True)
+            _move_into_place(fd, "temporary", "file", "file", only_if_new=True)
     finally:
         os.close(fd)
     assert (folder / "file").read_bytes() == b"old"

@@ -18,34 +18,34 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from types import NoneType
 from typing import Any, TypeAlias
 
-from .._option_checks import Kinds, check_kinds
+from .._option_checks import OptionTypes, check_option_types
 from ..approvals import ApprovalError
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
-from ..permissions.modes import Mode, checked_mode
+from ..permissions.modes import Mode, check_mode
 from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from .active_run import Ending, Talk, Tell
+from .active_run import ActiveRun, EventListener, RunEnding
 from .budgets import Budget, Spent
 from .events import Event
-from .lifecycle import lived
-from .loop import converse
-from .options import Manner
-from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
-from .resume import Decisions, check_decisions, withdraw_unknown
-from .runs import Run, checked_run
-from .subruns import resumed
+from .lifecycle import run_with_lifecycle
+from .loop import run_turns
+from .options import AgentOptions
+from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, build_plan_request, resolve_plan_tools, with_plan
+from .resume import Decisions, check_decisions, withdraw_unknown_requests
+from .runs import Run, check_run
+from .subruns import resume_turns
 from .toolbox import Toolbox, with_own_tools
 
 __all__ = ["Agent"]
 
 Resources: TypeAlias = Mapping[Any, Any]
 
-_KINDS: Kinds = {"session": ((Session, NoneType), "Session(principal=...), or None")}
+_KINDS: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
 
 
 class Agent:
@@ -89,7 +89,7 @@ class Agent:
         session: Session | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._manner = Manner(
+        self._options = AgentOptions(
             provider=provider,
             system=system,
             max_turns=max_turns,
@@ -100,11 +100,11 @@ class Agent:
             compact_at=compact_at,
             clock=clock,
         )
-        check_kinds({"session": session}, _KINDS)
-        dispatcher = _dispatcher(tools)
-        plan_tool_names = chosen_names(plan_tools, dispatcher.catalog)
+        check_option_types({"session": session}, _KINDS)
+        dispatcher = _build_dispatcher(tools)
+        plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)
         self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)
-        self._mode: Mode | None = None if mode is None else checked_mode(mode)
+        self._mode: Mode | None = None if mode is None else check_mode(mode)
         self._session = session
         self.last_run: Run | None = None
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
@@ -156,30 +156,33 @@ class Agent:
         Raises:
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
         """
-        if checked_run(run).status != "planned":
+        if check_run(run).status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
         if mode == "plan":
             raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
-        execution_mode = None if mode is None else checked_mode(mode)
-        message, talk = _message(prompt, self._toolbox), self._talk(run, resources, None, Spent())
-        self._toolbox.check_mode(talk.session, execution_mode)
-        is_ours, cancelled = await self._toolbox.may_leave(talk.session, agreement(run))
+        execution_mode = None if mode is None else check_mode(mode)
+        message, active_run = (
+            _build_prompt(prompt, self._toolbox),
+            self._build_active_run(run, resources, None, Spent()),
+        )
+        self._toolbox.check_mode(active_run.session, execution_mode)
+        is_ours, cancelled = await self._toolbox.claim_plan(active_run.session, build_plan_request(run))
         if not is_ours:
             raise cancelled or ApprovalError(
                 "the plan of this run was carried out already, or somebody is at it; "
                 "go on with the run that `execute` has given, or have it planned anew",
                 why="answered",
             )
-        self._toolbox.set_mode(talk.session, execution_mode)
-        talk.plan = None
-        talk.say(with_plan(message, run))
+        self._toolbox.set_mode(active_run.session, execution_mode)
+        active_run.plan = None
+        active_run.add_prompt(with_plan(message, run))
 
-        async def work() -> Ending:
+        async def work() -> RunEnding:
             if cancelled is not None:
                 raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await self._continue_run(run, talk, lambda: converse(talk))
+            return await self._continue_run(run, active_run, lambda: run_turns(active_run))
 
-        new_run = await self._live(talk, work, "execute")
+        new_run = await self._run_with_lifecycle(active_run, work, "execute")
         if cancelled is not None:
             raise cancelled  # `work` did not raise it, because a hook prevented the start
         return new_run
@@ -201,13 +204,13 @@ class Agent:
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        tell = queue.put_nowait
+        on_event = queue.put_nowait
         # The run has its own task, so that its context variables stay the same from start to end.
         if decisions is not None and run is not None:
-            task = asyncio.ensure_future(self._resume_run(run, decisions, resources, tell))
+            task = asyncio.ensure_future(self._resume_run(run, decisions, resources, on_event))
         else:
-            task = asyncio.ensure_future(self._run_prompt(prompt, run, resources, tell))
-        task.add_done_callback(lambda _: tell(None))
+            task = asyncio.ensure_future(self._run_prompt(prompt, run, resources, on_event))
+        task.add_done_callback(lambda _: on_event(None))
         try:
             while (event := await queue.get()) is not None:
                 yield event
@@ -221,52 +224,78 @@ class Agent:
     # How a run starts.
 
     async def _run_prompt(
-        self, prompt: str | UserMessage | None, run: Run | None, resources: Resources | None, tell: Tell | None
+        self,
+        prompt: str | UserMessage | None,
+        run: Run | None,
+        resources: Resources | None,
+        on_event: EventListener | None,
     ) -> Run:
-        if run is not None and checked_run(run).status == "waiting":
+        if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; give them with resume(run, decisions), a denial at least")
-        talk = self._talk(run, resources, tell, Spent())
-        talk.plan = None
+        active_run = self._build_active_run(run, resources, on_event, Spent())
+        active_run.plan = None
         if prompt is not None:
-            talk.say(_message(prompt, self._toolbox))
-        elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
+            active_run.add_prompt(_build_prompt(prompt, self._toolbox))
+        elif not active_run.messages or isinstance(active_run.messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
-        return await self._live(talk, lambda: self._continue_run(run, talk, lambda: converse(talk)), "run")
+        return await self._run_with_lifecycle(
+            active_run, lambda: self._continue_run(run, active_run, lambda: run_turns(active_run)), "run"
+        )
 
-    async def _resume_run(self, run: Run, decisions: Decisions, resources: Resources | None, tell: Tell | None) -> Run:
-        await check_decisions(run, decisions, self._toolbox.is_true)
-        talk = self._talk(run, resources, tell, run.spent)
-        return await self._live(talk, lambda: self._continue_run(run, talk, lambda: resumed(talk, decisions)), "resume")
+    async def _resume_run(
+        self, run: Run, decisions: Decisions, resources: Resources | None, on_event: EventListener | None
+    ) -> Run:
+        await check_decisions(run, decisions, self._toolbox.is_unchanged)
+        active_run = self._build_active_run(run, resources, on_event, run.spent)
+        return await self._run_with_lifecycle(
+            active_run,
+            lambda: self._continue_run(run, active_run, lambda: resume_turns(active_run, decisions)),
+            "resume",
+        )
 
-    async def _continue_run(self, run: Run | None, talk: Talk, work: Callable[[], Awaitable[Ending]]) -> Ending:
+    async def _continue_run(
+        self, run: Run | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
+    ) -> RunEnding:
         """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
         # Not in a session that the host gave: it may have several runs, and each run has its own requests.
         if run is not None and self._session is None:
-            await withdraw_unknown(talk, run)
+            await withdraw_unknown_requests(active_run, run)
         return await work()
 
-    async def _live(self, talk: Talk, work: Callable[[], Awaitable[Ending]], verb: str) -> Run:
-        provider = self._manner.provider
+    async def _run_with_lifecycle(
+        self, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str
+    ) -> Run:
+        provider = self._options.provider
         details = {
-            "run": talk.key,
+            "run": active_run.run_id,
             "verb": verb,
             "provider": provider.name,
             "model": provider.model,
-            "mode": self._toolbox.mode_of(talk.session),
+            "mode": self._toolbox.mode_of(active_run.session),
         }
-        with self._toolbox.under_way(talk.session), count_retries(talk.ledger.take_retry):
-            return await lived(talk, work, details, self._keep)
+        with self._toolbox.mark_in_progress(active_run.session), count_retries(active_run.ledger.take_retry):
+            return await run_with_lifecycle(active_run, work, details, self._remember_run)
 
-    def _keep(self, run: Run) -> None:
+    def _remember_run(self, run: Run) -> None:
         self.last_run = run
 
-    def _talk(self, run: Run | None, resources: Resources | None, tell: Tell | None, spent: Spent) -> Talk:
+    def _build_active_run(
+        self, run: Run | None, resources: Resources | None, on_event: EventListener | None, spent: Spent
+    ) -> ActiveRun:
         session = self._session_of(run)
         # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
-        ledger = self._manner.ledger(spent)
-        return Talk(self._manner, self._toolbox, ledger, session, run=run, tell=self._told(tell), resources=resources)
+        ledger = self._options.build_ledger(spent)
+        return ActiveRun(
+            self._options,
+            self._toolbox,
+            ledger,
+            session,
+            run=run,
+            on_event=self._combine_listeners(on_event),
+            resources=resources,
+        )
 
     def _session_of(self, run: Run | None) -> Session:
         """
@@ -288,20 +317,20 @@ class Agent:
         run.session.principal = own_session.principal
         return run.session
 
-    def _told(self, tell: Tell | None) -> Tell | None:
-        listeners = [listener for listener in (self._manner.on_event, tell) if listener is not None]
+    def _combine_listeners(self, on_event: EventListener | None) -> EventListener | None:
+        listeners = [listener for listener in (self._options.on_event, on_event) if listener is not None]
         if len(listeners) < 2:
             return listeners[0] if listeners else None
 
-        def both(event: Event) -> None:
+        def notify_all(event: Event) -> None:
             # The stream gets the event first, because `on_event` may raise.
             for listener in reversed(listeners):
                 listener(event)
 
-        return both
+        return notify_all
 
 
-def _dispatcher(tools: Any) -> Dispatcher:
+def _build_dispatcher(tools: Any) -> Dispatcher:
     if isinstance(tools, Dispatcher):
         return tools
     if isinstance(tools, CatalogView):
@@ -311,8 +340,8 @@ def _dispatcher(tools: Any) -> Dispatcher:
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
 
 
-def _message(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
-    message = UserMessage.of(toolbox.expanded(prompt)) if isinstance(prompt, str) else prompt
+def _build_prompt(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
+    message = UserMessage.of(toolbox.expand_skills(prompt)) if isinstance(prompt, str) else prompt
     if not isinstance(message, UserMessage):
         raise TypeError(f"a prompt is a text or a UserMessage, got {type(prompt).__name__}")
     if not message.text.strip() and all(hasattr(part, "text") for part in message.parts):

@@ -20,11 +20,11 @@ from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
 
-__all__ = ["Budget", "Ledger", "Limit", "Spent"]
+__all__ = ["Budget", "Ledger", "LimitName", "Spent"]
 
-Limit: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
+LimitName: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
 
-_WORDS: dict[Limit, str] = {
+_LIMIT_UNITS: dict[LimitName, str] = {
     "turns": "turns",
     "tokens": "tokens",
     "calls": "tool calls",
@@ -143,13 +143,13 @@ class Ledger:
         """Count one reply of the model."""
         spent = self._spent
         self._spent = replace(
-            spent, turns=spent.turns + 1, usage=spent.usage + usage, cost=spent.cost + self._cost(usage, model)
+            spent, turns=spent.turns + 1, usage=spent.usage + usage, cost=spent.cost + self._compute_cost(usage, model)
         )
 
-    def take_calls(self, wanted: int) -> int:
-        """Count up to *wanted* tool calls as used, and return how many of them may run."""
+    def take_calls(self, call_count: int) -> int:
+        """Count up to *call_count* tool calls as used, and return how many of them may run."""
         max_calls = self.budget.calls
-        allowed = wanted if max_calls is None else max(0, min(wanted, max_calls - self._spent.calls))
+        allowed = call_count if max_calls is None else max(0, min(call_count, max_calls - self._spent.calls))
         self._spent = replace(self._spent, calls=self._spent.calls + allowed)
         return allowed
 
@@ -166,11 +166,11 @@ class Ledger:
             self._retries += 1
         return None
 
-    def left_seconds(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Return the seconds that are left; None if the time is not limited."""
         return None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.spent.seconds)
 
-    def reached(self) -> tuple[Limit, str] | None:
+    def find_reached_limit(self) -> tuple[LimitName, str] | None:
         """
         Return the limit that was reached, and a sentence about it; None if the run may go on.
 
@@ -184,25 +184,30 @@ class Ledger:
             "cost": spent.cost,
         }
         return next(
-            (self.words(limit) for limit in _WORDS if limit in used and self._is_used_up(limit, used[limit])), None
+            (
+                self.explain_limit(limit)
+                for limit in _LIMIT_UNITS
+                if limit in used and self._is_used_up(limit, used[limit])
+            ),
+            None,
         )
 
-    def words(self, limit: Limit) -> tuple[Limit, str]:
+    def explain_limit(self, limit: LimitName) -> tuple[LimitName, str]:
         """Return *limit*, and the sentence that it is used up."""
-        maximum = self._most(limit)
+        maximum = self._find_maximum(limit)
         amount = f"{maximum:,}" if isinstance(maximum, int) else str(maximum)
-        return limit, f"the budget of {amount} {_WORDS[limit]} is used up"
+        return limit, f"the budget of {amount} {_LIMIT_UNITS[limit]} is used up"
 
-    def _is_used_up(self, limit: Limit, used: Any) -> bool:
-        maximum = self._most(limit)
+    def _is_used_up(self, limit: LimitName, used: Any) -> bool:
+        maximum = self._find_maximum(limit)
         return maximum is not None and used >= maximum
 
-    def _most(self, limit: Limit) -> Any:
+    def _find_maximum(self, limit: LimitName) -> Any:
         if limit == "cost":
             return None if self.budget.cost is None else Decimal(str(self.budget.cost))
         return self._max_turns if limit == "turns" else getattr(self.budget, limit)
 
-    def _cost(self, usage: Usage, model: str) -> Decimal:
+    def _compute_cost(self, usage: Usage, model: str) -> Decimal:
         prices = self.budget.prices
         if prices is None:
             return Decimal(0)

@@ -13,27 +13,27 @@ from typing import Protocol
 from ..context import Progress
 from ..results import ToolCall, ToolResult
 
-__all__ = ["Watcher", "watching"]
+__all__ = ["CallWatcher", "current_watcher"]
 
 
-class Watcher(Protocol):
+class CallWatcher(Protocol):
     """The methods by which a run learns about its calls."""
 
-    def started(self, call: ToolCall) -> None: ...
+    def record_start(self, call: ToolCall) -> None: ...
 
-    def left_seconds(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Return how many seconds a call that starts now may take; None for no limit, 0 if no time is left."""
         ...
 
-    def progressed(self, progress: Progress) -> None: ...
+    def report_progress(self, progress: Progress) -> None: ...
 
-    def ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
+    def record_result(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""
         ...
 
-    def planned(self, plan: str) -> bool:
+    def accept_plan(self, plan: str) -> bool:
         """Accept *plan*. Return False if the run is not in plan mode or has a plan already."""
         ...
 
 
-watching: ContextVar[Watcher | None] = ContextVar("toolkit_agent_run", default=None)
+current_watcher: ContextVar[CallWatcher | None] = ContextVar("toolkit_agent_run", default=None)

@@ -17,14 +17,14 @@ from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
 from ..values.rendering import as_json
 
-__all__ = ["Cut", "compacted", "size_of"]
+__all__ = ["Compaction", "compact_messages", "size_of"]
 
 _WHOLE_TURNS = 2
 _MIN_CUT_SIZE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Compaction:
     """A conversation after the cut, with the number of results that were cut and of characters saved."""
 
     messages: tuple[Message, ...]
@@ -32,44 +32,46 @@ class Cut:
     characters: int
 
 
-def compacted(messages: Sequence[Message], most: int, sizes: Sequence[int] | None = None) -> Cut | None:
+def compact_messages(
+    messages: Sequence[Message], max_characters: int, sizes: Sequence[int] | None = None
+) -> Compaction | None:
     """
-    Return *messages* with old results cut if they have more than *most* characters; None if nothing was cut.
+    Return *messages* with old results cut if they have more than *max_characters* characters; None if nothing was cut.
 
     *sizes* are the sizes of the messages in characters, if the caller knows them.
     """
     sizes = [size_of(message) for message in messages] if sizes is None else sizes
     total_size = sum(sizes)
-    if total_size <= most:
+    if total_size <= max_characters:
         return None
-    excess = total_size - most // 2
+    excess = total_size - max_characters // 2
     turns = [index for index, message in enumerate(messages) if isinstance(message, ToolMessage)]
     shortened, results, characters = list(messages), 0, 0
     for index in turns[:-_WHOLE_TURNS]:
         message = messages[index]
         if characters >= excess or not isinstance(message, ToolMessage):
             break
-        cut = tuple(map(_cut, message.results))
+        cut = tuple(map(_cut_result, message.results))
         shortened[index] = ToolMessage(cut)
         results += sum(new is not old for new, old in zip(cut, message.results, strict=True))
         characters += sizes[index] - size_of(shortened[index])
-    return Cut(tuple(shortened), results, characters) if results else None
+    return Compaction(tuple(shortened), results, characters) if results else None
 
 
 def size_of(message: Message) -> int:
     """Return about how many characters *message* has as JSON, which is how a provider receives it."""
     if isinstance(message, ToolMessage):
-        return sum(map(_size, message.results))
+        return sum(map(_measure_result, message.results))
     return len(json.dumps(as_json(message.to_json())))
 
 
-def _size(result: ToolResult) -> int:
+def _measure_result(result: ToolResult) -> int:
     # The value is not counted, because the text has the same content.
     return len(result.text) + sum(len(json.dumps(as_json(part.to_json()))) for part in result.parts)
 
 
-def _cut(result: ToolResult) -> ToolResult:
-    size = _size(result)
+def _cut_result(result: ToolResult) -> ToolResult:
+    size = _measure_result(result)
     if size <= _MIN_CUT_SIZE or result.kind == "waiting":
         return result
     short_result = copy.copy(result)

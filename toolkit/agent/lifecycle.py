@@ -10,57 +10,59 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ..hooks.base import Deny, Halt
-from ..values.rendering import described
-from .active_run import Ending, Talk
+from ..values.rendering import describe_value
+from .active_run import ActiveRun, RunEnding
 from .events import Done, Failed, Waiting
 from .runs import Run
 
-__all__ = ["lived"]
+__all__ = ["run_with_lifecycle"]
 
 _log = logging.getLogger("toolkit")
 
 
-async def lived(
-    talk: Talk,
-    work: Callable[[], Awaitable[Ending]],
+async def run_with_lifecycle(
+    active_run: ActiveRun,
+    work: Callable[[], Awaitable[RunEnding]],
     details: Mapping[str, Any],
-    keep: Callable[[Run], object],
+    on_end: Callable[[Run], object],
 ) -> Run:
     """
-    Call the hooks for the start, do *work* on *talk*, call the hooks for the end, and return the run.
+    Call the hooks for the start, do *work* on *active_run*, call the hooks for the end, and return the run.
 
-    *keep* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
+    *on_end* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
     """
     try:
-        ending = await _started(talk, details) or await work()
+        ending = await _call_start_hooks(active_run, details) or await work()
     except GeneratorExit as error:  # nothing can be awaited any more, so the hooks are left out
-        _told(talk, _broken(error), keep)
+        _publish_end(active_run, _build_error_ending(error), on_end)
         raise
     except BaseException as error:
-        await _over(talk, _broken(error), details, keep)
+        await _finish_run(active_run, _build_error_ending(error), details, on_end)
         raise
-    return await _over(talk, ending, details, keep)
+    return await _finish_run(active_run, ending, details, on_end)
 
 
-def _broken(error: BaseException) -> Ending:
+def _build_error_ending(error: BaseException) -> RunEnding:
     if isinstance(error, Exception):
-        return Ending(status="failed", reason=described(error), error=error)
-    return Ending(status="stopped", stop="cancelled", reason="it was cancelled")
+        return RunEnding(status="failed", reason=describe_value(error), error=error)
+    return RunEnding(status="stopped", stop="cancelled", reason="it was cancelled")
 
 
-def _told(talk: Talk, ending: Ending, keep: Callable[[Run], object]) -> Run:
-    run = talk.run(ending)
-    keep(run)
+def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run], object]) -> Run:
+    run = active_run.to_run(ending)
+    on_end(run)
     if run.status == "waiting":
-        talk.tell(Waiting(run.requests))
+        active_run.publish(Waiting(run.requests))
     if ending.error is not None:
-        talk.tell(Failed(ending.error))
-    talk.tell(Done(run))
+        active_run.publish(Failed(ending.error))
+    active_run.publish(Done(run))
     return run
 
 
-async def _over(talk: Talk, ending: Ending, details: Mapping[str, Any], keep: Callable[[Run], object]) -> Run:
-    run = _told(talk, ending, keep)
+async def _finish_run(
+    active_run: ActiveRun, ending: RunEnding, details: Mapping[str, Any], on_end: Callable[[Run], object]
+) -> Run:
+    run = _publish_end(active_run, ending, on_end)
     end_details = {
         **details,
         "status": run.status,
@@ -68,26 +70,26 @@ async def _over(talk: Talk, ending: Ending, details: Mapping[str, Any], keep: Ca
         "turns": run.turns,
         "usage": run.usage.to_json(),
     }
-    for hook in talk.toolbox.hooks("agent_ended"):
+    for hook in active_run.toolbox.find_hook_methods("agent_ended"):
         try:
-            await _awaited(hook(talk.session, details=end_details))
+            await _await_if_needed(hook(active_run.session, details=end_details))
         except Exception:  # noqa: BLE001 -- the hook is the host's code, and the run has ended anyway
             _log.exception("a hook failed where an agent ended")
     return run
 
 
-async def _started(talk: Talk, details: Mapping[str, Any]) -> Ending | None:
+async def _call_start_hooks(active_run: ActiveRun, details: Mapping[str, Any]) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
-    for hook in talk.toolbox.hooks("agent_started"):
+    for hook in active_run.toolbox.find_hook_methods("agent_started"):
         try:
-            outcome = await _awaited(hook(talk.session, details=details))
+            outcome = await _await_if_needed(hook(active_run.session, details=details))
         except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent
             _log.exception("a hook failed where an agent started")
-            outcome = Halt(f"a hook failed, so the agent was not started: {described(error)}")
+            outcome = Halt(f"a hook failed, so the agent was not started: {describe_value(error)}")
         if isinstance(outcome, (Halt, Deny)):
-            return Ending(status="stopped", stop="halt", reason=outcome.reason)
+            return RunEnding(status="stopped", stop="halt", reason=outcome.reason)
     return None
 
 
-async def _awaited(value: Any) -> Any:
+async def _await_if_needed(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from types import NoneType
 
-from .._option_checks import Kinds, check_kinds
+from .._option_checks import OptionTypes, check_option_types
 from ..providers.base import Provider
 from ..providers.prices import price_of
 from .budgets import Budget, Ledger, Spent
 from .events import Event
 from .plan_mode import PLAN_PROMPT
 
-__all__ = ["Manner"]
+__all__ = ["AgentOptions"]
 
-_KINDS: Kinds = {
+_KINDS: OptionTypes = {
     "system": ((str,), "a text, or leave it out"),
     "max_turns": ((int,), "a whole number, such as 50"),
     "budget": ((Budget,), "Budget(tokens=..., seconds=...), or leave it out for no limit"),
@@ -32,7 +32,7 @@ _KINDS: Kinds = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class AgentOptions:
     """The options of `Agent` that say how it talks to the model, and how much a run may use."""
 
     provider: Provider
@@ -49,7 +49,7 @@ class Manner:
         provider = self.provider
         if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
             raise TypeError(f"a provider has `reply` and `stream`, and {provider!r} has not; see toolkit.providers")
-        check_kinds({option.name: getattr(self, option.name) for option in fields(self)}, _KINDS)
+        check_option_types({option.name: getattr(self, option.name) for option in fields(self)}, _KINDS)
         if self.max_turns < 1:
             raise ValueError(f"max_turns has to be at least 1, got {self.max_turns!r}")
         if self.compact_at is not None and self.compact_at < 1000:
@@ -61,6 +61,6 @@ class Manner:
         if self.budget.prices is not None:
             price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
 
-    def ledger(self, spent: Spent) -> Ledger:
+    def build_ledger(self, spent: Spent) -> Ledger:
         """Return the ledger for a run that has already used *spent*."""
         return Ledger(self.budget, self.max_turns, model=self.provider.model, spent=spent, clock=self.clock)

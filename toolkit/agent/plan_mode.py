@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from .._option_checks import several
+from .._option_checks import require_list
 from ..catalogs.views import CatalogView
 from ..content import TextPart
 from ..decisions import ApprovalRequest
@@ -21,8 +21,8 @@ from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
-from ..values.strictjson.digests import digest_of
-from .call_watcher import watching
+from ..values.strictjson.digests import digest_call
+from .call_watcher import current_watcher
 from .runs import Run
 
 __all__ = [
@@ -30,10 +30,10 @@ __all__ = [
     "EXIT_PLAN",
     "PLAN_PROMPT",
     "PlanGuard",
-    "agreement",
-    "chosen_names",
+    "build_plan_request",
     "exit_plan_tool",
     "is_for_planning",
+    "resolve_plan_tools",
     "with_plan",
 ]
 
@@ -60,34 +60,34 @@ def exit_plan_tool() -> Tool:
         """
         if not plan.strip():
             raise BadArgs("plan: expected a text that is not empty")
-        watcher = watching.get()
-        if watcher is None or not watcher.planned(plan):
+        watcher = current_watcher.get()
+        if watcher is None or not watcher.accept_plan(plan):
             raise ToolError("nothing is being planned here, or a plan was handed over already; go on without this one")
         return "The plan was handed to the user."
 
     return Tool.of(exit_plan)
 
 
-def is_for_planning(tool: Tool, chosen: Collection[str] | None) -> bool:
+def is_for_planning(tool: Tool, plan_tools: Collection[str] | None) -> bool:
     """
     Return whether the model may use *tool* while it plans.
 
-    *tool* must be read-only. If *chosen* is not None, the name of the tool must be in it.
+    *tool* must be read-only. If *plan_tools* is not None, the name of the tool must be in it.
     """
-    return tool.facts.read_only and (chosen is None or tool.name in chosen)
+    return tool.facts.read_only and (plan_tools is None or tool.name in plan_tools)
 
 
-def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:
+def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:
     """
-    Return the names of the tools in *given*; None if *given* is None.
+    Return the names of the tools in *plan_tools*; None if *plan_tools* is None.
 
     Raises:
         ValueError: A name is not that of a read-only tool of *catalog*.
     """
-    if given is None:
+    if plan_tools is None:
         return None
     names: set[str] = set()
-    for name in several(given, "plan_tools", "names"):
+    for name in require_list(plan_tools, "plan_tools", "names"):
         named_tool = catalog.get(name) if isinstance(name, str) else None
         if named_tool is None:
             raise ValueError(f"plan_tools: there is no tool {name!r}; known are {', '.join(catalog.names()) or 'none'}")
@@ -126,14 +126,14 @@ def _find_handed_over_plan(run: Run) -> Any:
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
 
 
-def agreement(run: Run) -> ApprovalRequest:
+def build_plan_request(run: Run) -> ApprovalRequest:
     """
     Return the request by which the store remembers that the plan of *run* is carried out.
 
     Its id is the same for the same run, also in another process.
     """
     # One conversation can plan twice. The number of messages tells the two plans apart.
-    key = digest_of(EXIT_PLAN, [run.id, len(run.messages)])
+    key = digest_call(EXIT_PLAN, [run.id, len(run.messages)])
     return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 

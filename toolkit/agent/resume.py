@@ -15,15 +15,15 @@ from typing import TypeAlias
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
-from .active_run import Ending, Talk
-from .loop import called, concluded, watched_by
-from .runs import Run, checked_run
-from .valid_messages import unfinished
+from .active_run import ActiveRun, RunEnding
+from .loop import conclude_turn, dispatch_calls, watch_calls
+from .runs import Run, check_run
+from .valid_messages import build_unfinished_result
 
-__all__ = ["Decisions", "check_decisions", "settle", "withdraw_unknown"]
+__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
-GoOnInside: TypeAlias = Callable[[Talk, ToolCall, Decisions], Awaitable[ToolResult]]
+SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
@@ -31,19 +31,19 @@ _CORRECTABLE = frozenset(("principal", "grant", "arguments", "running", "store")
 
 
 async def check_decisions(
-    run: Run, decisions: Decisions, is_true: Callable[[ApprovalRequest], Awaitable[bool]]
+    run: Run, decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
     """
     Check that *run* waits, and that each of *decisions* answers one of its requests.
 
-    *is_true* returns whether a request says the same as the store's copy of it.
+    *is_unchanged* returns whether a request says the same as the store's copy of it.
 
     Raises:
         ValueError: The run does not wait.
         TypeError: A decision is not a `Decision`.
         ApprovalError: The run does not wait for the request, or an approved request was changed.
     """
-    if checked_run(run).status != "waiting":
+    if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     for decision in decisions.values():
         if not isinstance(decision, Decision):
@@ -55,10 +55,10 @@ async def check_decisions(
         hint = "; a call that is held back is asked about when its turn comes" if held_ids & {*unknown_ids} else ""
         unknown_list = ", ".join(repr(str(key)[:64]) for key in unknown_ids)
         raise ApprovalError(
-            f"the run does not wait for {unknown_list}{hint}; it waits for {_listed(requests)}", why="unknown"
+            f"the run does not wait for {unknown_list}{hint}; it waits for {_format_requests(requests)}", why="unknown"
         )
     for key, decision in decisions.items():
-        if decision.approved and not await is_true(requests[key]):
+        if decision.approved and not await is_unchanged(requests[key]):
             raise ApprovalError(
                 f"request {key} of this run is not what was asked: somebody has changed the run; "
                 "answer what the store has in pending()",
@@ -66,90 +66,102 @@ async def check_decisions(
             )
 
 
-def _listed(requests: Mapping[str, ApprovalRequest]) -> str:
+def _format_requests(requests: Mapping[str, ApprovalRequest]) -> str:
     return ", ".join(f"{key} (`{request.tool}`)" for key, request in requests.items())
 
 
-async def withdraw_unknown(talk: Talk, run: Run) -> None:
-    """Withdraw the requests of the session of *talk* that *run*, which *talk* continues, does not know."""
+async def withdraw_unknown_requests(active_run: ActiveRun, run: Run) -> None:
+    """Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know."""
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
-    await talk.toolbox.withdraw_unknown(talk.session, held_ids | {request.id for request in run.requests})
+    await active_run.toolbox.withdraw_unknown_requests(
+        active_run.session, held_ids | {request.id for request in run.requests}
+    )
 
 
-async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:
+async def apply_decisions(
+    active_run: ActiveRun, decisions: Decisions, resume_sub_run: SubRunResumer
+) -> RunEnding | None:
     """
     Apply *decisions*, and run the calls that were held back.
 
     Return an ending if the run still waits or is over, and None if the model has to be asked again.
     """
-    calls, earlier_results = talk.last_turn()
+    calls, earlier_results = active_run.last_turn()
     if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
-        return await concluded(talk)
+        return await conclude_turn(active_run)
     for index, call in enumerate(calls):
-        results = talk.last_turn()[1]
-        work = _work(talk, call, results[index], decisions, inside)
+        results = active_run.last_turn()[1]
+        work = _find_work(active_run, call, results[index], decisions, resume_sub_run)
         is_held = _is_held(results[index])
         if work is None or (is_held and any(result.kind == "waiting" for result in results[:index])):
             continue
         try:
-            talk.amend(index, await work())
+            active_run.replace_result(index, await work())
         except BaseException as error:
-            _cut_short(talk, index, error)
+            _interrupt_call(active_run, index, error)
             raise
-        if talk.last_turn()[1][index].kind == "halted":
+        if active_run.last_turn()[1][index].kind == "halted":
             break
-    return await concluded(talk)
+    return await conclude_turn(active_run)
 
 
-def _work(
-    talk: Talk, call: ToolCall, result: ToolResult, decisions: Decisions, inside: GoOnInside
+def _find_work(
+    active_run: ActiveRun, call: ToolCall, result: ToolResult, decisions: Decisions, resume_sub_run: SubRunResumer
 ) -> Callable[[], Awaitable[ToolResult]] | None:
     """Return a function that gets the result of *call*; None if it has a result, or no decision is about it."""
     if result.kind != "waiting":
         return None
-    if call.id in talk.subs:
-        is_answered = any(request.id in decisions for request in talk.subs[call.id].run.requests)
-        return (lambda: inside(talk, call, decisions)) if is_answered else None
+    if call.id in active_run.sub_runs:
+        is_answered = any(request.id in decisions for request in active_run.sub_runs[call.id].run.requests)
+        return (lambda: resume_sub_run(active_run, call, decisions)) if is_answered else None
     request = result.request
     if request is not None and request.waits_for is not None:
-        return lambda: _run(talk, call, request)
+        return lambda: _run_held_call(active_run, call, request)
     if request is None or request.id not in decisions:
         return None
-    return lambda: _answered(talk, call, request, decisions[request.id])
+    return lambda: _apply_decision(active_run, call, request, decisions[request.id])
 
 
-async def _run(talk: Talk, call: ToolCall, request: ApprovalRequest) -> ToolResult:
+async def _run_held_call(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
     """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
-    if not await talk.toolbox.is_first(request):
+    if not await active_run.toolbox.claim_request(request):
         why = "somebody else has gone on with this run"
-        return talk.ended(call, unfinished(call, why, was_started=True))
-    new_call = ToolCall(call.name, call.arguments, call.id, turn=talk.ledger.spent.turns)
-    return (await called(talk, [new_call]))[0]
+        return active_run.record_result(call, build_unfinished_result(call, why, was_started=True))
+    new_call = ToolCall(call.name, call.arguments, call.id, turn=active_run.ledger.spent.turns)
+    return (await dispatch_calls(active_run, [new_call]))[0]
 
 
-async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decision: Decision) -> ToolResult:
+async def _apply_decision(
+    active_run: ActiveRun, call: ToolCall, request: ApprovalRequest, decision: Decision
+) -> ToolResult:
     """Apply *decision* to the call of *request*, and return the result of the call."""
-    toolbox = talk.toolbox
+    toolbox = active_run.toolbox
     tool = toolbox.catalog.get(request.tool)
-    is_blocked = toolbox.mode_of(talk.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
-    seconds_left = talk.left_seconds()
+    is_blocked = (
+        toolbox.mode_of(active_run.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
+    )
+    seconds_left = active_run.remaining_seconds()
     if decision.approved and is_blocked:
         decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
     elif decision.approved and seconds_left == 0:
-        decision, seconds_left = Decision.deny(talk.ledger.words("seconds")[1]), None
-    talk.started(call)
+        decision, seconds_left = Decision.deny(active_run.ledger.explain_limit("seconds")[1]), None
+    active_run.record_start(call)
     try:
-        with watched_by(talk):
+        with watch_calls(active_run):
             result = await toolbox.resume(
-                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=seconds_left
+                request,
+                decision,
+                session=active_run.session,
+                resources=active_run.resources,
+                timeout_seconds=seconds_left,
             )
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
         result = _build_too_late_result(error)
     result.call_id, result.tool = call.id, request.tool
-    return talk.ended(call, result)
+    return active_run.record_result(call, result)
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:
@@ -163,22 +175,22 @@ def _build_too_late_result(error: ApprovalError) -> ToolResult:
     return ToolResult.error("denied", str(error), advice="It was not run; call it again if it is still needed.")
 
 
-def _cut_short(talk: Talk, index: int, error: BaseException) -> None:
+def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> None:
     """
     Leave a valid conversation when *error* interrupts the work on the call at *index*.
 
     The other calls keep waiting if the run still has a request that can be answered.
     """
-    calls, results = talk.last_turn()
-    if isinstance(error, ApprovalError) or calls[index].id in talk.subs:
+    calls, results = active_run.last_turn()
+    if isinstance(error, ApprovalError) or calls[index].id in active_run.sub_runs:
         return  # the call waits as before, or its sub-run does
     why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
-    talk.amend(index, unfinished(calls[index], why, was_started=True))
-    if talk.run(Ending(status="stopped")).requests:
+    active_run.replace_result(index, build_unfinished_result(calls[index], why, was_started=True))
+    if active_run.to_run(RunEnding(status="stopped")).requests:
         return
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
-            talk.amend(place, unfinished(call, why))
+            active_run.replace_result(place, build_unfinished_result(call, why))
 
 
 def _is_held(result: ToolResult) -> bool:

@@ -19,15 +19,15 @@ from ..approvals.seal import Seal
 from ..decisions import Grant
 from ..errors import ToolkitError
 from ..permissions import Permissions
-from ..permissions.modes import checked_mode
+from ..permissions.modes import check_mode
 from ..values.rendering import as_json
-from ..values.strictjson.canonical import digest
+from ..values.strictjson.canonical import digest_parts
 from .runs import Run
 
 __all__ = ["RunSeal", "SealError"]
 
 _VERSION = 1
-_STAMPS = "toolkit.read_stamps"
+_STAMPS_KEY = "toolkit.read_stamps"
 
 
 class SealError(ToolkitError):
@@ -53,7 +53,7 @@ class RunSeal:
     def sealed(self, run: Run) -> str:
         """Return *run* as signed text, with its session's mode, grants, principal and read stamps."""
         session = run.session
-        stamps = session.state.get(_STAMPS, {})
+        stamps = session.state.get(_STAMPS_KEY, {})
         content = {
             "version": _VERSION,
             "sealed_at": self._clock(),
@@ -65,7 +65,7 @@ class RunSeal:
         }
         # The text itself is signed and sent, so the reader need not produce exactly the same JSON again.
         text = json.dumps(content, default=as_json)  # the metadata that a hook adds to a result may not be JSON
-        return json.dumps({"content": text, "seal": _signature(self._keys[0], text)})
+        return json.dumps({"content": text, "seal": _sign_text(self._keys[0], text)})
 
     def opened(self, text: str | bytes, *, max_age_seconds: float | None = None) -> Run:
         """
@@ -75,7 +75,7 @@ class RunSeal:
             SealError: *text* is not a run of this version that one of the keys has sealed, or it is older than
                 *max_age_seconds*.
         """
-        content = self._content(text)
+        content = self._verify_content(text)
         age = self._clock() - content["sealed_at"]
         if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
             raise SealError(f"the run was sealed {age:,.0f} s ago, and at most {max_age_seconds:,.0f} s are allowed")
@@ -83,19 +83,19 @@ class RunSeal:
         session = run.session
         session.principal = content["principal"]
         if content["stamps"]:
-            session.state[_STAMPS] = content["stamps"]
+            session.state[_STAMPS_KEY] = content["stamps"]
         if content["mode"] is not None:
-            Permissions().set_mode(checked_mode(content["mode"]), session=session)
+            Permissions().set_mode(check_mode(content["mode"]), session=session)
         for grant in content["grants"]:
             Permissions.grant(session, Grant(**grant))
         return run
 
-    def _content(self, text: str | bytes) -> dict[str, Any]:
+    def _verify_content(self, text: str | bytes) -> dict[str, Any]:
         try:
             envelope = json.loads(text)
             signed_text, seal = envelope["content"], envelope["seal"].encode()
             # Every key is tried, so that the time does not tell which key fits.
-            is_ours = sum(hmac.compare_digest(_signature(key, signed_text).encode(), seal) for key in self._keys) > 0
+            is_ours = sum(hmac.compare_digest(_sign_text(key, signed_text).encode(), seal) for key in self._keys) > 0
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SealError("this is no sealed run") from None
         if not is_ours:
@@ -106,5 +106,5 @@ class RunSeal:
         return content
 
 
-def _signature(key: bytes, text: str) -> str:
-    return f"v1.{hmac.new(key, digest('toolkit run', text).encode(), 'sha256').hexdigest()}"
+def _sign_text(key: bytes, text: str) -> str:
+    return f"v1.{hmac.new(key, digest_parts('toolkit run', text).encode(), 'sha256').hexdigest()}"

@@ -22,16 +22,16 @@ from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMes
 from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json
-from .budgets import Limit, Spent
-from .valid_messages import flaw_of
+from .budgets import LimitName, Spent
+from .valid_messages import find_message_flaw
 
-__all__ = ["Run", "Status", "Stop", "SubRun", "checked_run"]
+__all__ = ["Run", "Status", "Stop", "SubRun", "check_run"]
 
 _VERSION = 1
-_MOST_NESTED = 32
+_MAX_NESTING = 32
 
 Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
-Stop: TypeAlias = Limit | Literal["halt", "length", "refusal", "other", "cancelled"]
+Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled"]
 """What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider or the caller."""
 
 
@@ -144,7 +144,7 @@ class Run:
         Raises:
             ValueError: *data* is not a run, or its conversation is not valid. The message names the place.
         """
-        return _read(data)
+        return _read_run(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,27 +174,27 @@ class SubRun:
         }
 
 
-def checked_run(given: Run) -> Run:
-    """Return *given*. Raise `TypeError` if it is not a `Run`, such as a saved run that was not read back."""
-    if not isinstance(given, Run):
-        raise TypeError(f"a run is a Run, got {type(given).__name__}; read a saved one with Run.loads or Run.from_json")
-    return given
+def check_run(run: Run) -> Run:
+    """Return *run*. Raise `TypeError` if it is not a `Run`, such as a saved run that was not read back."""
+    if not isinstance(run, Run):
+        raise TypeError(f"a run is a Run, got {type(run).__name__}; read a saved one with Run.loads or Run.from_json")
+    return run
 
 
-def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
+def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run:
     """Return the run in *data*. A sub-run gets the *session* of its parent."""
-    if depth > _MOST_NESTED:
-        raise ValueError(f"not a run: sub-runs are nested deeper than {_MOST_NESTED}")
+    if depth > _MAX_NESTING:
+        raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
     version = data.get("version") if isinstance(data, Mapping) else None
     if type(version) is not int or version != _VERSION:
         raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
-    for name, (fits, expected) in _SHAPES.items():
+    for name, (fits, expected) in _FIELD_CHECKS.items():
         if name not in data or not fits(data[name]):
             raise ValueError(f"not a run: `{name}` has to be {expected}")
-    if unknown_names := data.keys() - _SHAPES.keys() - {"version"}:
+    if unknown_names := data.keys() - _FIELD_CHECKS.keys() - {"version"}:
         raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown_names)))}")
     try:
-        messages = tuple(_each(data["messages"], message_from_json, "messages"))
+        messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session
         run = Run(
             id=data["id"],
@@ -205,12 +205,12 @@ def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
             spent=Spent.from_json(data["spent"]),
             usage=Usage.from_json(data["usage"]),
             plan=data["plan"],
-            subs=tuple(_each(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
+            subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None
-    if flaw := flaw_of(messages) or _find_flaw(run):
+    if flaw := find_message_flaw(messages) or _find_run_flaw(run):
         raise ValueError(f"not a run: {flaw}")
     return run
 
@@ -231,11 +231,11 @@ def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
         system=sub_data["system"],
         tools=None if tools is None else tuple(tools),
         version=sub_data.get("version"),
-        run=_read(sub_data["run"], session, depth + 1),
+        run=_read_run(sub_data["run"], session, depth + 1),
     )
 
 
-def _each(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:
+def _read_items(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:
     for index, item in enumerate(items):
         try:
             yield read(item)
@@ -243,7 +243,7 @@ def _each(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[
             raise ValueError(f"{place}[{index}]: {error}") from error
 
 
-def _find_flaw(run: Run) -> str | None:
+def _find_run_flaw(run: Run) -> str | None:
     waiting = {result.call_id for result in run.waiting()}
     if (run.status == "waiting") != bool(run.requests):
         return "its status and the calls that wait contradict each other"
@@ -268,7 +268,7 @@ def _is_object(value: Any) -> bool:
 
 _STOPS: frozenset[Any] = frozenset({None, *(each for part in get_args(Stop) for each in get_args(part) or (part,))})
 
-_SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+_FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
     "status": (lambda value: isinstance(value, str) and value in get_args(Status), "a status"),
     "reason": (_is_text, "a text"),

@@ -20,18 +20,18 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from .active_run import Ending, Talk
-from .call_watcher import watching
-from .loop import converse, withdraw
-from .resume import Decisions, settle
+from .active_run import ActiveRun, RunEnding
+from .call_watcher import current_watcher
+from .loop import run_turns, withdraw_requests
+from .resume import Decisions, apply_decisions
 from .runs import Run, SubRun
 
-__all__ = ["is_in_run", "resumed", "sub_run"]
+__all__ = ["is_in_run", "resume_turns", "sub_run"]
 
 
 def is_in_run() -> bool:
     """Return whether the calling code runs in a tool call of an agent."""
-    return isinstance(watching.get(), Talk)
+    return isinstance(current_watcher.get(), ActiveRun)
 
 
 async def sub_run(
@@ -53,43 +53,43 @@ async def sub_run(
         ToolError: The call was not made by an agent, sub-runs are nested too deep, the call already has a sub-run, or
             the sub-run did not end with an answer.
     """
-    parent, call_id = watching.get(), context.call.id
-    if not isinstance(parent, Talk):
+    parent, call_id = current_watcher.get(), context.call.id
+    if not isinstance(parent, ActiveRun):
         raise ToolError("there is no agent here that could work on a prompt; call this tool from an agent's run")
     if parent.depth >= parent.ledger.budget.depth:
         raise ToolError(f"sub-runs may not be nested deeper than {parent.ledger.budget.depth}; do it without one")
-    if call_id in parent.busy or call_id in parent.subs:
+    if call_id in parent.busy_call_ids or call_id in parent.sub_runs:
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
     version: str | None = context.call.tool.facts.version
-    child = _child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
-    child.say(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
-    parent.busy.add(call_id)
+    child = _build_child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
+    child.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
+    parent.busy_call_ids.add(call_id)
     try:
-        ending = await converse(child)
+        ending = await run_turns(child)
     except BaseException:
-        if (waiting_result := _held(parent, context.call, child, version)) is not None:
-            parent.overrule(waiting_result)
+        if (waiting_result := _hold_if_waiting(parent, context.call, child, version)) is not None:
+            parent.override_result(waiting_result)
         raise
     finally:
-        parent.busy.discard(call_id)
+        parent.busy_call_ids.discard(call_id)
         parent.usage += child.usage
     result = _build_result(parent, context.call, child, ending, version)
     if result.kind in ("waiting", "halted"):
-        parent.overrule(result)
+        parent.override_result(result)
     if result.kind != "ok":
         raise ToolError(result.text if result.error is None else result.error.message)
     return result.text
 
 
-async def resumed(talk: Talk, decisions: Decisions) -> Ending:
-    """Resume *talk*, which waits, with *decisions*, and return how it ended."""
-    return await settle(talk, decisions, _resume_sub_run) or await converse(talk)
+async def resume_turns(active_run: ActiveRun, decisions: Decisions) -> RunEnding:
+    """Resume *active_run*, which waits, with *decisions*, and return how it ended."""
+    return await apply_decisions(active_run, decisions, _resume_sub_run) or await run_turns(active_run)
 
 
-async def _resume_sub_run(parent: Talk, call: ToolCall, decisions: Decisions) -> ToolResult:
-    sub = parent.subs[call.id]
+async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decisions) -> ToolResult:
+    sub = parent.sub_runs[call.id]
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
-    child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
+    child = _build_child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
     request_ids = {request.id for request in sub.run.requests}
     tool = parent.toolbox.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
@@ -97,30 +97,30 @@ async def _resume_sub_run(parent: Talk, call: ToolCall, decisions: Decisions) ->
         # more, or there may be a new rule.
         change = "not there any more, or not allowed any more" if tool is None else "another version than it was"
         why = f"`{call.name}` is {change}"
-        await withdraw(child, why)
-        del parent.subs[call.id]
-        return await _finished(parent, call, ToolResult.error("denied", why))
-    del parent.subs[call.id]
+        await withdraw_requests(child, why)
+        del parent.sub_runs[call.id]
+        return await _finish_call(parent, call, ToolResult.error("denied", why))
+    del parent.sub_runs[call.id]
     try:
         ending = await _await_with_timeout(
-            resumed(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
-            parent.toolbox.limit_of(call),
+            resume_turns(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
+            parent.toolbox.find_timeout_seconds(call),
         )
     except BaseException:
-        _held(parent, call, child, sub.version)
+        _hold_if_waiting(parent, call, child, sub.version)
         raise
     finally:
         parent.usage += child.usage
-    return await _finished(parent, call, _build_result(parent, call, child, ending, sub.version))
+    return await _finish_call(parent, call, _build_result(parent, call, child, ending, sub.version))
 
 
-async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolResult:
+async def _finish_call(parent: ActiveRun, call: ToolCall, result: ToolResult) -> ToolResult:
     if result.kind != "waiting":
-        result = await parent.toolbox.finished(call, result, parent.session)
-    return parent.ended(call, result)
+        result = await parent.toolbox.finish_result(call, result, parent.session)
+    return parent.record_result(call, result)
 
 
-async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, Ending], seconds: float | None) -> Ending:
+async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seconds: float | None) -> RunEnding:
     """
     Await *sub_run_work*, a sub-run that was resumed, and return how it ended.
 
@@ -132,41 +132,45 @@ async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, Ending], seconds
     except TimeoutError:
         if not timer.expired():
             raise
-        return Ending(status="stopped", reason=f"it took longer than {seconds:g} s")
+        return RunEnding(status="stopped", reason=f"it took longer than {seconds:g} s")
 
 
-def _child(parent: Talk, call_id: str, system: str, tools: tuple[str, ...] | None, run: Run | None = None) -> Talk:
-    return Talk(
-        replace(parent.manner, system=system),
-        parent.toolbox.narrowed(tools),
+def _build_child(
+    parent: ActiveRun, call_id: str, system: str, tools: tuple[str, ...] | None, run: Run | None = None
+) -> ActiveRun:
+    return ActiveRun(
+        replace(parent.options, system=system),
+        parent.toolbox.for_sub_run(tools),
         parent.ledger,
         parent.session,
         run=run,
-        tell=parent.told_inside(call_id),
+        on_event=parent.build_sub_run_listener(call_id),
         resources=parent.resources,
         depth=parent.depth + 1,
-        tools=tools,
+        tool_names=tools,
     )
 
 
-def _held(parent: Talk, call: ToolCall, child: Talk, version: str | None) -> ToolResult | None:
+def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, version: str | None) -> ToolResult | None:
     """
     Return the waiting result of *call* if its sub-run waits, and otherwise None.
 
     A sub-run that waits is kept in *parent*, to be resumed with it.
     """
-    run = child.run(Ending(status="stopped"))
+    run = child.to_run(RunEnding(status="stopped"))
     if not run.requests:
         return None
-    sub = SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools, version=version)
-    return parent.hold(call, sub)
+    sub = SubRun(call_id=call.id, run=run, system=child.options.system, tools=child.tool_names, version=version)
+    return parent.add_waiting_sub_run(call, sub)
 
 
-def _build_result(parent: Talk, call: ToolCall, child: Talk, ending: Ending, version: str | None) -> ToolResult:
+def _build_result(
+    parent: ActiveRun, call: ToolCall, child: ActiveRun, ending: RunEnding, version: str | None
+) -> ToolResult:
     """Return the outcome of the sub-run *child* as the result of *call*."""
-    if (waiting_result := _held(parent, call, child, version)) is not None:
+    if (waiting_result := _hold_if_waiting(parent, call, child, version)) is not None:
         return waiting_result
-    run = child.run(ending)
+    run = child.to_run(ending)
     if run.status == "done":
         result = ToolResult(run.text, run.text)
     elif run.stop == "halt":

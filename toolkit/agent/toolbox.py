@@ -22,13 +22,13 @@ from ..approvals.comparisons import is_same_request
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..builtin.tool_search_tool import tool_search_for
-from ..calls.attempt import has_to_pass
+from ..calls.attempt import must_propagate
 from ..calls.settings import Settings
-from ..calls.unstarted import unstarted
+from ..calls.unstarted import finish_unstarted
 from ..catalog import Catalog
-from ..catalogs.snapshot import Table, described_place
+from ..catalogs.snapshot import Table, describe_place
 from ..catalogs.views import CatalogView
-from ..concurrency.uninterrupted import waited_for
+from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -39,10 +39,10 @@ from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from ..values.visible import visible
-from .call_watcher import watching
+from ..values.visible import make_visible
+from .call_watcher import current_watcher
 from .plan_mode import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
-from .valid_messages import unfinished
+from .valid_messages import build_unfinished_result
 
 __all__ = ["Toolbox", "with_own_tools"]
 
@@ -74,11 +74,11 @@ class Toolbox(Dispatcher):
         if self._permissions is None or plan_tools is not None:
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
             settings.chain = replace(settings.chain, before=(*before, *settings.chain.before))
-            settings.judges = settings.judges.foreseen_by(self._may_show)
-        self._begin(catalog, settings)
-        weakref.finalize(settings, self._planner.watch()).atexit = False
+            settings.judges = settings.judges.with_visibility(self._may_show)
+        self._set_up(catalog, settings)
+        weakref.finalize(settings, self._planner.drop_plans_on_change()).atexit = False
 
-    def narrowed(self, tools: Collection[str] | None) -> Toolbox:
+    def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
         """Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`."""
         names = None if tools is None else {own_tool.name for name in tools if (own_tool := self.catalog.get(name))}
         view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
@@ -133,7 +133,7 @@ class Toolbox(Dispatcher):
             )
 
     @contextlib.contextmanager
-    def under_way(self, session: Session) -> Iterator[None]:
+    def mark_in_progress(self, session: Session) -> Iterator[None]:
         """Mark a run as in progress in *session* inside the block, so that no other run changes the mode."""
         _check_not_leaving_plan(session)
         state = session.state
@@ -158,7 +158,7 @@ class Toolbox(Dispatcher):
         """
         return self.mode_of(session) != "plan" or self.is_for_planning(tool)
 
-    def offered(self, session: Session) -> CatalogView:
+    def select_offered_tools(self, session: Session) -> CatalogView:
         """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
         is_planning = self.mode_of(session) == "plan"
         return self.permitted(session).filtered(
@@ -169,19 +169,21 @@ class Toolbox(Dispatcher):
 
     def call(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> Coroutine[Any, Any, ToolResult]:
         """Run one call as `Dispatcher.call` does, and tell the watcher of the run when it starts and ends."""
-        return self._watched(name, arguments, options)
+        return self._call_and_watch(name, arguments, options)
 
-    async def _watched(self, name: str | ToolCall, arguments: Any, options: dict[str, Any]) -> ToolResult:
-        watcher = watching.get()
+    async def _call_and_watch(self, name: str | ToolCall, arguments: Any, options: dict[str, Any]) -> ToolResult:
+        watcher = current_watcher.get()
         if watcher is None or not isinstance(name, ToolCall):
             return await super().call(name, arguments, **options)
-        seconds_left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
+        seconds_left = watcher.remaining_seconds()  # asked for each call, because the calls before it have used time
         if seconds_left == 0:
-            return watcher.ended(name, unfinished(name, "no time is left"))
-        watcher.started(name)
-        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": seconds_left}))
+            return watcher.record_result(name, build_unfinished_result(name, "no time is left"))
+        watcher.record_start(name)
+        return watcher.record_result(
+            name, await super().call(name, arguments, **{**options, "timeout_seconds": seconds_left})
+        )
 
-    async def finished(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
+    async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
         Return the final *result* of a call that this dispatcher did not run.
 
@@ -190,14 +192,14 @@ class Toolbox(Dispatcher):
         plan = self._planner.find(call.name)
         tool = None if plan is None else plan.tool
         full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await unstarted(full_call, result, plan, self._settings)
+        return await finish_unstarted(full_call, result, plan, self._settings)
 
-    def limit_of(self, call: ToolCall) -> float | None:
+    def find_timeout_seconds(self, call: ToolCall) -> float | None:
         """Return how many seconds one attempt of *call* may take; None for no limit."""
         plan = self._planner.find(call.name)
         return None if plan is None else plan.timeout_seconds
 
-    async def is_true(self, request: ApprovalRequest) -> bool:
+    async def is_unchanged(self, request: ApprovalRequest) -> bool:
         """
         Return whether *request* says the same as the store's copy of it.
 
@@ -212,9 +214,9 @@ class Toolbox(Dispatcher):
             return True
         return is_same_request(request, record.request, redaction)
 
-    async def withdraw_unknown(self, session: Session, known: Collection[str]) -> None:
+    async def withdraw_unknown_requests(self, session: Session, known_ids: Collection[str]) -> None:
         """
-        Deny the requests of *session* in the store whose ids are not *known*.
+        Deny the requests of *session* in the store whose ids are not *known_ids*.
 
         A process that was killed may have made a request after its run was saved. The run that is continued from the
         saved state makes the request again. So an approval of the older request would run the same call twice.
@@ -223,7 +225,7 @@ class Toolbox(Dispatcher):
         if approvals.seal is not None:
             return  # the caller has the sealed requests; they are not in the store
         for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
-            if request.id in known:
+            if request.id in known_ids:
                 continue
             decision = Decision.deny(_WITHDRAWN_REASON, principal=request.principal)
             try:
@@ -233,37 +235,38 @@ class Toolbox(Dispatcher):
                 # process.
                 await runner.run("deny request", request.id, partial(_deny, request.id, approvals.clock()))
 
-    async def is_first(self, held: ApprovalRequest) -> bool:
+    async def claim_request(self, request: ApprovalRequest) -> bool:
         """
-        Return whether *held*, a call that was held back or a plan, has not been run so far, and record that it is run.
+        Return whether *request*, a call that was held back or a plan, has not been run so far, and record that it is
+        run.
 
         Every later question about the same request gets False.
         """
         approvals = self._settings.approvals
         # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
-        expired_request = replace(held, arguments={}, expires_at=approvals.clock())
+        expired_request = replace(request, arguments={}, expires_at=approvals.clock())
         record = Record(request=expired_request, arguments={}, identity="")
         runner = self._settings.store_runner
-        return await runner.run("keep request", held.id, lambda store: _is_added(store, record))
+        return await runner.run("keep request", request.id, lambda store: _try_add_record(store, record))
 
-    async def may_leave(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
+    async def claim_plan(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         """
         Return whether the caller may carry out *plan*, and the cancellation that came while the store was asked.
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
         """
         if not self._settings.approvals.store.blocking:
-            return await self.is_first(plan), None  # the store answers at once, so no other task runs in between
+            return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING_PLAN_KEY] = True
         try:
-            store_task, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
+            store_task, cancelled = await run_to_end(self.claim_request(plan), self._settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING_PLAN_KEY]
         if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
             raise cancelled
         return store_task.result(), cancelled
 
-    def expanded(self, prompt: str) -> str:
+    def expand_skills(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""
         expand = getattr(self._source.catalog, "expanded", None)
         return str(expand(prompt)) if callable(expand) else prompt
@@ -281,20 +284,22 @@ class Toolbox(Dispatcher):
         except DefinitionError:
             plan = None  # the result of the call will report it
         if plan is None:
-            return _line(call.name)
+            return _shorten_summary(call.name)
         facts = plan.tool.facts
         try:
             decoded = plan.tool.about.checker.check(call.arguments)
             summary = facts.summary(decoded) if facts.summary is not None else facts.activity
             summary = summary(decoded) if callable(summary) else summary
         except BaseException as error:
-            if has_to_pass(error):
+            if must_propagate(error):
                 raise
             # The author's function failed, or the arguments are not valid. The result of the call will report it.
-            return _line(plan.name)
-        return _line(plan.redaction(decoded, call.arguments).text(summary) if isinstance(summary, str) else plan.name)
+            return _shorten_summary(plan.name)
+        return _shorten_summary(
+            plan.redaction(decoded, call.arguments).mask_text(summary) if isinstance(summary, str) else plan.name
+        )
 
-    def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
+    def find_hook_methods(self, method: str) -> Iterable[Callable[..., Any]]:
         """Return the method named *method* of every hook that has it, each hook once."""
         unique_hooks = {id(hook): hook for hook in self._settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
@@ -311,7 +316,7 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
     """
     if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
         raise DuplicateTool(
-            f"`{EXIT_PLAN}` is the agent's own tool, so {described_place(clashing_tool)} cannot be called that; "
+            f"`{EXIT_PLAN}` is the agent's own tool, so {describe_place(clashing_tool)} cannot be called that; "
             "give it another name, or leave it out with `filtered`"
         )
 
@@ -339,7 +344,7 @@ def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
     return store.settle(request_id, "denied", by=None, owner=None, now=now)
 
 
-def _is_added(store: ApprovalStore, record: Record) -> bool:
+def _try_add_record(store: ApprovalStore, record: Record) -> bool:
     try:
         store.add(record)
     except ValueError:  # the store has a record with this id
@@ -359,13 +364,13 @@ def _copy_settings(source: Dispatcher) -> Settings:
 
 
 def _report_progress(progress: Progress, listener: Callable[[Progress], object] | None) -> None:
-    watcher = watching.get()
+    watcher = current_watcher.get()
     if watcher is not None:
-        watcher.progressed(progress)
+        watcher.report_progress(progress)
     if listener is not None:
         listener(progress)
 
 
-def _line(text: str) -> str:
-    line = visible(text[: 2 * _MAX_SUMMARY_CHARS], keep_lines=False)
+def _shorten_summary(text: str) -> str:
+    line = make_visible(text[: 2 * _MAX_SUMMARY_CHARS], keep_lines=False)
     return line if len(line) <= _MAX_SUMMARY_CHARS else f"{line[: _MAX_SUMMARY_CHARS - 3]}..."

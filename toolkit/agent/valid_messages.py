@@ -15,37 +15,37 @@ from typing import Any
 
 from ..providers.messages import AssistantMessage, Message, ToolMessage
 from ..results import ToolCall, ToolResult
-from ..values.rendering import as_json, cleaned
-from ..values.strictjson.checks import is_plain
+from ..values.rendering import as_json, replace_surrogates
+from ..values.strictjson.checks import is_plain_json
 
-__all__ = ["flaw_of", "is_empty", "sound", "unfinished", "used_ids"]
+__all__ = ["build_unfinished_result", "collect_call_ids", "find_message_flaw", "is_empty", "make_valid"]
 
-_LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_LEGAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 _LEGAL_ID = re.compile(r"[!-~]{1,128}")
 
 
-def sound(message: AssistantMessage, taken: Collection[str]) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
+def make_valid(message: AssistantMessage, taken_ids: Collection[str]) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
     """
     Return *message* as the conversation can keep it, and its calls as the dispatcher has to run them.
 
-    A call whose id is missing, not legal or in *taken* gets another id. In the message that is kept, a name that no
+    A call whose id is missing, not legal or in *taken_ids* gets another id. In the message that is kept, a name that no
     tool can have is changed to a legal one. If anything was changed, `native` is dropped, because the provider's own
     content would not match the results.
     """
-    used = set(taken)
+    used = set(taken_ids)
     kept_calls: list[ToolCall] = []
     run_calls: list[ToolCall] = []
     for call in message.calls:
         call_id = call.id if isinstance(call.id, str) else ""
-        key = call_id if _LEGAL_ID.fullmatch(call_id) and call_id not in used else _fresh_id(used)
+        key = call_id if _LEGAL_ID.fullmatch(call_id) and call_id not in used else _create_id(used)
         used.add(key)
         name = call.name if isinstance(call.name, str) else type(call.name).__name__
         # Nothing else is copied: the model must not choose the session, the principal or the tool.
-        kept_calls.append(ToolCall(_make_legal(name), _sendable(call.arguments), key))
+        kept_calls.append(ToolCall(_make_legal(name), _make_sendable(call.arguments), key))
         # Arguments that are not JSON stay as they are in the call, so that the dispatcher refuses them.
         run_calls.append(ToolCall(name, call.arguments, key))
-    text = cleaned(message.text) if message.text.strip() else ""
+    text = replace_surrogates(message.text) if message.text.strip() else ""
     is_changed = text.strip() != message.text.strip() or any(
         (new.id, new.name) != (old.id, old.name) or new.arguments is not old.arguments
         for new, old in zip(kept_calls, message.calls, strict=True)
@@ -59,12 +59,12 @@ def is_empty(message: AssistantMessage) -> bool:
     return not (message.text.strip() or message.calls or message.native is not None)
 
 
-def used_ids(messages: Iterable[Message]) -> set[str]:
+def collect_call_ids(messages: Iterable[Message]) -> set[str]:
     """Return the ids of all calls in *messages*."""
     return {call.id for message in messages if isinstance(message, AssistantMessage) for call in message.calls}
 
 
-def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolResult:
+def build_unfinished_result(call: ToolCall, why: str, *, was_started: bool = False) -> ToolResult:
     """Return a result for a call that has none, which says *why* it was not run or not finished."""
     effect = "it may or may not have happened" if was_started else "it was not run"
     return ToolResult.error(
@@ -77,7 +77,7 @@ def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolRe
     )
 
 
-def flaw_of(messages: Sequence[Message]) -> str | None:
+def find_message_flaw(messages: Sequence[Message]) -> str | None:
     """Return what is wrong with a conversation, and where; None if every call is answered once, in order."""
     used: set[str] = set()
     open_ids: list[str] | None = None
@@ -99,21 +99,21 @@ def flaw_of(messages: Sequence[Message]) -> str | None:
     return None if open_ids is None else f"messages[{len(messages) - 1}]: its calls have no results"
 
 
-def _fresh_id(used: Collection[str]) -> str:
+def _create_id(used: Collection[str]) -> str:
     return next(name for number in itertools.count(len(used) + 1) if (name := f"call_{number}") not in used)
 
 
 def _make_legal(name: str) -> str:
-    if _LEGAL.fullmatch(name):
+    if _LEGAL_NAME.fullmatch(name):
         return name
     legal_name = _ILLEGAL_CHARACTER.sub("_", name)[:63]
-    return legal_name if _LEGAL.fullmatch(legal_name) else f"_{legal_name}"
+    return legal_name if _LEGAL_NAME.fullmatch(legal_name) else f"_{legal_name}"
 
 
-def _sendable(arguments: Any) -> Any:
+def _make_sendable(arguments: Any) -> Any:
     """Return *arguments* as an object or a text that can be written as JSON; unchanged if that is possible."""
     if isinstance(arguments, str):
-        return cleaned(arguments)
+        return replace_surrogates(arguments)
     if isinstance(arguments, dict):
-        return arguments if is_plain(arguments) else as_json(arguments)
+        return arguments if is_plain_json(arguments) else as_json(arguments)
     return json.dumps(as_json(arguments))

@@ -7,7 +7,7 @@ Approvals: ways to ask people about calls, and stores for their answers.
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 from ..decisions import Changed
 
 if TYPE_CHECKING:

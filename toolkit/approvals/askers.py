@@ -53,13 +53,13 @@ class Callback:
     def ask(self, request: ApprovalRequest) -> Answer | Awaitable[Answer]:
         answer = self._function(request)
         if inspect.isawaitable(answer):
-            return self._awaited(request, answer)
-        return self._decision(request, answer)
+            return self._await_decision(request, answer)
+        return self._as_decision(request, answer)
 
-    async def _awaited(self, request: ApprovalRequest, answer: Awaitable[Any]) -> Answer:
-        return self._decision(request, await answer)
+    async def _await_decision(self, request: ApprovalRequest, answer: Awaitable[Any]) -> Answer:
+        return self._as_decision(request, await answer)
 
-    def _decision(self, request: ApprovalRequest, answer: Any) -> Answer:
+    def _as_decision(self, request: ApprovalRequest, answer: Any) -> Answer:
         if answer is None or isinstance(answer, Decision):
             return answer
         # Only True and False count, because a truthy text such as "no" must not approve.

@@ -12,34 +12,37 @@ from typing import Any
 
 from ..decisions import ApprovalRequest
 from ..policies.redaction import MASK, Redaction
-from ..values.strictjson.canonical import canonical
+from ..values.strictjson.canonical import encode_canonical
 
-__all__ = ["is_same_request", "shows"]
+__all__ = ["equals_except_masks", "is_same_request"]
 
 
-def shows(shown: Any, actual: Any) -> bool:
+def equals_except_masks(shown: Any, actual: Any) -> bool:
     """Return whether *shown*, with its masked places, matches the JSON value *actual*."""
     if isinstance(shown, str) and MASK in shown:
         return any(_fits(shown, text) for text in _texts(actual))
     if isinstance(shown, Mapping) and isinstance(actual, Mapping):
         if shown.keys() == actual.keys():
-            return all(shows(shown[key], actual[key]) for key in actual)
+            return all(equals_except_masks(shown[key], actual[key]) for key in actual)
         pairs = list(zip(shown.items(), actual.items(), strict=False))
         return len(shown) == len(actual) and all(
-            shows(key, actual_key) and shows(shown_value, actual_value)
+            equals_except_masks(key, actual_key) and equals_except_masks(shown_value, actual_value)
             for (key, shown_value), (actual_key, actual_value) in pairs
         )
     if isinstance(shown, list) and isinstance(actual, list):
-        return len(shown) == len(actual) and all(map(shows, shown, actual))
-    return canonical(shown) == canonical(actual)
+        return len(shown) == len(actual) and all(map(equals_except_masks, shown, actual))
+    return encode_canonical(shown) == encode_canonical(actual)
 
 
-def is_same_request(given: ApprovalRequest, kept: ApprovalRequest, redaction: Redaction) -> bool:
+def is_same_request(returned: ApprovalRequest, stored: ApprovalRequest, redaction: Redaction) -> bool:
     """Return whether a request that left the dispatcher says the same as the copy in the store."""
     # A request that leaves a dispatcher is masked once more than the copy that is kept. That dispatcher may know
     # secrets that are not known here.
     try:
-        return shows(given.to_json(), kept.to_json()) or given.to_json() == redaction.request(kept).to_json()
+        return (
+            equals_except_masks(returned.to_json(), stored.to_json())
+            or returned.to_json() == redaction.mask_request(stored).to_json()
+        )
     except (ValueError, RecursionError):
         return False  # A value that is nested so deeply was never a request.
 
@@ -48,7 +51,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     """Return the texts that a masked value may come from; a whole number may have been written as a float."""
     if isinstance(value, str):
         return (value,)
-    return (canonical(value), repr(value)) if isinstance(value, float) else (canonical(value),)
+    return (encode_canonical(value), repr(value)) if isinstance(value, float) else (encode_canonical(value),)
 
 
 def _fits(masked: str, text: str) -> bool:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from ..decisions import Precondition
 
-__all__ = ["Present", "difference", "measured", "present", "unchanged"]
+__all__ = ["FileState", "describe_content", "read_file_state", "render_diff", "unchanged"]
 
-_MOST_BYTES = 2 * 1024 * 1024
+_MAX_BYTES = 2 * 1024 * 1024
 # A pipe must not block. A path that became a link since it was resolved is not followed. Windows knows only the last
 # flag.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
@@ -31,7 +31,7 @@ _RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class FileState:
     """
     A file in its present state.
 
@@ -48,12 +48,12 @@ class Present:
     facts: tuple[str, ...] = ()
 
     @property
-    def measure(self) -> str:
+    def size_and_digest(self) -> str:
         """The size of the file, and its digest."""
         return f"{self.size:,} bytes (sha256 {self.sha256})"
 
 
-def present(path: str) -> Present | None:
+def read_file_state(path: str) -> FileState | None:
     """
     Return the file at *path*, which has to be resolved; return None if there is no file.
 
@@ -72,7 +72,7 @@ def present(path: str) -> Present | None:
         while chunk := os.read(handle, 1 << 20):
             digest.update(chunk)
             size += len(chunk)
-            content += chunk if size <= _MOST_BYTES else b""
+            content += chunk if size <= _MAX_BYTES else b""
     finally:
         os.close(handle)
     facts = []
@@ -80,7 +80,7 @@ def present(path: str) -> Present | None:
         facts.append(f"can be executed (mode {stat.S_IMODE(status.st_mode):o})")
     if status.st_nlink > 1:
         facts.append(f"has {status.st_nlink} names; the file behind all of them changes")
-    return Present(bytes(content) if size <= _MOST_BYTES else None, size, digest.hexdigest(), tuple(facts))
+    return FileState(bytes(content) if size <= _MAX_BYTES else None, size, digest.hexdigest(), tuple(facts))
 
 
 def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
@@ -96,40 +96,40 @@ def _holds(condition: Precondition) -> bool:
     if condition.kind != "file":
         return condition.kind == "tool"  # The tool checks these itself. A condition of an unknown kind does not hold.
     try:
-        file = present(condition.path)
+        file = read_file_state(condition.path)
         is_same_place = os.path.realpath(condition.path) == condition.path
     except (OSError, ValueError):
         return False
     return is_same_place and (None if file is None else file.sha256) == condition.sha256
 
 
-def difference(old: bytes | None, new: bytes | None, name: str) -> str:
+def render_diff(old: bytes | None, new: bytes | None, name: str) -> str:
     """Return the change from *old* to *new* as text that ends in a newline; None stands for a missing file."""
     if old == new:
         return f"no change: {name} {'is not there' if old is None else 'has this content already'}\n"
     header = f"--- {'/dev/null' if old is None else f'a/{name}'}\n+++ {'/dev/null' if new is None else f'b/{name}'}\n"
     before, after = _text(old), _text(new)
     if before is None or after is None:
-        return f"{header}not compared as text: {measured(old)} before, {measured(new)} after\n"
+        return f"{header}not compared as text: {describe_content(old)} before, {describe_content(new)} after\n"
     notes = []
     endings = [_line_ending(text) for text in (before, after)]
     if None not in endings and endings[0] != endings[1]:
         notes.append(f"line endings change from {endings[0]} to {endings[1]}\n")
-    return "".join([*notes, header, *_body(_lines(before), _lines(after))])
+    return "".join([*notes, header, *_diff_lines(_lines(before), _lines(after))])
 
 
-def measured(content: bytes | None) -> str:
+def describe_content(content: bytes | None) -> str:
     """Return the size of *content* and its digest; None stands for a missing file."""
     if content is None:
         return "no file"
-    return Present(content, len(content), hashlib.sha256(content).hexdigest()).measure
+    return FileState(content, len(content), hashlib.sha256(content).hexdigest()).size_and_digest
 
 
 def _text(content: bytes | None) -> str | None:
     """Return *content* as text; return None if it is not readable text, or is too large."""
     if content is None:
         return ""
-    if len(content) > _MOST_BYTES or b"\0" in content:
+    if len(content) > _MAX_BYTES or b"\0" in content:
         return None
     try:
         return content.decode()
@@ -149,7 +149,7 @@ def _lines(text: str) -> list[str]:
     return list(io.StringIO(text, newline="\n"))
 
 
-def _body(old: list[str], new: list[str]) -> Iterator[str]:
+def _diff_lines(old: list[str], new: list[str]) -> Iterator[str]:
     shorter = min(len(old), len(new))
     first_changed = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     # The number of equal lines at the end, without those that were already counted at the beginning.
@@ -172,7 +172,7 @@ def _body(old: list[str], new: list[str]) -> Iterator[str]:
         if match := _RANGE.match(line):
             yield f"@@ -{int(match[1]) + start}{match[2]} +{int(match[3]) + start}{match[4]} @@\n"
         else:
-            yield _whole(line)
+            yield _end_line(line)
 
 
 def _diff_replacing_all(old: Sequence[str], new: Sequence[str], head: int, tail: int, start: int = 0) -> Iterator[str]:
@@ -182,15 +182,15 @@ def _diff_replacing_all(old: Sequence[str], new: Sequence[str], head: int, tail:
     These lines stay as they are. *start* is the number of lines before both.
     """
     yield f"@@ -{_range(start, len(old))} +{_range(start, len(new))} @@\n"
-    yield from (_whole(f" {line}") for line in old[:head])
-    yield from (_whole(f"-{line}") for line in old[head : len(old) - tail])
-    yield from (_whole(f"+{line}") for line in new[head : len(new) - tail])
-    yield from (_whole(f" {line}") for line in old[len(old) - tail :])
+    yield from (_end_line(f" {line}") for line in old[:head])
+    yield from (_end_line(f"-{line}") for line in old[head : len(old) - tail])
+    yield from (_end_line(f"+{line}") for line in new[head : len(new) - tail])
+    yield from (_end_line(f" {line}") for line in old[len(old) - tail :])
 
 
 def _range(start: int, count: int) -> str:
     return f"{start + 1 if count else start},{count}"
 
 
-def _whole(line: str) -> str:
+def _end_line(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..functions.callables import qualified_name, underlying
+from ..functions.callables import get_qualname, unwrap_function
 from ..spec import Tool
 from ..values.rendering import as_json
-from ..values.strictjson.canonical import canonical, digest
+from ..values.strictjson.canonical import digest_parts, encode_canonical
 
 __all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
 
@@ -28,12 +28,12 @@ def identity_of(tool: Tool) -> str:
     approval = tool.facts.approval
     # The digest of a tool of this program leaves out the description, so that older requests can still be answered.
     description_part = () if tool.origin == _OWN_CODE else (tool.description,)
-    return digest(
+    return digest_parts(
         tool.origin,
         tool.name,
-        qualified_name(underlying(tool.function)),
-        canonical(as_json(tool.schema)),
-        canonical(as_json(tool.facts.as_json())),
+        get_qualname(unwrap_function(tool.function)),
+        encode_canonical(as_json(tool.schema)),
+        encode_canonical(as_json(tool.facts.as_json())),
         tool.facts.version,
         approval if isinstance(approval, str) else "by arguments",
         *description_part,
@@ -48,7 +48,7 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     """
     try:
         encoded = as_json(tool.encode(decoded))
-        canonical(encoded)
+        encode_canonical(encoded)
     except Exception:  # noqa: BLE001 -- a default has no JSON form; the function fills it in again
         return as_json(sent)
     return encoded
@@ -56,4 +56,4 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
 
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:
     """Return the digest that an approval is for: this tool, exactly these arguments, this session, this principal."""
-    return digest(identity, canonical(arguments), session, principal)
+    return digest_parts(identity, encode_canonical(arguments), session, principal)

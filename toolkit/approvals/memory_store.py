@@ -10,12 +10,12 @@ from .._forks import renew_in_children
 from ..decisions import ApprovalRequest
 from .packed_record import PackedRecord, shorten_outcome
 from .records import ApprovalError, Record
-from .store import Change, Changing
+from .store import ApprovalStoreBase, Change
 
 __all__ = ["MemoryApprovals"]
 
 
-class MemoryApprovals(Changing):
+class MemoryApprovals(ApprovalStoreBase):
     """
     A store that keeps approvals in memory, for the threads and event loops of one process.
 
@@ -40,7 +40,7 @@ class MemoryApprovals(Changing):
         self._size = size
         self._max_bytes = max_bytes
         self._until_expired = until_expired
-        self._kept: dict[str, PackedRecord] = {}
+        self._records: dict[str, PackedRecord] = {}
         self.renew_after_fork()
         renew_in_children(self)
 
@@ -51,15 +51,15 @@ class MemoryApprovals(Changing):
         A change that another thread was making has stayed in the parent process.
         """
         self._lock = threading.Lock()
-        self._bytes = sum(packed.size for packed in self._kept.values())
+        self._bytes = sum(packed.size for packed in self._records.values())
 
     def add(self, record: Record) -> None:
         """Keep a pending record; raise `ValueError` if its id is already in the store."""
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        packed, name = PackedRecord(self._signed(record)), record.request.id
+        packed, name = PackedRecord(self._sign(record)), record.request.id
         with self._lock:
-            if name in self._kept:
+            if name in self._records:
                 raise ValueError(f"there is a request {name!r} already")
             self._make_room(packed.size, 1, packed.created_at)
             self._check_room(packed)
@@ -67,8 +67,8 @@ class MemoryApprovals(Changing):
 
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
-        packed = self._kept.get(request_id)
-        return None if packed is None else self._checked(packed.unpack())
+        packed = self._records.get(request_id)
+        return None if packed is None else self._verify(packed.unpack())
 
     def pending(
         self,
@@ -80,7 +80,7 @@ class MemoryApprovals(Changing):
         """Return the requests that can still be answered *now*, the oldest first."""
         now = time.time() if now is None else now
         with self._lock:
-            records = list(self._kept.values())
+            records = list(self._records.values())
         waiting = [
             packed
             for packed in records
@@ -100,7 +100,7 @@ class MemoryApprovals(Changing):
         with self._lock:
             old = [
                 name
-                for name, packed in self._kept.items()
+                for name, packed in self._records.items()
                 if self._may_forget(packed, before) and packed.over_since is not None and packed.over_since < before
             ]
             for name in old:
@@ -109,13 +109,13 @@ class MemoryApprovals(Changing):
 
     def _change(self, request_id: str, change: Change) -> bool:
         with self._lock:
-            packed = self._kept.get(request_id)
+            packed = self._records.get(request_id)
             record = None if packed is None else packed.unpack()
             changed = None if record is None else change(record)
             if packed is None or record is None or changed is None:
                 return False
             is_checked = changed.arguments is record.arguments
-            replacement = PackedRecord(self._signed(changed), is_checked=is_checked)
+            replacement = PackedRecord(self._sign(changed), is_checked=is_checked)
             self._forget(request_id)
             self._make_room(replacement.size, 0, changed.decided_at or 0.0)
             if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
@@ -125,11 +125,11 @@ class MemoryApprovals(Changing):
             return True
 
     def _put(self, name: str, packed: PackedRecord) -> None:
-        self._kept[name] = packed
+        self._records[name] = packed
         self._bytes += packed.size
 
     def _forget(self, name: str) -> None:
-        self._bytes -= self._kept.pop(name).size
+        self._bytes -= self._records.pop(name).size
 
     def _make_room(self, size: int, count: int, now: float) -> None:
         """
@@ -139,7 +139,7 @@ class MemoryApprovals(Changing):
         """
         if self._has_room(size, count):
             return
-        for name, packed in list(self._kept.items()):
+        for name, packed in list(self._records.items()):
             if self._may_forget(packed, now):
                 self._forget(name)
             elif packed.state == "done" and not packed.is_short:
@@ -149,13 +149,13 @@ class MemoryApprovals(Changing):
                 return
 
     def _pack_shortened(self, record: Record) -> PackedRecord:
-        return PackedRecord(self._signed(shorten_outcome(record)), is_checked=True, is_short=True)
+        return PackedRecord(self._sign(shorten_outcome(record)), is_checked=True, is_short=True)
 
     def _has_room(self, size: int, count: int) -> bool:
-        return len(self._kept) + count <= self._size and self._bytes + size <= self._max_bytes
+        return len(self._records) + count <= self._size and self._bytes + size <= self._max_bytes
 
     def _check_room(self, packed: PackedRecord) -> None:
-        if len(self._kept) >= self._size:
+        if len(self._records) >= self._size:
             raise ApprovalError(
                 f"{self._size:,} calls wait for an answer or run, and no more are kept; "
                 "answer some, give requests a time to expire, or make the store larger with size=",
@@ -163,8 +163,8 @@ class MemoryApprovals(Changing):
             )
         if self._bytes + packed.size > self._max_bytes:
             raise ApprovalError(
-                f"the request takes {packed.size:,} bytes, and {len(self._kept):,} that wait for an answer or run take "
-                f"{self._bytes:,} of the {self._max_bytes:,} that are kept; answer some, give requests a time to "
+                f"the request takes {packed.size:,} bytes, and {len(self._records):,} that wait for an answer or run "
+                f"take {self._bytes:,} of the {self._max_bytes:,} that are kept; answer some, give requests a time to "
                 "expire, make the store larger with max_bytes=, or keep approvals in a file with SQLiteApprovals",
                 why="store",
             )

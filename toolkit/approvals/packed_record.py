@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .records import Record, check_arguments, encode_record, loaded
+from .records import Record, check_arguments, encode_record, load_record
 
 __all__ = ["PackedRecord", "shorten_outcome"]
 
 _OVERHEAD_BYTES = 1_000
 """The bytes that a record takes besides its texts: its place in the store, and the fields that are looked up."""
 
-_MOST_TEXT = 2_000
+_MAX_TEXT_CHARS = 2_000
 """The number of characters of an outcome's text that are always kept."""
 
 _CUT = "\n... [the rest was not kept: the approvals in memory have reached max_bytes]"
@@ -73,7 +73,7 @@ class PackedRecord:
 
     def unpack(self) -> Record:
         """Return the record, which shares nothing with any other copy of it."""
-        record = loaded(self._text)
+        record = load_record(self._text)
         arguments = json.loads(_encode(dict(record.request.arguments)) if self._arguments is None else self._arguments)
         if self._is_text_value and record.outcome is not None:
             record.outcome["value"] = record.outcome["text"]
@@ -94,11 +94,11 @@ def shorten_outcome(record: Record) -> Record:
 
 
 def _shorten_value(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _MOST_TEXT:
-        return value[:_MOST_TEXT] + _CUT
+    if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
+        return value[:_MAX_TEXT_CHARS] + _CUT
     if isinstance(value, Mapping) and value.keys() == {"message", "details"}:  # the error of a failed call
         return {"message": _shorten_value(value["message"]), "details": _shorten_value(value["details"])}
-    if len(_encode(value)) <= _MOST_TEXT:
+    if len(_encode(value)) <= _MAX_TEXT_CHARS:
         return value
     return [] if isinstance(value, list) else {} if isinstance(value, dict) else None
 

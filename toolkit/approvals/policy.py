@@ -101,7 +101,7 @@ class Approvals:
                 f"request; give Approvals a store",
                 why="store",
             )
-        return self.seal.sealed(record.request, record.identity)
+        return self.seal.sign(record.request, record.identity)
 
     async def answer(self, request: ApprovalRequest, in_thread: Callable[[Callable[[], Any]], Any]) -> Decision | None:
         """Return the decision of the asker; return None if there is no asker, or if it leaves the request waiting."""

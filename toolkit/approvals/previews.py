@@ -20,12 +20,12 @@ from typing import Any
 
 from ..decisions import Precondition
 from ..errors import ToolkitError
-from ..facts import told_of
+from ..facts import bind_call
 from ..results import ToolCall
 from ..spec import Tool
-from ..values.rendering import as_json, described
-from ..values.visible import visible
-from .file_diffs import difference, measured, present, unchanged
+from ..values.rendering import as_json, describe_value
+from ..values.visible import make_visible
+from .file_diffs import describe_content, read_file_state, render_diff, unchanged
 from .read_only_guard import read_only
 
 __all__ = ["Preview", "PreviewFailed", "combined", "file_change", "preview_of", "unchanged"]
@@ -78,23 +78,27 @@ def file_change(
         shown_as: The name to show for the file; by default *path* as it was given.
     """
     full_path = os.path.join(os.getcwd() if root is None else root, path)
-    name = visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
+    name = make_visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
     try:
         real_path = os.path.realpath(full_path)
-        file = present(real_path)
+        file = read_file_state(real_path)
     except (OSError, ValueError) as error:
-        raise PreviewFailed(f"{name} cannot be compared: {visible(str(error), keep_lines=False)}") from error
+        raise PreviewFailed(f"{name} cannot be compared: {make_visible(str(error), keep_lines=False)}") from error
     content = new.encode(errors="surrogatepass") if isinstance(new, str) else new
     digest = None if file is None else file.sha256
     notes = (
-        [f"{name} leads to {visible(real_path, keep_lines=False)}\n"] if real_path != os.path.abspath(full_path) else []
+        [f"{name} leads to {make_visible(real_path, keep_lines=False)}\n"]
+        if real_path != os.path.abspath(full_path)
+        else []
     )
     if file is not None:
         notes += [f"{name} {fact}\n" for fact in file.facts]
     if file is not None and file.content is None:
-        notes.append(f"{name} is too large to be compared: {file.measure} before, {measured(content)} after\n")
+        notes.append(
+            f"{name} is too large to be compared: {file.size_and_digest} before, {describe_content(content)} after\n"
+        )
     else:
-        notes.append(difference(None if file is None else file.content, content, name))
+        notes.append(render_diff(None if file is None else file.content, content, name))
     return Preview(text="".join(notes), preconditions=(Precondition(path=real_path, sha256=digest),))
 
 
@@ -142,31 +146,31 @@ async def preview_of(
     try:
         with read_only() as attempts:
             # The task inherits the guard. The code after this block does not.
-            make_preview = told_of(function, copy.copy(call))
-            task = asyncio.create_task(_answer(make_preview, copy.deepcopy(dict(decoded)), in_thread))
+            make_preview = bind_call(function, copy.copy(call))
+            task = asyncio.create_task(_run_preview(make_preview, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
-        raise _failed(tool, redact(described(error))) from error
+        raise _build_error(tool, redact(describe_value(error))) from error
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
         task.cancel()
-        task.add_done_callback(_look_at)
+        task.add_done_callback(_retrieve_exception)
     if not done:
-        raise _failed(tool, f"it took longer than {seconds:g} s")
+        raise _build_error(tool, f"it took longer than {seconds:g} s")
     if task.cancelled():
-        raise _failed(tool, "it was cancelled")
+        raise _build_error(tool, "it was cancelled")
     preview, failure = task.result()
     if isinstance(failure, KeyboardInterrupt):
         raise failure
     if attempts:
-        raise _failed(tool, f"a preview may only read, and this one tried to {redact(attempts[0])}") from failure
+        raise _build_error(tool, f"a preview may only read, and this one tried to {redact(attempts[0])}") from failure
     if failure is not None:
-        why = str(failure) if isinstance(failure, ToolkitError) else described(failure)
-        raise _failed(tool, redact(why)) from failure
-    return _shown(replace(preview, text=redact(preview.text)), max_chars)
+        why = str(failure) if isinstance(failure, ToolkitError) else describe_value(failure)
+        raise _build_error(tool, redact(why)) from failure
+    return _make_visible(replace(preview, text=redact(preview.text)), max_chars)
 
 
-async def _answer(
+async def _run_preview(
     function: Callable[..., Any], arguments: dict[str, Any], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 ) -> tuple[Preview, BaseException | None]:
     """
@@ -183,14 +187,14 @@ async def _answer(
         )
         if inspect.isawaitable(answer):
             answer = await answer
-        return _read(answer), None
+        return _as_preview(answer), None
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 -- the author's code may raise anything; see the docstring
         return Preview(text=""), error
 
 
-def _read(answer: Any) -> Preview:
+def _as_preview(answer: Any) -> Preview:
     if isinstance(answer, Preview):
         return answer
     if answer is None or isinstance(answer, str):
@@ -198,10 +202,10 @@ def _read(answer: Any) -> Preview:
     return Preview(text=json.dumps(as_json(answer), ensure_ascii=False, indent=2))
 
 
-def _shown(preview: Preview, max_chars: int) -> Preview:
+def _make_visible(preview: Preview, max_chars: int) -> Preview:
     """Return *preview* made visible, and cut to *max_chars*; the line that says so is not counted."""
     # The text is cut first, because it costs more to make a character visible than to count it.
-    text = visible(preview.text[:max_chars])
+    text = make_visible(preview.text[:max_chars])
     total_chars = len(text) + max(0, len(preview.text) - max_chars)
     if total_chars > max_chars:
         line = f"{_CUT}{min(len(text), max_chars):,} of {total_chars:,} characters shown; {_NO_GRANT}"
@@ -211,12 +215,12 @@ def _shown(preview: Preview, max_chars: int) -> Preview:
     return replace(preview, text=text)
 
 
-def _failed(tool: Tool, why: str) -> PreviewFailed:
-    message = visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
+def _build_error(tool: Tool, why: str) -> PreviewFailed:
+    message = make_visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
     return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
 
 
-def _look_at(future: asyncio.Future[Any]) -> None:
+def _retrieve_exception(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn about a task that is not awaited any more."""
     if not future.cancelled():
         future.exception()

@@ -13,7 +13,7 @@ import platform
 import re
 import secrets
 
-from ..values.strictjson.canonical import digest
+from ..values.strictjson.canonical import digest_parts
 
 __all__ = ["is_alive", "owner"]
 
@@ -46,9 +46,9 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
 
 
 @functools.cache
-def _owner(machine: str, pid: int, began: str | None) -> str:
+def _owner(machine: str, pid: int, start_time: str | None) -> str:
     # The cache key has all three values, so that a forked process does not get the text of its parent.
-    return f"{machine}/{pid}/{began or ''}/{secrets.token_hex(8)}"
+    return f"{machine}/{pid}/{start_time or ''}/{secrets.token_hex(8)}"
 
 
 def _read_start_time(pid: int, proc: str) -> str | None:
@@ -85,7 +85,7 @@ def _identify_machine(proc: str) -> str:
     Process numbers and times mean the same only within these. A container has its own.
     """
     boot = _read(f"{proc}/sys/kernel/random/boot_id") or platform.node()
-    return digest(boot, *map(_link, (f"{proc}/self/ns/pid", f"{proc}/self/ns/time")))[:16]
+    return digest_parts(boot, *map(_read_link, (f"{proc}/self/ns/pid", f"{proc}/self/ns/time")))[:16]
 
 
 def _read(path: str) -> str:
@@ -96,7 +96,7 @@ def _read(path: str) -> str:
         return ""
 
 
-def _link(path: str) -> str | None:
+def _read_link(path: str) -> str | None:
     try:
         return os.readlink(path)
     except OSError:

@@ -21,7 +21,7 @@ from typing import Any
 from .._forks import unlock_in_children
 from ..errors import Safety
 
-__all__ = ["WriteRefused", "read_only", "refusal"]
+__all__ = ["WriteRefused", "describe_forbidden_event", "read_only"]
 
 
 class WriteRefused(Safety, PermissionError):  # noqa: N818 -- the name says what happened
@@ -36,22 +36,22 @@ def read_only() -> Iterator[list[str]]:
     The list collects the refused attempts. Code that catches the refusal has made the attempt all the same.
     """
     attempts: list[str] = []
-    token = _tried.set(attempts)
+    token = _attempts.set(attempts)
     try:
         _install()
         yield attempts
     finally:
-        _tried.reset(token)
+        _attempts.reset(token)
 
 
 _PROBE = "toolkit.read_only"
-_tried: ContextVar[list[str] | None] = ContextVar("toolkit_read_only", default=None)
-_installing = unlock_in_children(threading.Lock())
+_attempts: ContextVar[list[str] | None] = ContextVar("toolkit_read_only", default=None)
+_install_lock = unlock_in_children(threading.Lock())
 
 
 def _install() -> None:
     """Add the audit hook, on first use only: it cannot be removed, and gets every audit event of the process."""
-    with _installing:
+    with _install_lock:
         if not _is_watching():
             sys.addaudithook(_hook)
         if not _is_watching():  # Another hook may keep this one out, and Python would not report that.
@@ -65,33 +65,33 @@ def _is_watching() -> bool:
 
 
 # The variable is bound as a default, because the hook is still called after the interpreter has emptied this module.
-def _hook(event: str, args: tuple[Any, ...], tried: ContextVar[list[str] | None] = _tried) -> None:
-    attempts = tried.get()
+def _hook(event: str, args: tuple[Any, ...], variable: ContextVar[list[str] | None] = _attempts) -> None:
+    attempts = variable.get()
     if attempts is not None:
-        _judge(event, args, attempts)
+        _check_event(event, args, attempts)
 
 
-def _judge(event: str, args: tuple[Any, ...], attempts: list[str]) -> None:
+def _check_event(event: str, args: tuple[Any, ...], attempts: list[str]) -> None:
     if event == _PROBE:
         args[0].append(True)
         return
-    reason = refusal(event, args)
+    reason = describe_forbidden_event(event, args)
     if reason is not None:
         if not _is_bytecode(args):
             attempts.append(reason)
         raise WriteRefused(f"a preview may only read, and this one tried to {reason}")
 
 
-def refusal(event: str, args: tuple[Any, ...]) -> str | None:
+def describe_forbidden_event(event: str, args: tuple[Any, ...]) -> str | None:
     """Return what an audit event would do that a preview must not do; return None if it only reads."""
     if event == "open":
-        return f"open {_shown(args)} for writing" if _writes(*args[1:3]) else None
+        return f"open {_quote_target(args)} for writing" if _opens_for_writing(*args[1:3]) else None
     if event == "sqlite3.connect":
-        return None if _reads_only(args[0]) else f"open the database {_shown(args)} for writing"
+        return None if _is_read_only_database(args[0]) else f"open the database {_quote_target(args)} for writing"
     words = _REFUSED.get(event)
     if words is None and event.startswith(_REFUSED_FAMILIES):
         words = f"use {event.partition('.')[0]}"
-    return None if words is None else f"{words} ({event} {_shown(args)})"
+    return None if words is None else f"{words} ({event} {_quote_target(args)})"
 
 
 _REFUSED = {
@@ -132,13 +132,13 @@ _REFUSED_FAMILIES = ("shutil.", "ctypes.", "winreg.Create", "winreg.Delete", "wi
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def _writes(mode: Any, flags: Any) -> bool:
+def _opens_for_writing(mode: Any, flags: Any) -> bool:
     if isinstance(mode, str) and not {"w", "a", "x", "+"}.isdisjoint(mode):
         return True
     return isinstance(flags, int) and bool(flags & _WRITING_FLAGS)
 
 
-def _reads_only(database: Any) -> bool:
+def _is_read_only_database(database: Any) -> bool:
     name = os.fsdecode(database) if isinstance(database, (str, bytes, os.PathLike)) else ""
     if name == ":memory:":
         return True
@@ -152,5 +152,5 @@ def _is_bytecode(args: tuple[Any, ...]) -> bool:
     return os.path.basename(name) == "__pycache__" or os.path.basename(os.path.dirname(name)) == "__pycache__"
 
 
-def _shown(args: tuple[Any, ...]) -> str:
+def _quote_target(args: tuple[Any, ...]) -> str:
     return repr(args[0])[:200] if args and isinstance(args[0], (str, bytes, int, os.PathLike)) else ""

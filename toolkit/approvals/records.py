@@ -16,9 +16,19 @@ from typing import Any, Literal
 
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
-from ..values.strictjson.canonical import canonical
+from ..values.strictjson.canonical import encode_canonical
 
-__all__ = ["ApprovalError", "Claim", "Record", "State", "Why", "check_arguments", "dumped", "encode_record", "loaded"]
+__all__ = [
+    "ApprovalError",
+    "Claim",
+    "Record",
+    "State",
+    "Why",
+    "check_arguments",
+    "dump_record",
+    "encode_record",
+    "load_record",
+]
 
 State = Literal["pending", "denied", "claimed", "done"]
 Why = Literal[
@@ -45,10 +55,10 @@ class ApprovalError(ToolkitError):
         self.outcome = outcome
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _error, (str(self), self.why, self.outcome)
+        return _rebuild_error, (str(self), self.why, self.outcome)
 
 
-def _error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalError:
+def _rebuild_error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalError:
     return ApprovalError(message, why=why, outcome=outcome)
 
 
@@ -98,7 +108,7 @@ class Record:
         if self.state not in _FIELDS_BY_STATE:
             raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_FIELDS_BY_STATE)}")
         if present_fields != _FIELDS_BY_STATE[self.state]:
-            raise ValueError(f"a record that is {self.state} has to have {_WORDS[self.state]}")
+            raise ValueError(f"a record that is {self.state} has to have {_FIELDS_IN_WORDS[self.state]}")
 
     def is_expired(self, now: float) -> bool:
         """Return whether it is too late to answer the request."""
@@ -150,7 +160,7 @@ class Record:
         claim = fields.pop("claim")
         return cls(
             **{**fields, "request": ApprovalRequest.from_json(fields["request"])},
-            claim=None if claim is None else _claim(claim),
+            claim=None if claim is None else _read_claim(claim),
         )
 
 
@@ -161,7 +171,7 @@ _FIELDS_BY_STATE: dict[str, tuple[bool, bool, bool]] = {
     "claimed": (True, True, False),
     "done": (True, True, True),
 }
-_WORDS = {
+_FIELDS_IN_WORDS = {
     "pending": "no decision, claim or outcome",
     "denied": "the time of the decision, and no claim or outcome",
     "claimed": "the time of the decision and a claim, and no outcome",
@@ -180,13 +190,13 @@ _SHAPES: dict[str, Any] = {
 }
 
 
-def _claim(data: dict[str, Any]) -> Claim:
+def _read_claim(data: dict[str, Any]) -> Claim:
     if data.keys() == {"owner", "at"} and isinstance(data["owner"], str) and type(data["at"]) in (int, float):
         return Claim(owner=data["owner"], at=data["at"])
     raise ValueError("not an approval record: its claim is not an owner and a time")
 
 
-def dumped(record: Record) -> str:
+def dump_record(record: Record) -> str:
     """Return *record* as ASCII text; raise `ValueError` if a part of it is not JSON."""
     check_arguments(record)
     return encode_record(record)
@@ -195,7 +205,7 @@ def dumped(record: Record) -> str:
 def check_arguments(record: Record) -> None:
     """Raise `ValueError` unless the arguments of *record* are JSON that can be read back exactly."""
     try:
-        canonical(record.arguments)
+        encode_canonical(record.arguments)
     except ValueError as error:
         raise ValueError(f"the arguments of `{record.request.tool}` cannot be kept: {error}") from None
 
@@ -208,17 +218,17 @@ def encode_record(record: Record) -> str:
         raise ValueError(f"the record of `{record.request.tool}` cannot be kept as JSON: {error}") from None
 
 
-def loaded(text: str) -> Record:
-    """Return the record that `dumped` wrote as *text*; raise `ValueError` for any other text."""
+def load_record(text: str) -> Record:
+    """Return the record that `dump_record` wrote as *text*; raise `ValueError` for any other text."""
     try:
         return Record.from_json(_DECODER.decode(text))
     except (TypeError, RecursionError) as error:
         raise ValueError(f"not an approval record: {error}") from None
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-_DECODER = json.JSONDecoder(parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

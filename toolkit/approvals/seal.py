@@ -21,14 +21,14 @@ from typing import Any
 
 from .._forks import unlock_in_children
 from ..decisions import ApprovalRequest
-from ..values.strictjson.canonical import canonical, digest
-from .records import ApprovalError, Record, dumped
+from ..values.strictjson.canonical import digest_parts, encode_canonical
+from .records import ApprovalError, Record, dump_record
 
 __all__ = ["RecordSeal", "Seal"]
 
 _VERSION = "v1"
 _MIN_KEY_BYTES = 32
-_MOST_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
 # How far a record has come in each state. No state follows the last step.
 _STEPS = {"pending": 0, "claimed": 1, "denied": 2, "done": 2}
@@ -48,14 +48,14 @@ class Seal:
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
         self._keys = _read_keys(key)
 
-    def sealed(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
+    def sign(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
         """Return *request* with its seal for the tool of this *identity*; raise `ValueError` if it is not JSON."""
-        return replace(request, seal=_sign(self._keys[0], _content(request, identity)))
+        return replace(request, seal=_sign(self._keys[0], _request_content(request, identity)))
 
     def verify(self, request: ApprovalRequest, identity: str) -> bool:
         """Return whether *request* is unchanged since it was sealed for the tool of this *identity*."""
         try:
-            content = _content(request, identity)
+            content = _request_content(request, identity)
         except ValueError:
             return False  # A request that cannot be written as JSON was never sealed.
         return _is_signed(self._keys, content, request.seal)
@@ -122,7 +122,7 @@ class RecordSeal:
             with self._lock:
                 self._steps.pop(record.request.id, None)
                 self._steps[record.request.id] = step
-                if len(self._steps) > _MOST_REMEMBERED:
+                if len(self._steps) > _MAX_REMEMBERED:
                     del self._steps[next(iter(self._steps))]
 
 
@@ -131,13 +131,13 @@ def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
     keys: list[Any] = [key] if is_single else list(key)
     if not keys:
         raise ValueError(f"a seal needs a key; {_REMEDY}")
-    return [_checked(single_key) for single_key in keys]
+    return [_check_key(single_key) for single_key in keys]
 
 
 _REMEDY = "make one with secrets.token_bytes(32), and keep it where only the dispatchers can read it"
 
 
-def _checked(key: Any) -> bytes:
+def _check_key(key: Any) -> bytes:
     if not isinstance(key, (bytes, str)):
         raise ValueError(f"a key has to be bytes or text, got {type(key).__name__}; {_REMEDY}")  # noqa: TRY004 -- options
     data = key.encode() if isinstance(key, str) else key
@@ -146,15 +146,15 @@ def _checked(key: Any) -> bytes:
     return data
 
 
-def _content(request: ApprovalRequest, identity: str) -> bytes:
+def _request_content(request: ApprovalRequest, identity: str) -> bytes:
     fields = {name: value for name, value in request.to_json().items() if name != "seal"}
-    return digest("toolkit approval request", _VERSION, canonical(fields), identity).encode()
+    return digest_parts("toolkit approval request", _VERSION, encode_canonical(fields), identity).encode()
 
 
 def _record_content(record: Record) -> bytes:
     # The record is read back from its text, so that the signature covers what the store holds.
-    fields = json.loads(dumped(replace(record, seal=None)))
-    return digest("toolkit approval record", _VERSION, _CANONICAL.encode(fields)).encode()
+    fields = json.loads(dump_record(replace(record, seal=None)))
+    return digest_parts("toolkit approval record", _VERSION, _CANONICAL.encode(fields)).encode()
 
 
 def _sign(key: bytes, content: bytes) -> str:

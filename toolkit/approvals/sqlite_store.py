@@ -21,8 +21,8 @@ from typing import Any
 
 from ..decisions import ApprovalRequest
 from .private_files import UnsafeFileError, check_private, make_private
-from .records import ApprovalError, Record, dumped, loaded
-from .store import Change, Changing, is_pending
+from .records import ApprovalError, Record, dump_record, load_record
+from .store import ApprovalStoreBase, Change, is_pending
 
 __all__ = ["SQLiteApprovals"]
 
@@ -51,7 +51,7 @@ _SETTINGS = (
 )
 
 
-class SQLiteApprovals(Changing):
+class SQLiteApprovals(ApprovalStoreBase):
     """
     A store that keeps approvals in the file at *path*, which is created with mode 0600 if it does not exist.
 
@@ -70,9 +70,9 @@ class SQLiteApprovals(Changing):
         folder, name = os.path.split(os.path.abspath(path))
         self._path = os.path.join(os.path.realpath(folder), name)
         self._timeout = timeout_seconds
-        with self._failing():
+        with self._translate_errors():
             make_private(self._path)
-        with self._opened(change=True, make=True):
+        with self._open(change=True, create=True):
             pass
 
     @property
@@ -84,14 +84,14 @@ class SQLiteApprovals(Changing):
         """Keep a pending record; raise `ValueError` if its id is already in the store."""
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        with self._opened(change=True) as connection:
+        with self._open(change=True) as connection:
             if self._read(connection, record.request.id) is not None:
                 raise ValueError(f"there is a request {record.request.id!r} already")
-            _write(connection, self._signed(record))
+            _write(connection, self._sign(record))
 
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
-        with self._opened() as connection:
+        with self._open() as connection:
             return self._read(connection, request_id)
 
     def pending(
@@ -107,32 +107,32 @@ class SQLiteApprovals(Changing):
         A record with a wrong signature is logged and left out.
         """
         now = time.time() if now is None else now
-        with self._opened() as connection:
+        with self._open() as connection:
             rows = connection.execute(
                 "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
-        records = filter(None, (self._listed(*row) for row in rows))
+        records = filter(None, (self._read_for_list(*row) for row in rows))
         return [record.request for record in records if is_pending(record, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
         """Delete the records that were denied, done or expired *before* that time, and return how many."""
-        with self._opened(change=True) as connection:
+        with self._open(change=True) as connection:
             return connection.execute("DELETE FROM approvals WHERE over_since < ?", (before,)).rowcount
 
     def _change(self, request_id: str, change: Change) -> bool:
-        with self._opened(change=True) as connection:
+        with self._open(change=True) as connection:
             record = self._read(connection, request_id)
             changed = None if record is None else change(record)
             if changed is not None:
-                _write(connection, self._signed(changed))
+                _write(connection, self._sign(changed))
         if changed is not None:
             self._remember(changed)
         return changed is not None
 
     @contextmanager
-    def _opened(self, *, change: bool = False, make: bool = False) -> Iterator[sqlite3.Connection]:
+    def _open(self, *, change: bool = False, create: bool = False) -> Iterator[sqlite3.Connection]:
         """Open the file for one transaction. The transaction has no effect if the block is left by an exception."""
-        with self._failing():
+        with self._translate_errors():
             check_private(self._path)
             # The mode is `rw`, so that SQLite does not create the file: it would create one that all users can read.
             address = f"{Path(self._path).as_uri()}?mode=rw"
@@ -141,12 +141,12 @@ class SQLiteApprovals(Changing):
                     connection.execute(setting)
                 # A change takes the lock before it reads, so that no other process can write in between.
                 connection.execute("BEGIN IMMEDIATE" if change else "BEGIN")
-                self._check_format(connection, make)
+                self._check_format(connection, create)
                 yield connection
                 connection.execute("COMMIT")
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -161,12 +161,12 @@ class SQLiteApprovals(Changing):
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
 
-    def _check_format(self, connection: sqlite3.Connection, make: bool) -> None:
+    def _check_format(self, connection: sqlite3.Connection, create: bool) -> None:
         application, version, object_count = connection.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
-        if make and (application, version, object_count) == (0, 0, 0):
+        if create and (application, version, object_count) == (0, 0, 0):
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
         elif application != _APPLICATION_ID:
@@ -179,27 +179,27 @@ class SQLiteApprovals(Changing):
 
     def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
         row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
-        return None if row is None else self._record(*row)
+        return None if row is None else self._read_row(*row)
 
-    def _record(self, key: Any, state: Any, text: Any) -> Record:
+    def _read_row(self, key: Any, state: Any, text: Any) -> Record:
         try:
-            record = loaded(text)
+            record = load_record(text)
         except ValueError as error:
             raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_REMEDY}") from error
         if _key(record.request.id) != key:
             raise self._error(f"holds a record under another's id; {_MOVE_REMEDY}")
         if record.state != state:
             raise self._error(f"holds a record in another state than its own; {_MOVE_REMEDY}")
-        return self._checked(record)
+        return self._verify(record)
 
-    def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
+    def _read_for_list(self, key: Any, state: Any, text: Any) -> Record | None:
         """
         Return a record for a list; return None if its signature is wrong.
 
         A record that others wrote is left out, so that it does not hide the other records.
         """
         try:
-            return self._record(key, state, text)
+            return self._read_row(key, state, text)
         except ApprovalError as error:
             if error.why != "forged":
                 raise
@@ -237,6 +237,6 @@ def _write(connection: sqlite3.Connection, record: Record) -> None:
             record.state,
             record.request.created_at,
             record.over_since(),
-            dumped(record),
+            dump_record(record),
         ),
     )

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..decisions import ApprovalRequest
 from .records import ApprovalError, Claim, Record
 
-__all__ = ["ApprovalStore", "Change", "Changing", "SignsRecords", "is_pending"]
+__all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "SignsRecords", "is_pending"]
 
 Change: TypeAlias = Callable[[Record], Record | None]
 
@@ -101,12 +101,12 @@ class ApprovalStore(Protocol):
         """
 
 
-class Changing(ABC):
+class ApprovalStoreBase(ABC):
     """
     A base class for stores that can apply any change to a record: `_change` returns whether it did.
 
-    Such a store can be given a key. It then passes every record that it writes through `_signed`, and every record
-    that it reads through `_checked`.
+    Such a store can be given a key. It then passes every record that it writes through `_sign`, and every record
+    that it reads through `_verify`.
     """
 
     _seal: SignsRecords | None = None
@@ -127,7 +127,7 @@ class Changing(ABC):
             raise ValueError("this store has another key already; give every Approvals of one store the same key")
         self._seal = self._seal or seal
 
-    def _signed(self, record: Record) -> Record:
+    def _sign(self, record: Record) -> Record:
         if self._seal is not None:
             return self._seal.sign(record)
         if record.seal is not None:
@@ -138,7 +138,7 @@ class Changing(ABC):
             )
         return record
 
-    def _checked(self, record: Record) -> Record:
+    def _verify(self, record: Record) -> Record:
         if self._seal is not None:
             self._seal.check(record)
         return record
@@ -159,7 +159,7 @@ class Changing(ABC):
         arguments: Any = None,
     ) -> bool:
         """Answer a request; return whether this was the answer that counts."""
-        return self._change(request_id, _settled(state, by=by, owner=owner, now=now, arguments=arguments))
+        return self._change(request_id, _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments))
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
         """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
@@ -167,13 +167,13 @@ class Changing(ABC):
 
     def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
         """Keep the outcome of a call; return whether *owner* still had the claim."""
-        return self._change(request_id, _finished(outcome, owner=owner))
+        return self._change(request_id, _build_finish(outcome, owner=owner))
 
     @abstractmethod
     def _change(self, request_id: str, change: Change) -> bool: ...
 
 
-def _settled(
+def _build_settlement(
     state: Literal["denied", "claimed"], *, by: str | None, owner: str | None, now: float, arguments: Any = None
 ) -> Change:
     """Return the change from pending to *state*."""
@@ -206,7 +206,7 @@ def _build_reclaim(*, from_owner: str, owner: str, now: float) -> Change:
     return change
 
 
-def _finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
+def _build_finish(outcome: Mapping[str, Any], *, owner: str) -> Change:
     """Return the change from claimed to done."""
 
     def change(record: Record) -> Record | None:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..concurrency.thread_pool import Threads
+from ..concurrency.thread_pool import ThreadPool
 from .policy import Approvals
 from .records import ApprovalError
 from .store import ApprovalStore
@@ -27,7 +27,7 @@ _log = logging.getLogger("toolkit")
 
 # The limit of operations that no caller waits for any more and that are still to be done. Each one holds a record or a
 # result.
-_MOST_WAITING = 1_000
+_MAX_WAITING = 1_000
 
 
 class StoreTimeoutError(ApprovalError, TimeoutError):
@@ -61,7 +61,7 @@ class StoreRunner:
 
     __slots__ = ("_approvals", "_cleanup_seconds", "_threads")
 
-    def __init__(self, approvals: Approvals, threads: Threads, cleanup_seconds: float) -> None:
+    def __init__(self, approvals: Approvals, threads: ThreadPool, cleanup_seconds: float) -> None:
         self._approvals = approvals
         self._threads = threads
         self._cleanup_seconds = cleanup_seconds
@@ -107,7 +107,7 @@ class StoreRunner:
             if not is_under_way and on_late is not None:
                 future = self._start(job.undo, operation, must_happen=True)
             if must_happen or on_late is not None:  # The caller should find it complete; the thread ends it anyway.
-                await _attend(future, self._cleanup_seconds)
+                await _wait_despite_cancellation(future, self._cleanup_seconds)
             if is_under_way:
                 self._abandon(job, future, must_happen=must_happen)
             raise
@@ -139,8 +139,8 @@ class StoreRunner:
             if not must_happen:
                 raise
             # The dispatcher was closed while the call was running.
-            future = Threads(1, name="toolkit-store", idle_seconds=0.0).run(work, operation)
-        future.add_done_callback(_look_at)
+            future = ThreadPool(1, name="toolkit-store", idle_seconds=0.0).run(work, operation)
+        future.add_done_callback(_retrieve_exception)
         return future
 
     def _abandon(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
@@ -148,9 +148,9 @@ class StoreRunner:
         if future.done():
             return
         if must_happen and not job.has_begun:
-            if self._threads.waiting <= _MOST_WAITING:
+            if self._threads.queue_length <= _MAX_WAITING:
                 return
-            _log.error("a store hangs, and %s operations wait for it: it will not %s", _MOST_WAITING, job.operation)
+            _log.error("a store hangs, and %s operations wait for it: it will not %s", _MAX_WAITING, job.operation)
         self._threads.give_up(future)
 
 
@@ -250,7 +250,7 @@ class _StoreJob(Generic[T]):
             _log.exception("what a store did too late could not be undone: it was to %s", self.operation)
 
 
-async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
+async def _wait_despite_cancellation(future: asyncio.Future[Any], seconds: float) -> None:
     """Wait for *future* for at most *seconds*, even if the waiting task is cancelled meanwhile."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -261,7 +261,7 @@ async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
             continue  # The caller raises the first cancellation after this.
 
 
-def _look_at(future: asyncio.Future[Any]) -> None:
+def _retrieve_exception(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn that no code did."""
     if not future.cancelled():
         future.exception()

@@ -8,7 +8,7 @@ The built-in tools of a working agent, bound to a workspace. Importing this pack
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox, best_sandbox

@@ -11,16 +11,16 @@ from ..context import Context
 from ..errors import ToolError
 from ..workspace import Workspace
 
-__all__ = ["Stopped", "Watch", "watch_for"]
+__all__ = ["TimeLimit", "TimeUp", "time_limit_for"]
 
 _SHARE_FOR_WORK = 0.9
 
 
-class Stopped(Exception):  # noqa: N818 -- named by what happened, as all our errors are
+class TimeUp(Exception):  # noqa: N818 -- named by what happened, as all our errors are
     """Raised when the time for the work is up."""
 
 
-class Watch:
+class TimeLimit:
     """
     A time limit for one piece of work, which also notices that the call was cancelled.
 
@@ -36,17 +36,17 @@ class Watch:
         self._end = now() + seconds
         self._is_cancelled = is_cancelled
 
-    def look(self) -> None:
-        """Raise `Stopped` if the time is up, and `ToolError` if the call was cancelled."""
+    def check(self) -> None:
+        """Raise `TimeUp` if the time is up, and `ToolError` if the call was cancelled."""
         if self._is_cancelled():
             raise ToolError("it was cancelled, and stopped before it was done")
         if self._now() > self._end:
-            raise Stopped
+            raise TimeUp
 
 
-def watch_for(workspace: Workspace, context: Context) -> Watch:
-    """Return a `Watch` for one call that stops the work early enough to leave time for the answer."""
+def time_limit_for(workspace: Workspace, context: Context) -> TimeLimit:
+    """Return a `TimeLimit` for one call that stops the work early enough to leave time for the answer."""
     seconds = workspace.timeout_seconds
     if context.deadline is not None:
         seconds = min(seconds, context.deadline - time.monotonic())
-    return Watch(seconds * _SHARE_FOR_WORK, lambda: context.cancelled)
+    return TimeLimit(seconds * _SHARE_FOR_WORK, lambda: context.cancelled)

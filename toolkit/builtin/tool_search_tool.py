@@ -12,7 +12,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from ..catalogs.search import Ranker
-from ..catalogs.search.finder import cleaned_description, group_of, is_foreign
+from ..catalogs.search.finder import clean_description, group_of, is_imported
 from ..catalogs.views import CatalogView
 from ..context import Context
 from ..decorator import tool
@@ -24,7 +24,7 @@ from ..values.codecs import Schema
 __all__ = ["tool_search_for"]
 
 _SELECT = "select:"
-_MOST = 50
+_MAX_TOOLS = 50
 _MAX_SUGGESTIONS = 3
 
 
@@ -73,8 +73,8 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
             limit: How many at most, up to 50.
             group: Look only among the tools of this group.
         """
-        if not 1 <= limit <= _MOST:
-            raise BadArgs(f"limit: expected 1 to {_MOST}, got {limit}")
+        if not 1 <= limit <= _MAX_TOOLS:
+            raise BadArgs(f"limit: expected 1 to {_MAX_TOOLS}, got {limit}")
         permitted: CatalogView = context.permissions.permitted(catalog)
         view = permitted.filtered(lambda candidate: candidate.function is not tool_search)
         if query.strip().startswith(_SELECT):
@@ -83,9 +83,9 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
             findings = view.search(query, limit, group=group, ranker=ranker)
             tools, note = findings.tools, findings.advice
         tools, broken = _separate_broken(tools)
-        loaded = _loaded(tools, context.session)
+        known_names = _load_tools(tools, context.session)
         note = "; ".join(filter(None, (note, broken)))
-        answer = Answer(tools=[_shown(candidate, candidate.name in loaded) for candidate in tools])
+        answer = Answer(tools=[_describe_tool(candidate, candidate.name in known_names) for candidate in tools])
         if note:
             answer["note"] = note
         return answer
@@ -97,7 +97,7 @@ def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
     """Return the tools that *names* lists, and a note on the names that no tool has."""
     selected: dict[str, Tool] = {}
     missing: list[str] = []
-    for name in [name.strip() for name in names.split(",") if name.strip()][:_MOST]:
+    for name in [name.strip() for name in names.split(",") if name.strip()][:_MAX_TOOLS]:
         tool = view.get(name)
         if tool is None:
             # The suggestions compare a name with all names, which is slow, so only the first few missing names get
@@ -127,7 +127,7 @@ def _separate_broken(tools: list[Tool]) -> tuple[list[Tool], str]:
     return usable, "; ".join(broken)
 
 
-def _loaded(tools: list[Tool], session: Session | None) -> set[str]:
+def _load_tools(tools: list[Tool], session: Session | None) -> set[str]:
     """Load the deferred tools among *tools*, and return the names of the tools that the model knew before."""
     known_names = {tool.name for tool in tools if not tool.facts.defer}
     if session is not None:
@@ -136,11 +136,11 @@ def _loaded(tools: list[Tool], session: Session | None) -> set[str]:
     return known_names
 
 
-def _shown(tool: Tool, is_known: bool) -> FoundTool:
-    entry = FoundTool(name=tool.name, description=cleaned_description(tool))
+def _describe_tool(tool: Tool, is_known: bool) -> FoundTool:
+    entry = FoundTool(name=tool.name, description=clean_description(tool))
     if tool.facts.group:
         entry["group"] = group_of(tool)
-    if is_foreign(tool):
+    if is_imported(tool):
         entry["origin"] = tool.origin
     if is_known:
         entry["already_loaded"] = True

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..approvals.comparisons import shows
+from ..approvals.comparisons import equals_except_masks
 from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.policy import Approvals
 from ..approvals.previews import Preview, PreviewFailed, preview_of
@@ -22,48 +22,49 @@ from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..approvals.store_runner import CallStore, StoreTimeoutError
 from ..decisions import ApprovalRequest, AuthRequest, Decision
-from ..permissions.grants import is_answerable, offered
+from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from ..values.rendering import as_json, described
-from ..values.strictjson.canonical import canonical
-from ..values.visible import visible
+from ..values.rendering import as_json, describe_value
+from ..values.strictjson.canonical import encode_canonical
+from ..values.visible import make_visible
 
-__all__ = ["Consent", "is_exact", "lost", "with_secrets", "worded"]
+__all__ = ["CallApproval", "build_lost_result", "is_unaltered", "render_reason", "restore_masked_secrets"]
 
-InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+RunInThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _log = logging.getLogger("toolkit")
 
 
-class Consent:
+class CallApproval:
     """
     The approval of one call.
 
     Attributes:
-        answered: The names of the rules, checks, hooks and modes that asked and got an answer. They do not ask again.
-        record: The request that was approved, once it is claimed.
-        opened: The request that waits for an answer, if the call ends with it.
+        answered_askers: The names of the rules, checks, hooks and modes that asked and got an answer. They do not ask
+            again.
+        claimed_record: The request that was approved, once it is claimed.
+        waiting_record: The request that waits for an answer, if the call ends with it.
     """
 
     def __init__(
-        self, tool: Tool, call: ToolCall, approvals: Approvals, store: CallStore, in_hook_thread: InThread
+        self, tool: Tool, call: ToolCall, approvals: Approvals, store: CallStore, in_hook_thread: RunInThread
     ) -> None:
-        self.answered: frozenset[str] = frozenset()
-        self.record: Record | None = None
-        self.opened: Record | None = None
+        self.answered_askers: frozenset[str] = frozenset()
+        self.claimed_record: Record | None = None
+        self.waiting_record: Record | None = None
         self._tool = tool
         self._call = call
         self._approvals = approvals
         self._store = store
         self._in_hook_thread = in_hook_thread
 
-    async def request(
+    async def create_request(
         self,
         judgement: Judgement,
-        sent: Any,
+        sent_arguments: Any,
         repairs: Sequence[str],
         redaction: Redaction,
         *,
@@ -78,10 +79,12 @@ class Consent:
         tool, call, approvals = self._tool, self._call, self._approvals
         decoded = judgement.request.arguments
         # A person who gives credentials sees no preview. The conditions of an earlier approval still have to hold.
-        preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
+        preview = Preview(
+            text="", preconditions=() if self.claimed_record is None else self.claimed_record.request.preconditions
+        )
         if auth is None:
-            preview = await self._store.within(self._preview(decoded, redaction))
-        arguments = canonical_arguments(tool, decoded, sent)
+            preview = await self._store.within(self._make_preview(decoded, redaction))
+        arguments = canonical_arguments(tool, decoded, sent_arguments)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
         now = approvals.clock()
@@ -92,13 +95,17 @@ class Consent:
         request = ApprovalRequest(
             tool=tool.name,
             call_id=call.id,
-            reason="; ".join(dict.fromkeys(worded(text, redaction) for text in _reasons(judgement, auth, reason))),
-            arguments=_masked(arguments, tool),
-            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(finding.by for finding in asks)])),
+            reason="; ".join(
+                dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
+            ),
+            arguments=_mask_secrets(arguments, tool),
+            asked_by=tuple(
+                dict.fromkeys([*sorted(self.answered_askers), *asked_by, *(finding.by for finding in asks)])
+            ),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
-            grants=tuple(offered(judgement.request)) if may_grant else (),
+            grants=tuple(offer_grants(judgement.request)) if may_grant else (),
             repairs=tuple(repairs),
             session=session,
             principal=call.principal,
@@ -107,7 +114,7 @@ class Consent:
             expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
             digest=digest_of_call(identity, arguments, session, call.principal),
         )
-        record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
+        record = Record(request=redaction.mask_request(request), arguments=arguments, identity=identity)
         if approvals.seal is not None:
             return replace(record, request=approvals.sealed(record))
         await self._store.run(
@@ -118,7 +125,7 @@ class Consent:
         )
         return record
 
-    async def _preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
+    async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
         approvals = self._approvals
         return await preview_of(
             self._tool,
@@ -127,16 +134,21 @@ class Consent:
             in_thread=self._in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
-            redact=redaction.text,
+            redact=redaction.mask_text,
         )
 
-    def check_shown(self, record: Record, redaction: Redaction) -> None:
+    def check_shown_arguments(self, record: Record, redaction: Redaction) -> None:
         """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
         request = record.request
         shown_arguments = dict(request.arguments)
-        actual_arguments = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        actual_arguments = (
+            _mask_secrets(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        )
         # A redaction rule that is a function may write any text in place of a secret.
-        if not (shows(shown_arguments, actual_arguments) or shows(shown_arguments, redaction.value(actual_arguments))):
+        if not (
+            equals_except_masks(shown_arguments, actual_arguments)
+            or equals_except_masks(shown_arguments, redaction.mask_value(actual_arguments))
+        ):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
                 f"`{request.tool}` again",
@@ -159,12 +171,12 @@ class Consent:
 
     async def _make_redacted_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
         try:
-            preview = await self._preview(decoded, redaction)
+            preview = await self._make_preview(decoded, redaction)
         except PreviewFailed:
             return None
-        return replace(preview, text=redaction.text(preview.text))
+        return replace(preview, text=redaction.mask_text(preview.text))
 
-    async def answer(self, record: Record) -> Decision | None:
+    async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""
         decision = await self._approvals.answer(record.request, self._in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
@@ -178,33 +190,35 @@ class Consent:
         now, mine = self._approvals.clock(), owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner
-            await self._take(record, lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now))
+            await self._claim_with(
+                record, lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now)
+            )
         else:
-            await self._take(
+            await self._claim_with(
                 record,
                 lambda s: s.settle(
                     record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
                 ),
             )
-        self.answered |= frozenset(record.request.asked_by)
+        self.answered_askers |= frozenset(record.request.asked_by)
 
-    async def _take(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
+    async def _claim_with(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
         """
         Claim *record* with *work*.
 
         If the claim succeeds after the call has stopped waiting for it, the thread of the store closes it.
         """
-        name, former = record.request.id, self.record
+        name, former = record.request.id, self.claimed_record
 
         def close_unused(store: ApprovalStore, is_ours: bool) -> None:
             if is_ours:
-                self._close(store, record, _cut_short(0))
+                self._write_outcome(store, record, _build_cut_short_result(0))
 
         if not await self._store.run("claim request", name, work, on_late=close_unused):
             raise ApprovalError(f"request {name} was answered by somebody else in the meantime", why="answered")
-        self.record = record
+        self.claimed_record = record
         if former is not None:
-            await self._finish(
+            await self._store_outcome(
                 former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
             )
 
@@ -249,25 +263,25 @@ class Consent:
         except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
             _log.exception("request %s could not be withdrawn", name)
 
-    async def close_unless(self, result: ToolResult | None) -> None:
+    async def withdraw_unless_carried_by(self, result: ToolResult | None) -> None:
         """Withdraw the opened request, unless *result* carries it to the person who answers."""
-        opened = self.opened
+        opened = self.waiting_record
         carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
 
-    async def finish(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
+    async def store_outcome(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
         """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
-        problem = "" if self.record is None else await self._finish(self.record, result)
+        problem = "" if self.claimed_record is None else await self._store_outcome(self.claimed_record, result)
         if problem:
-            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().text(problem)}
+            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().mask_text(problem)}
 
-    async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
+    async def _store_outcome(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""
         name, problems = record.request.id, list[str]()
 
         def close(store: ApprovalStore) -> None:
-            problems.append(self._close(store, record, result))
+            problems.append(self._write_outcome(store, record, result))
 
         try:
             await self._store.run_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
@@ -281,20 +295,20 @@ class Consent:
             return str(error)
         return problems[0]
 
-    async def cut_short(self, error: BaseException, attempts: int) -> None:
+    async def record_cut_short(self, error: BaseException, attempts: int) -> None:
         """Close the open request and the claim, because *error* ends the call and no result carries them further."""
-        opened, record = self.opened, self.record
+        opened, record = self.waiting_record, self.claimed_record
         if opened is not None:
             await self.withdraw(opened, error)
         if record is not None and isinstance(error, GeneratorExit):
             self._store.detach(
                 "keep the outcome of request",
-                lambda store: self._close(store, record, _cut_short(attempts)),
+                lambda store: self._write_outcome(store, record, _build_cut_short_result(attempts)),
             )
         elif record is not None:
-            await self._finish(record, _cut_short(attempts), is_cancelled=True)
+            await self._store_outcome(record, _build_cut_short_result(attempts), is_cancelled=True)
 
-    def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
+    def _write_outcome(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
         # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
         # stored, because a part of it is not JSON, a short result is stored.
         name, problem = record.request.id, ""
@@ -304,7 +318,7 @@ class Consent:
                 store.finish(name, outcome.to_json(), owner=owner())
             except Exception as error:  # noqa: BLE001 -- the reason is given above
                 _log.exception("the outcome of request %s could not be kept", name)
-                problem = described(error)
+                problem = describe_value(error)
             else:
                 self._approvals.lost.discard(name)
                 return ""
@@ -317,14 +331,14 @@ def _add_once(store: ApprovalStore, record: Record) -> None:
         store.add(record)
 
 
-def _cut_short(attempts: int) -> ToolResult:
+def _build_cut_short_result(attempts: int) -> ToolResult:
     """Return the outcome of a call that ended before it had a result."""
     how = "it may or may not have happened" if attempts else "before it started"
     happened = {"happened": "maybe" if attempts else "no"}
     return ToolResult.error("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
-def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
+def restore_masked_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
     """
     Return the arguments that a person edited, with their secrets filled in.
 
@@ -338,13 +352,13 @@ def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[
         name: original[name] if value == MASK and name in tool.signature.secrets and name in original else value
         for name, value in edited.items()
     }
-    edited_json, original_json = canonical(as_json(arguments)), canonical(as_json(dict(original)))
+    edited_json, original_json = encode_canonical(as_json(arguments)), encode_canonical(as_json(dict(original)))
     if MASK in edited_json and MASK not in original_json:
         raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
     return arguments
 
 
-def is_exact(record: Record, tool: Tool) -> bool:
+def is_unaltered(record: Record, tool: Tool) -> bool:
     """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
     request = record.request
     try:
@@ -354,7 +368,7 @@ def is_exact(record: Record, tool: Tool) -> bool:
     return identity_of(tool) == record.identity and digest == request.digest
 
 
-def lost(record: Record, approvals: Approvals) -> ToolResult:
+def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     """
     Return the result of a call that was claimed but has no outcome in the store.
 
@@ -375,12 +389,12 @@ def lost(record: Record, approvals: Approvals) -> ToolResult:
     )
 
 
-def worded(reason: str, redaction: Redaction) -> str:
+def render_reason(reason: str, redaction: Redaction) -> str:
     """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
-    return visible(redaction.text(reason))
+    return make_visible(redaction.mask_text(reason))
 
 
-def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
+def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
     """Return all reasons that a person has to know. *reason* says why they are asked again."""
     reasons = [] if reason is None else [reason]
     if auth is not None:
@@ -393,18 +407,18 @@ def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None)
 
 
 def _make_visible(auth: AuthRequest) -> AuthRequest:
-    url = None if auth.url is None else visible(auth.url, keep_lines=False)
-    scopes = tuple(visible(scope, keep_lines=False) for scope in auth.scopes)
+    url = None if auth.url is None else make_visible(auth.url, keep_lines=False)
+    scopes = tuple(make_visible(scope, keep_lines=False) for scope in auth.scopes)
     return AuthRequest(
-        provider=visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=visible(auth.reason)
+        provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
     )
 
 
 def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
     """Return whether *request* shows *preview* and has the same preconditions."""
     is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
-    return is_same and shows(request.preview or "", preview.text)
+    return is_same and equals_except_masks(request.preview or "", preview.text)
 
 
-def _masked(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
+def _mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
     return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

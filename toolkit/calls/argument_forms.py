@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import BadArgs
 from ..values.strictjson.checks import count_values
-from .plan import Plan
+from .plan import CallPlan
 
 __all__ = ["has_many_values", "is_long_text", "is_short_text", "parse_arguments", "refuse_text"]
 
@@ -35,10 +35,10 @@ def has_many_values(arguments: Any) -> bool:
     return count_values(arguments, _MANY_VALUES) >= _MANY_VALUES
 
 
-def parse_arguments(arguments: Any, plan: Plan) -> Any:
+def parse_arguments(arguments: Any, plan: CallPlan) -> Any:
     """Return *arguments*, parsed if they are JSON text, and as a plain dictionary if they are a mapping."""
     if isinstance(arguments, _TEXTS):
-        arguments = plan.checker.parsed(arguments)
+        arguments = plan.checker.parse(arguments)
     return dict(arguments) if isinstance(arguments, Mapping) else arguments
 
 

@@ -16,16 +16,16 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from ..concurrency.abandoned import Abandoned, Job, StuckCall
+from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from ..concurrency.cleanup_limit import await_with_limit
-from ..concurrency.thread_pool import Threads
+from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
 from ..values.rendering import as_json
-from .resources import supplied, supplied_here
+from .resources import build_resources, build_resources_in_thread
 
-__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller", "warn_of_abandoned"]
+__all__ = ["TimedOut", "ToolAttempt", "build_progress_reporter", "log_abandoned", "must_propagate"]
 
 _log = logging.getLogger("toolkit")
 
@@ -34,7 +34,7 @@ class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
 
 
-def has_to_pass(error: BaseException) -> bool:
+def must_propagate(error: BaseException) -> bool:
     """
     Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
 
@@ -54,7 +54,7 @@ def has_to_pass(error: BaseException) -> bool:
     return False
 
 
-class Attempt:
+class ToolAttempt:
     """
     One attempt of a tool that needs more than a plain await.
 
@@ -66,13 +66,13 @@ class Attempt:
     __slots__ = (
         "_abandoned",
         "_arguments",
+        "_build_stuck_call",
         "_cleanup_seconds",
         "_context",
         "_holders_note",
         "_interrupt",
         "_is_stuck",
         "_sources",
-        "_stuck",
         "_threads",
         "_tool",
         "began",
@@ -85,10 +85,10 @@ class Attempt:
         arguments: dict[str, Any],
         context: Context,
         sources: list[Mapping[Any, Any]],
-        threads: Threads,
-        abandoned: Abandoned,
+        threads: ThreadPool,
+        abandoned: AbandonedCalls,
         *,
-        stuck: Callable[[], StuckCall],
+        build_stuck_call: Callable[[], StuckCall],
         cleanup_seconds: float,
     ) -> None:
         self._tool = tool
@@ -97,7 +97,7 @@ class Attempt:
         self._sources = sources
         self._threads = threads
         self._abandoned = abandoned
-        self._stuck = stuck
+        self._build_stuck_call = build_stuck_call
         self._cleanup_seconds = cleanup_seconds
         self._interrupt: BaseException | None = None
         self._is_stuck = False
@@ -108,8 +108,8 @@ class Attempt:
     async def run(self, timeout_seconds: float | None) -> Any:
         """Return what the function returns, or raise `TimedOut` if it takes longer than *timeout_seconds*."""
         if timeout_seconds is None:
-            return await await_with_limit(self._with_resources(), self._cleanup_seconds, self._abandon)
-        task = asyncio.ensure_future(_held(self._with_resources()))
+            return await await_with_limit(self._call_with_resources(), self._cleanup_seconds, self._abandon)
+        task = asyncio.ensure_future(_catch_exit(self._call_with_resources()))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
         except asyncio.CancelledError:
@@ -135,13 +135,13 @@ class Attempt:
         finally:
             if not task.done():
                 self._abandon(task)
-            task.add_done_callback(_look_at)
+            task.add_done_callback(_retrieve_exception)
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         self._context.stop.set()
         self._is_stuck = True
-        warn_of_abandoned(f"`{self._tool.name}`", self._cleanup_seconds)
-        self._abandoned.add_task(task, self._stuck())
+        log_abandoned(f"`{self._tool.name}`", self._cleanup_seconds)
+        self._abandoned.add_task(task, self._build_stuck_call())
 
     def _build_timeout(self, timeout_seconds: float) -> TimedOut:
         if not self.began:
@@ -149,14 +149,14 @@ class Attempt:
         stuck = ", and could not be stopped" if self._is_stuck else ""
         return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
 
-    async def _with_resources(self) -> Any:
-        parameters = self._tool.signature.wanted
+    async def _call_with_resources(self) -> Any:
+        parameters = self._tool.signature.injected
         if not parameters:
             return await self._call(self._arguments)
         async with contextlib.AsyncExitStack() as stack:
             if self._is_threaded:
                 return await self._call_in_thread_with_resources(stack)
-            resources = await supplied(parameters, self._sources, self._context, stack)
+            resources = await build_resources(parameters, self._sources, self._context, stack)
             return await self._call({**self._arguments, **resources})
         raise ToolError("it failed, and one of its resources swallowed why")
 
@@ -174,17 +174,19 @@ class Attempt:
                 raise escaping
             return value
 
-        def on_loop(enter: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]) -> Any:
+        def run_on_loop(enter: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]) -> Any:
             return wait_for(enter(outer))
 
         def work() -> Any:
             with contextlib.ExitStack() as stack:
-                resources = supplied_here(self._tool.signature.wanted, self._sources, self._context, stack, on_loop)
+                resources = build_resources_in_thread(
+                    self._tool.signature.injected, self._sources, self._context, stack, run_on_loop
+                )
                 args, keywords = self._tool.signature.bind({**self._arguments, **resources})
                 self.began = True
                 value = self._drain(self._tool.function(*args, **keywords))
                 if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources until it ends
-                    value = wait_for(self._awaited(value))
+                    value = wait_for(self._await_value(value))
                 self.returned = True
                 return value
             raise ToolError("it failed, and one of its resources swallowed why")
@@ -198,8 +200,8 @@ class Attempt:
 
     async def _await_for_thread(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
         """Await *work* for a thread, and remember an error that has to pass, because a thread cannot pass it on."""
-        value, escaping = await _held(work)
-        if escaping is not None and has_to_pass(escaping):
+        value, escaping = await _catch_exit(work)
+        if escaping is not None and must_propagate(escaping):
             self._interrupt = escaping
         return value, escaping
 
@@ -213,32 +215,32 @@ class Attempt:
             value = function(*args, **keywords)
         else:
             value = self._drain(function(*args, **keywords))
-        value = await self._awaited(value)
+        value = await self._await_value(value)
         self.returned = True
         return value
 
-    async def _awaited(self, value: Any) -> Any:
+    async def _await_value(self, value: Any) -> Any:
         # The returned value decides, not the declaration, because a wrapper may differ from the function that it wraps.
         if inspect.isasyncgen(value):
-            return await self._collected(value)
+            return await self._collect_items(value)
         return await value if inspect.isawaitable(value) else value
 
     async def _run_in_thread(self, work: Callable[[], Any]) -> Any:
-        job = Job(work)
+        job = CancellableJob(work)
         future = self._threads.run(job, self._tool.name)
         try:
             await asyncio.wait({future})
         except asyncio.CancelledError:
             self._context.stop.set()
-            future.add_done_callback(_look_at)
-            if job.call_off():
+            future.add_done_callback(_retrieve_exception)
+            if job.cancel():
                 self.began = False
                 holders = self._threads.describe_holders()
                 self._holders_note = f": {holders}" if holders else ""
             elif not future.done():
                 _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
                 self._is_stuck = True
-                job.when_over(self._abandoned.add(self._stuck()))
+                job.call_when_over(self._abandoned.add(self._build_stuck_call()))
             self._threads.give_up(future)
             raise
         try:
@@ -248,7 +250,7 @@ class Attempt:
             # garbage collector would free them.
             del future
 
-    async def _collected(self, stream: Any) -> list[Any]:
+    async def _collect_items(self, stream: Any) -> list[Any]:
         items = []
         async with contextlib.aclosing(stream):
             async for item in stream:
@@ -274,7 +276,7 @@ class Attempt:
         self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
 
 
-async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+async def _catch_exit(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
     """
     Await *work* in its own task, and return an exit or interrupt instead of raising it.
 
@@ -286,18 +288,18 @@ async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | No
         return None, error
 
 
-def warn_of_abandoned(subject: str, cleanup_seconds: float) -> None:
+def log_abandoned(subject: str, cleanup_seconds: float) -> None:
     """Log that *subject* was cancelled and still runs."""
     _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
 
 
-def _look_at(future: asyncio.Future[Any]) -> None:
+def _retrieve_exception(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn about a task that no code waits for any more."""
     if not future.cancelled():
         future.exception()
 
 
-def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
+def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
     """
     Return a function that passes progress to *listener*, always in the thread of the running loop.
 
@@ -305,21 +307,21 @@ def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]
     """
     loop = asyncio.get_running_loop()
 
-    def tell(progress: Progress) -> None:
+    def call_listener(progress: Progress) -> None:
         try:
             listener(progress)
         except Exception:  # noqa: BLE001 -- the listener is user code; the docstring above says why
             _log.exception("a listener to progress failed")
 
-    def pass_on(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         try:
             is_on_loop = asyncio.get_running_loop() is loop
         except RuntimeError:
             is_on_loop = False
         if is_on_loop:
-            tell(progress)
+            call_listener(progress)
         else:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
-                loop.call_soon_threadsafe(tell, progress)
+                loop.call_soon_threadsafe(call_listener, progress)
 
-    return pass_on
+    return report

@@ -12,41 +12,41 @@ from ..decisions import ApprovalRequest
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from ..values.rendering import as_json
-from .attempt import has_to_pass
-from .plan import may_have_company
+from .attempt import must_propagate
+from .plan import may_run_concurrently
 
 __all__ = ["run_batch"]
 
-One: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
+RunCall: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
 
 
 async def run_batch(
     calls: Sequence[ToolCall],
     start: Callable[[ToolCall], Awaitable[ToolResult]],
-    leave: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
+    skip: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
     may_wait: Callable[[ToolCall], bool],
-    find: Callable[[str], Tool | None],
-    most: int,
+    find_tool: Callable[[str], Tool | None],
+    max_concurrency: int,
 ) -> list[ToolResult]:
     """
-    Run *calls*, at most *most* at once, and return the results in the order of the calls.
+    Run *calls*, at most *max_concurrency* at once, and return the results in the order of the calls.
 
-    A call that is not started is passed to *leave*.
+    A call that is not started is passed to *skip*.
     """
     results: list[ToolResult | None] = [None] * len(calls)
     halted: str | None = None
     waiting: str | None = None
-    tools = [find(call.name) for call in calls]
-    safe = [await _is_safe(tool, call) for tool, call in zip(tools, calls, strict=True)]
+    tools = [find_tool(call.name) for call in calls]
+    safe = [await _is_concurrency_safe(tool, call) for tool, call in zip(tools, calls, strict=True)]
 
-    async def one(index: int) -> None:
+    async def run_one(index: int) -> None:
         nonlocal halted, waiting
         call, tool = calls[index], tools[index]
         if halted is not None:
-            results[index] = await leave(call, ToolResult.error("halted", halted))
+            results[index] = await skip(call, ToolResult.error("halted", halted))
             return
         if waiting is not None and tool is not None and not tool.facts.read_only:
-            results[index] = await leave(call, _build_waiting_result(call, tool, waiting))
+            results[index] = await skip(call, _build_waiting_result(call, tool, waiting))
             return
         results[index] = result = await start(call)
         if result.kind == "halted":
@@ -56,33 +56,33 @@ async def run_batch(
         del result
 
     waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
-    for group in _groups(safe, tools, waits):
+    for group in _group_calls(safe, tools, waits):
         if len(group) == 1:
-            await _run_alone(one, group[0])
+            await _run_alone(run_one, group[0])
         else:
-            await _together(one, group, most)
+            await _run_together(run_one, group, max_concurrency)
     try:
         return [result for result in results if result is not None]
     finally:
         results.clear()  # the tracebacks of their errors hold the frames of this function
 
 
-async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
+async def _is_concurrency_safe(tool: Tool | None, call: ToolCall) -> bool:
     """Return whether a call may run beside others. If that cannot be determined, return False."""
     if tool is None:
         return True
-    stated = tool.facts.concurrency_safe
-    if isinstance(stated, bool):
-        return stated
+    fact = tool.facts.concurrency_safe
+    if isinstance(fact, bool):
+        return fact
     try:
-        return await may_have_company(tool, tool.about.checker.check(call.arguments))
+        return await may_run_concurrently(tool, tool.about.checker.check(call.arguments))
     except BaseException as error:
-        if has_to_pass(error):
+        if must_propagate(error):
             raise
         return False  # the arguments do not fit; the call runs alone and reports that itself
 
 
-def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
+def _group_calls(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
     """
     Yield groups of neighbouring calls that may run together; every other call is a group of its own.
 
@@ -104,7 +104,7 @@ def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[
         yield group
 
 
-async def _run_alone(run_call: One, index: int) -> None:
+async def _run_alone(run_call: RunCall, index: int) -> None:
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
     await run_call(index)
@@ -113,9 +113,9 @@ async def _run_alone(run_call: One, index: int) -> None:
         raise asyncio.CancelledError
 
 
-async def _together(run_call: One, group: Sequence[int], most: int) -> None:
+async def _run_together(run_call: RunCall, group: Sequence[int], max_concurrency: int) -> None:
     """
-    Run all calls of *group*, *most* at a time.
+    Run all calls of *group*, *max_concurrency* at a time.
 
     If the batch is cancelled, its calls are cancelled too. This function returns only after all of them have ended.
     """
@@ -141,7 +141,7 @@ async def _together(run_call: One, group: Sequence[int], most: int) -> None:
         for task in workers:
             task.cancel()
 
-    workers += [asyncio.ensure_future(worker()) for _ in range(min(most, len(group)))]
+    workers += [asyncio.ensure_future(worker()) for _ in range(min(max_concurrency, len(group)))]
     running = set(workers)
     cancelled: asyncio.CancelledError | None = None
     while running:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from ..values.rendering import described
-from .attempt import has_to_pass
+from ..values.rendering import describe_value
+from .attempt import must_propagate
 
 __all__ = ["UnreadableMetadata", "copy_call"]
 
@@ -51,7 +51,7 @@ def copy_call(
 
 class UnreadableMetadata(dict[str, Any]):
     """
-    Metadata that could not be read. The call is answered with `describe()`.
+    Metadata that could not be read. The call is answered with `to_result()`.
 
     Attributes:
         error: The exception that the mapping raised.
@@ -61,9 +61,9 @@ class UnreadableMetadata(dict[str, Any]):
         super().__init__()
         self.error = error
 
-    def describe(self) -> ToolResult:
+    def to_result(self) -> ToolResult:
         """Return the result of a call whose metadata cannot be read."""
-        message = f"the metadata of the call cannot be read: {described(self.error)}"
+        message = f"the metadata of the call cannot be read: {describe_value(self.error)}"
         return ToolResult.error("internal", message, cause=self.error)
 
 
@@ -74,6 +74,6 @@ def _copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return dict(metadata)
     except BaseException as error:
-        if has_to_pass(error):
+        if must_propagate(error):
             raise
         return UnreadableMetadata(error)

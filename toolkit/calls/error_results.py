@@ -13,11 +13,11 @@ from ..policies.redaction import Redaction
 from ..policies.secret_problems import without_secrets
 from ..results import Kind, ToolResult
 from ..session import Session
-from ..values.rendering import as_json, as_text, cleaned
+from ..values.rendering import as_json, as_text, replace_surrogates
 from .attempt import TimedOut
-from .plan import Plan, Stopped
+from .plan import CallPlan, SelfCancelled
 
-__all__ = ["failure", "hook_failure", "introduced"]
+__all__ = ["add_schema_hint", "build_error_result", "build_hook_error_result"]
 
 _log = logging.getLogger("toolkit")
 
@@ -26,13 +26,13 @@ _KINDS: list[tuple[type[ToolError], Kind]] = [
     (Safety, "safety"),
     (TimedOut, "timeout"),
     (Transient, "transient"),
-    (Stopped, "cancelled"),
+    (SelfCancelled, "cancelled"),
     (ToolError, "tool"),
 ]
 
 
-def failure(
-    error: Exception, plan: Plan, *, cause: BaseException | None = None, redaction: Redaction | None = None
+def build_error_result(
+    error: Exception, plan: CallPlan, *, cause: BaseException | None = None, redaction: Redaction | None = None
 ) -> ToolResult:
     """
     Return the result for an error that was classified.
@@ -56,13 +56,13 @@ def failure(
     cause = error if cause is None else cause
     if isinstance(cause, ToolError):
         if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
-            _log.info("`%s` failed: %s", plan.name, redaction.text(message) if redaction else message)
+            _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
     else:
-        _write(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
+        _log_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
     return ToolResult.error(_kind(error), message, details=details, cause=cause)
 
 
-def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolResult:
+def add_schema_hint(result: ToolResult, plan: CallPlan, session: Session | None) -> ToolResult:
     """
     Return the refusal of arguments, with the schema of a deferred tool if the model has not seen it yet.
 
@@ -77,12 +77,12 @@ def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolR
     return result
 
 
-def hook_failure(
+def build_hook_error_result(
     error: BaseException, hook: Any, stage: str, *, ran: bool, redaction: Redaction | None = None
 ) -> ToolResult:
     """Return the result for a hook that failed. The call fails, and the result says whether the tool ran."""
     name = type(hook).__name__
-    _write(f"hook {name} failed in {stage}", error, redaction)
+    _log_error(f"hook {name} failed in {stage}", error, redaction)
     summary = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
     return ToolResult.error(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
 
@@ -94,14 +94,14 @@ def _kind(error: BaseException) -> Kind:
 def _message(error: BaseException) -> str:
     """Return the message of an error, or the name of its class if the message is empty."""
     try:
-        return cleaned(str(error)) or type(error).__name__
+        return replace_surrogates(str(error)) or type(error).__name__
     except Exception:  # noqa: BLE001 -- the error may have a broken __str__
         return type(error).__name__
 
 
-def _write(summary: str, error: BaseException, redaction: Redaction | None) -> None:
+def _log_error(summary: str, error: BaseException, redaction: Redaction | None) -> None:
     if redaction:
         # A traceback quotes the error's message, and the message may contain a secret.
-        _log.warning("%s\n%s", summary, redaction.text("".join(traceback.format_exception(error))))
+        _log.warning("%s\n%s", summary, redaction.mask_text("".join(traceback.format_exception(error))))
     else:
         _log.warning("%s", summary, exc_info=error)

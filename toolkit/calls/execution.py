@@ -19,24 +19,24 @@ from ..concurrency.deadline import Deadline
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
-from ..hooks.base import ShownCall, copied
+from ..hooks.base import ShownCall, copy_json
 from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..results import ToolCall, ToolResult
-from .attempt import Attempt, TimedOut, has_to_pass, teller, warn_of_abandoned
-from .error_results import failure
-from .plan import Plan, Stopped, may_have_company
-from .render_result import rendered
+from .attempt import TimedOut, ToolAttempt, build_progress_reporter, log_abandoned, must_propagate
+from .error_results import build_error_result
+from .plan import CallPlan, SelfCancelled, may_run_concurrently
+from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
 
-__all__ = ["Tries"]
+__all__ = ["Execution"]
 
 _log = logging.getLogger("toolkit")
 
 
-class TriedCall(Protocol):
+class ExecutionOwner(Protocol):
     """The parts of a call that its attempts use."""
 
     def report(self, progress: Progress) -> None:
@@ -45,11 +45,11 @@ class TriedCall(Protocol):
     def redaction(self) -> Redaction:
         """Return the redaction that masks the secrets of the call."""
 
-    def access(self) -> AccessJudge:
+    def build_access_judge(self) -> AccessJudge:
         """Return the object that the running tool gets as `context.permissions`."""
 
 
-class Tries:
+class Execution:
     """
     The attempts at one call.
 
@@ -64,15 +64,15 @@ class Tries:
 
     _arguments: Any = None
     _decoded: Any = None
-    _last: Attempt | None = None
-    _raised: BaseException | None = None
+    _last_attempt: ToolAttempt | None = None
+    _last_error: BaseException | None = None
     _has_started = False
 
     def __init__(
         self,
-        owner: TriedCall,
+        owner: ExecutionOwner,
         call: ToolCall,
-        plan: Plan,
+        plan: CallPlan,
         settings: Settings,
         deadline: Deadline,
         resources: Mapping[Any, Any],
@@ -87,7 +87,7 @@ class Tries:
         self._resources = resources
         self._owner = ref(owner)
 
-    async def result(self, arguments: Any, decoded: Any) -> ToolResult:
+    async def run(self, arguments: Any, decoded: Any) -> ToolResult:
         """Attempt the call until it succeeds or must not be retried. *decoded* is the decoded form of *arguments*."""
         facts = self._plan.tool.facts
         if self._has_started and (facts.destructive or not facts.idempotent):
@@ -95,12 +95,12 @@ class Tries:
         self._has_started = True  # set before the first `await`, because an around-hook may call this twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
-            return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
+            return render_result(await self._attempt(), self._plan, check=self._settings.check_output)
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recover(error)
 
-    async def rescued(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
-        """Return the same as `result`, for a call whose first attempt was a plain await that raised *error*."""
+    async def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
+        """Return the same as `run`, for a call whose first attempt was a plain await that raised *error*."""
         self._arguments, self._decoded, self.count = arguments, decoded, 1
         return await self._recover(error)
 
@@ -109,13 +109,13 @@ class Tries:
         self._arguments = arguments
         self.abandon(task)
 
-    def _tried(self) -> TriedCall:
+    def _require_owner(self) -> ExecutionOwner:
         owner = self._owner()
         if owner is None:
             raise RuntimeError(f"`{self._plan.name}` was tried again after its call had ended")
         return owner
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset the count after an interrupt, because the call has had no effect yet."""
         self.count, self.interrupt, self._has_started = 0, None, False
 
@@ -127,13 +127,13 @@ class Tries:
             await self._wait_for_abandoned()
         limit = self._limit()
         self.count += 1
-        if plan.is_direct and limit is None:
+        if plan.can_await_directly and limit is None:
             if not plan.may_suspend:
                 return await plan.function(**self._decoded)
             return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
         sources = [self._resources, plan.tool.resources, settings.resources]
-        is_alone = not await may_have_company(plan.tool, self._decoded)
-        self._last = Attempt(
+        is_alone = not await may_run_concurrently(plan.tool, self._decoded)
+        self._last_attempt = ToolAttempt(
             plan.tool,
             self._decoded,
             self._context(sources, limit),
@@ -142,19 +142,19 @@ class Tries:
             settings.abandoned,
             # A method of this object would not do. The object holds the attempt, so the two would form a cycle that
             # only the garbage collector frees.
-            stuck=partial(_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
+            build_stuck_call=partial(_build_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
             cleanup_seconds=settings.cleanup_seconds,
         )
-        return await self._last.run(limit)
+        return await self._last_attempt.run(limit)
 
     def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
         tool, settings = self._plan.tool, self._settings
-        if tool.signature.wanted:
+        if tool.signature.injected:
             context = self._full_context(sources, limit)
         else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
             context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
-            context.on_progress = teller(partial(_report, self._owner))
+            context.on_progress = build_progress_reporter(partial(_report, self._owner))
         return context
 
     def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
@@ -162,7 +162,7 @@ class Tries:
         resources = {
             kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
         }
-        arguments = copied(self._arguments)
+        arguments = copy_json(self._arguments)
         return Context(
             facts=tool.facts,
             call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
@@ -170,12 +170,12 @@ class Tries:
             deadline=None if limit is None else clock() + limit,
             resources=resources,
             logger=self._plan.logger,
-            permissions=self._tried().access(),
+            permissions=self._require_owner().build_access_judge(),
         )
 
     def _limit(self) -> float | None:
         """Return the seconds that an attempt may take, or raise `TimedOut` if no time is left."""
-        left, limit = self._deadline.left(), self._plan.timeout_seconds
+        left, limit = self._deadline.seconds_left(), self._plan.timeout_seconds
         if left is None:
             return limit
         if left <= 0:
@@ -188,7 +188,7 @@ class Tries:
         if abandoned.still_runs(caller, self._digest()):
             raise ToolError("the same call still runs: it could not be stopped, so it was not started again")
         blockers = abandoned.blockers(caller, name)
-        if not blockers or await may_have_company(self._plan.tool, self._decoded):
+        if not blockers or await may_run_concurrently(self._plan.tool, self._decoded):
             return
         names, limit = ", ".join(f"`{blocker}`" for blocker in blockers), self._limit()
         _log.warning("`%s` must run alone, and waits for calls that cannot be stopped: %s", name, names)
@@ -200,10 +200,10 @@ class Tries:
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register the call as one that cannot be stopped and continues in *task*."""
-        warn_of_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
+        log_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
         # If `concurrency_safe` is a function, it would have to be awaited, so the call counts as unsafe.
         is_alone = self._plan.tool.facts.concurrency_safe is not True
-        stuck = _stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
+        stuck = _build_stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
         self._settings.abandoned.add_task(task, stuck)
 
     def _digest(self) -> str:
@@ -217,19 +217,19 @@ class Tries:
             if isinstance(error, (AuthNeeded, Changed)):
                 return self._record_interrupt(error)
             if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
-                return failure(error, self._plan, redaction=self._tried().redaction())
-            tool_error = self._meant(error)
-            return await self._retry(tool_error) if isinstance(tool_error, Transient) else self._failure(tool_error)
+                return build_error_result(error, self._plan, redaction=self._require_owner().redaction())
+            tool_error = self._classify(error)
+            return await self._retry(tool_error) if isinstance(tool_error, Transient) else self._build_error(tool_error)
         finally:
             # The tracebacks of errors hold frames, and the frames hold this object.
-            self._raised = None
+            self._last_error = None
             del error
 
     async def _retry(self, failed: Transient) -> ToolResult:
         settings = self._settings
         try:
             value = await retrying(
-                self._again,
+                self._attempt_again,
                 settings.retry,
                 failed=failed,
                 sleep=settings.sleep,
@@ -239,28 +239,30 @@ class Tries:
                 may_repeat=self._why_not_retry,
                 noted=self.notes.append,
             )
-            return rendered(value, self._plan, check=settings.check_output)
+            return render_result(value, self._plan, check=settings.check_output)
         except (AuthNeeded, Changed) as interrupt:
             return self._record_interrupt(interrupt)
         except ToolError as final:
-            return self._failure(final)
+            return self._build_error(final)
         finally:
             del failed  # if it is raised again, its traceback holds this frame
 
-    def _failure(self, error: ToolError) -> ToolResult:
-        return failure(error, self._plan, cause=self._raised, redaction=self._tried().redaction())
+    def _build_error(self, error: ToolError) -> ToolResult:
+        return build_error_result(
+            error, self._plan, cause=self._last_error, redaction=self._require_owner().redaction()
+        )
 
     def _record_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult:
         self.interrupt = interrupt
         return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
-    async def _again(self) -> Any:
+    async def _attempt_again(self) -> Any:
         # Decode the arguments again, because the last attempt may have changed them.
         self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
         try:
             return await self._attempt()
         except BaseException as error:  # noqa: BLE001 -- raised again as the error that it is classified as
-            tool_error = self._meant(error)
+            tool_error = self._classify(error)
             try:
                 if tool_error is error:
                     raise
@@ -268,17 +270,17 @@ class Tries:
             finally:
                 del tool_error  # its traceback holds this frame
 
-    def _meant(self, error: BaseException) -> ToolError:
+    def _classify(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, or raise *error* again if it has to pass."""
-        self._raised = error
-        if has_to_pass(error):
+        self._last_error = error
+        if must_propagate(error):
             raise error
         if isinstance(error, asyncio.CancelledError):
-            return Stopped("it was cancelled from inside")
-        tool_error = self._settings.classified(error)
+            return SelfCancelled("it was cancelled from inside")
+        tool_error = self._settings.classify_error(error)
         if self._settings.raise_bugs and type(tool_error) is ToolError and tool_error is not error:
             raise error
-        last = self._last
+        last = self._last_attempt
         if last is None or not isinstance(tool_error, Transient) or isinstance(tool_error, TimedOut):
             return tool_error
         if last.began and not last.returned:
@@ -298,13 +300,13 @@ class Tries:
         return None
 
 
-def _report(owner: ref[TriedCall], progress: Progress) -> None:
+def _report(owner: ref[ExecutionOwner], progress: Progress) -> None:
     call = owner()
     if call is not None:
         call.report(progress)
 
 
-def _stuck_call(plan: Plan, call: ToolCall, arguments: Any, *, is_alone: bool) -> StuckCall:
+def _build_stuck_call(plan: CallPlan, call: ToolCall, arguments: Any, *, is_alone: bool) -> StuckCall:
     digest, is_read_only = _digest(call, arguments), plan.tool.facts.read_only
     return StuckCall(plan.name, caller_of(call), digest, is_alone, is_read_only=is_read_only)
 

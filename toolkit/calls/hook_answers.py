@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ..hooks.base import Step
 
-__all__ = ["UNASKED", "Answer", "from_answer"]
+__all__ = ["UNASKED", "Answer", "list_remaining_hooks"]
 
 Answer: TypeAlias = tuple[int, Any]
 """The index of the hook that intervened, and its answer or an awaitable of the answer."""
@@ -20,7 +20,7 @@ Answer: TypeAlias = tuple[int, Any]
 UNASKED = object()
 
 
-def from_answer(hooks: Sequence[Step], answer: Answer | None) -> list[tuple[Step, Any]]:
+def list_remaining_hooks(hooks: Sequence[Step], answer: Answer | None) -> list[tuple[Step, Any]]:
     """Return the hook that gave *answer*, with its answer, followed by the hooks that still have to be asked."""
     if answer is None:
         return [(step, UNASKED) for step in hooks]

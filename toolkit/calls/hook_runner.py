@@ -9,19 +9,19 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from ..concurrency.abandoned import Abandoned
+from ..concurrency.abandoned import AbandonedCalls
 from ..concurrency.cleanup_limit import await_with_limit
-from ..concurrency.thread_pool import Threads
+from ..concurrency.thread_pool import ThreadPool
 from ..hooks.base import Step
-from .attempt import warn_of_abandoned
+from .attempt import log_abandoned
 
-__all__ = ["SettingsHookRunner", "run_in_thread"]
+__all__ = ["DispatcherHookRunner", "run_in_thread"]
 
 
-class SettingsHookRunner:
+class DispatcherHookRunner:
     """The `HookRunner` of a dispatcher."""
 
-    def __init__(self, threads: Threads, abandoned: Abandoned, cleanup_seconds: float) -> None:
+    def __init__(self, threads: ThreadPool, abandoned: AbandonedCalls, cleanup_seconds: float) -> None:
         self._threads = threads
         self._abandoned = abandoned
         self._cleanup_seconds = cleanup_seconds
@@ -30,16 +30,16 @@ class SettingsHookRunner:
         """Run *work* in a thread for hooks."""
         return await run_in_thread(self._threads, work, label)
 
-    async def attend(self, work: Awaitable[Any], step: Step) -> Any:
+    async def await_hook(self, work: Awaitable[Any], step: Step) -> Any:
         """Await *work*. After a cancellation its cleanup has a time limit, and then it is abandoned."""
         return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
-        warn_of_abandoned(f"the hook {step.name}", self._cleanup_seconds)
-        self._abandoned.hold(task)
+        log_abandoned(f"the hook {step.name}", self._cleanup_seconds)
+        self._abandoned.keep_alive(task)
 
 
-async def run_in_thread(threads: Threads, work: Callable[[], Any], label: str) -> Any:
+async def run_in_thread(threads: ThreadPool, work: Callable[[], Any], label: str) -> Any:
     """Return what *work* returns in one of *threads*. If the caller is cancelled, the job is given up."""
     future = threads.run(work, label)
     try:

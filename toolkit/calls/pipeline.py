@@ -20,66 +20,68 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..concurrency.cleanup_limit import await_with_limit
-from ..concurrency.deadline import NEVER, Deadline
+from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
 from ..decisions import Decision
 from ..errors import BadArgs, DefinitionError, ToolError, ToolkitError
-from ..functions.checker import objections
-from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
+from ..functions.checker import run_custom_validator
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copy_json
 from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..values.codecs import UNSURE
-from ..values.rendering import described
-from ..values.schemas.repair import repaired
+from ..values.rendering import describe_value
+from ..values.schemas.repair import repair_arguments
 from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
-from .attempt import TimedOut, has_to_pass, warn_of_abandoned
-from .error_results import failure, hook_failure, introduced
-from .execution import Tries
-from .hook_answers import UNASKED, Answer, from_answer
-from .plan import Plan
-from .render_result import rendered
+from .attempt import TimedOut, log_abandoned, must_propagate
+from .error_results import add_schema_hint, build_error_result, build_hook_error_result
+from .execution import Execution
+from .hook_answers import UNASKED, Answer, list_remaining_hooks
+from .plan import CallPlan
+from .render_result import render_result
 from .settings import Settings
-from .truncation import truncated
+from .truncation import truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because most calls are not judged
     from ..approvals import Record
-    from .approval_stage import Hearing
+    from .approval_stage import ApprovalStage
 
-__all__ = ["Walk", "walk"]
+__all__ = ["PipelineRun", "run_pipeline"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
-_NOTHING: Mapping[Any, Any] = {}
+_NO_RESOURCES: Mapping[Any, Any] = {}
 
 
-async def walk(
-    call: ToolCall, plan: Plan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
+async def run_pipeline(
+    call: ToolCall, plan: CallPlan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
 ) -> ToolResult:
     """Run *call* through all stages. *plan* is the plan of its tool."""
     started = settings.clock()
-    return await Walk(call, plan, settings, started, plan.fast(call.arguments, 0), resources, timeout_seconds).result()
+    return await PipelineRun(
+        call, plan, settings, started, plan.check_and_convert(call.arguments, 0), resources, timeout_seconds
+    ).result()
 
 
-class Walk:
+class PipelineRun:
     """One call on its way: the stages in order, and the state between them."""
 
     # Values that seldom differ are on the class, as in `ToolResult`.
-    asked: Sequence[str] = ()
+    ask_reasons: Sequence[str] = ()
     is_over = False
-    _hearing: Hearing | None = None
+    _approval_stage: ApprovalStage | None = None
     repairs: Sequence[str] = ()
     replacement: ToolResult | None = None
 
     def __init__(
         self,
         call: ToolCall,
-        plan: Plan,
+        plan: CallPlan,
         settings: Settings,
         started: float,
         decoded: Any,
-        resources: Mapping[Any, Any] = _NOTHING,
+        resources: Mapping[Any, Any] = _NO_RESOURCES,
         timeout_seconds: float | None = None,
     ) -> None:
         self.call = call
@@ -88,17 +90,17 @@ class Walk:
         self.started = started
         self.arguments = call.arguments
         self.decoded = decoded
-        self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.tries = Tries(self, call, plan, settings, self.deadline, resources)
+        self.deadline = NO_DEADLINE if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
+        self.execution = Execution(self, call, plan, settings, self.deadline, resources)
 
     @property
-    def hearing(self) -> Hearing:
+    def approval_stage(self) -> ApprovalStage:
         """The object that judges the call. It is made when it is first needed."""
-        if self._hearing is None:
-            from .approval_stage import Hearing
+        if self._approval_stage is None:
+            from .approval_stage import ApprovalStage
 
-            self._hearing = Hearing(self)
-        return self._hearing
+            self._approval_stage = ApprovalStage(self)
+        return self._approval_stage
 
     async def result(self, answer: Answer | None = None) -> ToolResult:
         """
@@ -113,54 +115,56 @@ class Walk:
                 result = await self.check()
             if result is None and chain.before:
                 result = await self.before(answer)
-            is_judged = self.asked or self.settings.audit is not None or not plan.may_run(self.call.session)
+            is_judged = self.ask_reasons or self.settings.audit is not None or not plan.may_run(self.call.session)
             if result is None and is_judged:
-                result = await self.hearing.result(self.asked, is_replaced=self.replacement is not None)
+                result = await self.approval_stage.judge_call(
+                    self.ask_reasons, is_replaced=self.replacement is not None
+                )
             if result is None:
                 result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             result = await self._handle_unexpected_error(error)
         try:
-            return await self.ended(result)
+            return await self.finish(result)
         finally:
             del result  # since Python 3.12 the traceback of its error holds this frame
 
-    async def resumed(self, record: Record, decision: Decision) -> ToolResult:
+    async def resume(self, record: Record, decision: Decision) -> ToolResult:
         """Run the stages after the before-hooks, or raise `ApprovalError` if the answer cannot be accepted."""
         from ..approvals.records import ApprovalError
 
         self.repairs = record.request.repairs
         try:
-            result = await self.hearing.resumed(record, decision) or await self.execute()
+            result = await self.approval_stage.resume(record, decision) or await self.execute()
         except BaseException as error:  # as in `result`
-            if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
+            if isinstance(error, ApprovalError) and self.approval_stage.approval.claimed_record is None:
                 raise
             result = await self._handle_unexpected_error(error)
         try:
-            return await self.ended(result)
+            return await self.finish(result)
         finally:
             del result
 
-    async def rescued(self, error: BaseException) -> ToolResult:
+    async def recover_from(self, error: BaseException) -> ToolResult:
         """Return the result of a call whose first attempt, a plain await, raised *error*."""
-        result = await self.tries.rescued(error, self.arguments, self.decoded)
+        result = await self.execution.recover_from(error, self.arguments, self.decoded)
         try:
             result = await self._handle_interrupt(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as in `result`
             result = await self._handle_unexpected_error(further)
         try:
-            return await self.ended(result)
+            return await self.finish(result)
         finally:
             del result
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register a call whose first attempt, a plain await, cannot be stopped and continues in *task*."""
-        self.tries.abandon_plain(task, self.arguments)
+        self.execution.abandon_plain(task, self.arguments)
 
-    async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
+    async def apply_after_hook(self, result: ToolResult, answer: Answer) -> ToolResult:
         """Return the result of a call that ran and in which an after-hook intervened with *answer*."""
-        self.tries.count = 1
-        return await self.ended(result, answer)
+        self.execution.count = 1
+        return await self.finish(result, answer)
 
     # Checking and repairing the arguments.
 
@@ -177,11 +181,13 @@ class Walk:
                 await self.within(self.settings.in_thread(work))
             await self._run_author_check()
         except DefinitionError as error:
-            return failure(error, self.plan, redaction=self.redaction())
+            return build_error_result(error, self.plan, redaction=self.redaction())
         except BadArgs as error:
             if not self.plan.could_be_allowed(self.call.session):  # then the model must not learn its parameters
                 return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
-            return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
+            return add_schema_hint(
+                build_error_result(error, self.plan, redaction=self.redaction()), self.plan, self.call.session
+            )
         return None
 
     def _read_arguments(self) -> None:
@@ -208,7 +214,7 @@ class Walk:
         except BadArgs:
             hidden = self.plan.tool.signature.secrets
             may_repair = repair and self.settings.repair
-            repair_result = repaired(self.arguments, checker.judge, hidden=hidden) if may_repair else None
+            repair_result = repair_arguments(self.arguments, checker.validator, hidden=hidden) if may_repair else None
             if repair_result is None:
                 raise
             self.decoded = checker.check(repair_result.arguments, validation)
@@ -230,7 +236,7 @@ class Walk:
 
     async def _run_author_check(self) -> None:
         if self.plan.validate is not None:
-            findings = objections(self.plan.validate, dict(self.decoded), wait=True)
+            findings = run_custom_validator(self.plan.validate, dict(self.decoded), wait=True)
             problems = findings if isinstance(findings, list) else await self.within(findings)
             if problems:
                 raise BadArgs(problems)
@@ -240,26 +246,28 @@ class Walk:
     async def before(self, answer: Answer | None = None) -> ToolResult | None:
         """Ask the before-hooks in order, and return a result if one of them ends the call."""
         modified = False
-        for step, response in from_answer(self.settings.chain.before, answer):
+        for step, response in list_remaining_hooks(self.settings.chain.before, answer):
             try:
-                reply = self._told(step, ShownCall.of(self.call, self.arguments)) if response is UNASKED else response
-                outcome: Any = await self._attend(reply, step) if inspect.isawaitable(reply) else reply
+                reply = (
+                    self._call_hook(step, ShownCall.of(self.call, self.arguments)) if response is UNASKED else response
+                )
+                outcome: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
                 match outcome:
                     case Proceed():
                         pass
                     case Modify(arguments):
-                        self.arguments, modified = copied(dict(arguments)), True
+                        self.arguments, modified = copy_json(dict(arguments)), True
                     case Ask(reason):
-                        self.asked = [*self.asked, reason]
+                        self.ask_reasons = [*self.ask_reasons, reason]
                     case Deny(reason):
                         return ToolResult.error("denied", reason)
                     case Halt(reason):
                         return ToolResult.error("halted", reason)
                     case Replace(result):
-                        self.replacement = rendered(result, self.plan, encode=False)
+                        self.replacement = render_result(result, self.plan, encode=False)
                         break
                     case _:
-                        _refuse("before", "an outcome", outcome)
+                        _raise_wrong_return("before", "an outcome", outcome)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._build_hook_failure(error, step, "before")
         return await self._check_modified() if modified else None
@@ -277,12 +285,12 @@ class Walk:
 
     async def execute(self) -> ToolResult:
         """Run the attempts inside the around-hooks, and again if a person was asked meanwhile and agreed."""
-        inner: Run = self._try
+        inner: Run = self._run_attempts
         for step in reversed(self.settings.chain.around):
-            inner = self._inside(step, inner)
+            inner = self._wrap_in_hook(step, inner)
         while True:
             if self.settings.audit is not None:
-                await self.hearing.intend()
+                await self.approval_stage.record_intent()
             result = await self._handle_interrupt(await inner())
             try:
                 if result is not None:
@@ -296,31 +304,33 @@ class Walk:
 
         Return None if a person agreed at once.
         """
-        interrupt = self.tries.interrupt
+        interrupt = self.execution.interrupt
         if interrupt is None or result.kind != "waiting":
             return result
-        self.tries.forget()
-        return await self.hearing.interrupted(interrupt)
+        self.execution.reset()
+        return await self.approval_stage.handle_interrupt(interrupt)
 
-    def _inside(self, step: Step, inner: Run) -> Run:
+    def _wrap_in_hook(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
             # Each hook has its own view, because the inner hooks work while this one waits for them.
             shown_call = ShownCall.of(self.call, self.arguments)
             try:
-                hook_result = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown_call, inner)
+                hook_result = await step.run_around(
+                    self.settings.hook_runner, self.deadline.seconds_left(), shown_call, inner
+                )
                 if not isinstance(hook_result, ToolResult):
-                    _refuse("around", "a result", hook_result)
+                    _raise_wrong_return("around", "a result", hook_result)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._build_hook_failure(error, step, "around")
             try:
-                return rendered(hook_result, self.plan)
+                return render_result(hook_result, self.plan)
             finally:
                 del hook_result
 
         return run
 
-    async def _try(self) -> ToolResult:
-        return await self.tries.result(self.arguments, self.decoded)
+    async def _run_attempts(self) -> ToolResult:
+        return await self.execution.run(self.arguments, self.decoded)
 
     # After-hooks.
 
@@ -329,28 +339,28 @@ class Walk:
         duration_seconds = self.settings.clock() - self.started
         self._stamp(result, duration_seconds)
         # After-hooks see every result, also one that came after the deadline.
-        self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
-        for step, response in from_answer(self.settings.chain.after, answer):
+        self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+        for step, response in list_remaining_hooks(self.settings.chain.after, answer):
             try:
                 reply = (
-                    self._told(step, ShownCall.of(self.call, self.arguments), result)
+                    self._call_hook(step, ShownCall.of(self.call, self.arguments), result)
                     if response is UNASKED
                     else response
                 )
-                new_result: Any = await self._attend(reply, step) if inspect.isawaitable(reply) else reply
+                new_result: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
                 if not isinstance(new_result, ToolResult):
-                    _refuse("after", "a result", new_result)
+                    _raise_wrong_return("after", "a result", new_result)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 new_result = self._build_hook_failure(error, step, "after")
             if new_result is not result:
                 # Make a copy, because the hook may return the same object for every call.
-                result = rendered(new_result, self.plan)
+                result = render_result(new_result, self.plan)
                 self._stamp(result, duration_seconds)
         return result
 
     # The end of the call.
 
-    async def ended(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
+    async def finish(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
         """
         Return *result* after the after-hooks have seen it and it was masked and cut to size.
 
@@ -360,38 +370,38 @@ class Walk:
             try:
                 result = await self.after(result, answer)
             except BaseException as error:
-                await self._cut_short(error)
+                await self._record_cut_short(error)
                 raise
-        result = self.finished(result)
-        if self.settings.audit is not None or self._hearing is not None:
+        result = self.finalize_result(result)
+        if self.settings.audit is not None or self._approval_stage is not None:
             # The outcome is written down even if the time of the call is over.
-            self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
-            await self.hearing.end(result)
+            self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+            await self.approval_stage.record_outcome(result)
         return result
 
-    def finished(self, result: ToolResult) -> ToolResult:
+    def finalize_result(self, result: ToolResult) -> ToolResult:
         """Return *result*, masked, cut to size, and with the fields that only the dispatcher knows."""
         self.is_over = True
         self._stamp(result, self.settings.clock() - self.started)
-        if self.plan.hides:
-            self.redaction().result(result)
+        if self.plan.needs_redaction:
+            self.redaction().mask_result(result)
         if len(result.text) > self.plan.max_chars:
-            truncated(result, self.plan.max_chars)
+            truncate_result(result, self.plan.max_chars)
         return result
 
     def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
         """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
         result.call_id, result.tool = self.call.id, self.plan.name
-        result.attempts, result.retries, result.repairs = self.tries.count, self.tries.notes, self.repairs
+        result.attempts, result.retries, result.repairs = self.execution.count, self.execution.notes, self.repairs
         result.duration_seconds = duration_seconds
 
     # Helpers: calling hooks, masking, and handling errors.
 
-    def _told(self, step: Step, *arguments: Any) -> Any:
+    def _call_hook(self, step: Step, *arguments: Any) -> Any:
         """Return the answer of a hook, or an awaitable of it."""
         if step.is_plain and self.deadline.at is None:
             return step.function(*arguments)
-        return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
+        return step.run(self.settings.hook_runner, self.deadline.seconds_left(), *arguments)
 
     async def within(self, work: Awaitable[T]) -> T:
         """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
@@ -399,24 +409,26 @@ class Walk:
         return await self.deadline.within(limited)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
-        warn_of_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
-        self.settings.abandoned.hold(task)
+        log_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
+        self.settings.abandoned.keep_alive(task)
 
-    def _attend(self, reply: Any, step: Step) -> Awaitable[Any]:
+    def _await_reply(self, reply: Any, step: Step) -> Awaitable[Any]:
         """
         Return an awaitable for *reply*, the awaitable answer of a hook, with a limit on its cleanup.
 
         No limit is added if the hook cannot suspend, or if `Step.run` has limited it already.
         """
         needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
-        return reply if needs_no_limit else self.settings.hook_runner.attend(reply, step)
+        return reply if needs_no_limit else self.settings.hook_runner.await_hook(reply, step)
 
-    def access(self) -> AccessJudge:
-        return self.hearing.access()
+    def build_access_judge(self) -> AccessJudge:
+        return self.approval_stage.build_access_judge()
 
     def report(self, progress: Progress) -> None:
         if self.settings.on_progress is not None and not self.is_over:
-            self.settings.on_progress(self.redaction().progress(progress) if self.plan.hides else progress)
+            self.settings.on_progress(
+                self.redaction().mask_progress(progress) if self.plan.needs_redaction else progress
+            )
 
     def redaction(self) -> Redaction:
         return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
@@ -426,7 +438,9 @@ class Walk:
             raise error
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.deadline.is_past() else error
-        return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
+        return build_hook_error_result(
+            error, step.hook, stage, ran=self.execution.count > 0, redaction=self.redaction()
+        )
 
     async def _handle_unexpected_error(self, error: BaseException) -> ToolResult:
         """
@@ -435,22 +449,24 @@ class Walk:
         Such an exception comes from a codec or an author's function, or means that no time was left.
         """
         if self._has_to_raise(error):
-            await self._cut_short(error)
+            await self._record_cut_short(error)
             raise error
         says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
         if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
-            return failure(late, self.plan, cause=error, redaction=self.redaction())
-        return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
+            return build_error_result(late, self.plan, cause=error, redaction=self.redaction())
+        return build_error_result(
+            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.redaction()
+        )
 
     def _has_to_raise(self, error: BaseException) -> bool:
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
-        return is_bug or has_to_pass(error)
+        return is_bug or must_propagate(error)
 
-    async def _cut_short(self, error: BaseException) -> None:
-        if self._hearing is not None:
-            await self._hearing.consent.cut_short(error, self.tries.count)
+    async def _record_cut_short(self, error: BaseException) -> None:
+        if self._approval_stage is not None:
+            await self._approval_stage.approval.record_cut_short(error, self.execution.count)
 
 
-def _refuse(stage: str, expected: str, got: Any) -> NoReturn:
+def _raise_wrong_return(stage: str, expected: str, got: Any) -> NoReturn:
     raise TypeError(f"{stage}() has to return {expected}, got {got!r}")

@@ -13,15 +13,15 @@ from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
 from ..spec import Tool
-from .fast_path import lane_for
-from .plan import Plan
+from .fast_path import build_fast_path
+from .plan import CallPlan
 from .resources import missing_resources
 from .settings import Settings
 
 __all__ = ["Planner"]
 
 # How many names with a plan there may be for each tool or alias, on average.
-_MOST_NAMES = 4
+_MAX_NAMES_PER_TOOL = 4
 
 
 class Planner:
@@ -29,43 +29,43 @@ class Planner:
     Finds the plan for a name.
 
     Attributes:
-        known: The plans made so far, by name. They are dropped when the catalog changes, or when there are too many
-            names.
+        plans_by_name: The plans made so far, by name. They are dropped when the catalog changes, or when there are too
+            many names.
         ids: Numbers for calls that have no id.
     """
 
     def __init__(self, catalog: CatalogView, settings: Settings) -> None:
-        self.known: dict[str, Plan] = {}
+        self.plans_by_name: dict[str, CallPlan] = {}
         self.ids = itertools.count(1)
         self._catalog = catalog
         self._settings = settings
 
-    def find(self, name: str) -> Plan | None:
+    def find(self, name: str) -> CallPlan | None:
         """
         Return the plan for calls of *name*, or None if no tool has that name.
 
         Raises:
             DefinitionError: The signature of the tool cannot be read.
         """
-        cached_plan = self.known.get(name)
+        cached_plan = self.plans_by_name.get(name)
         if cached_plan is not None:
             return cached_plan
         table = self._catalog.table
-        tool = table.called(name)
+        tool = table.resolve(name)
         if tool is None:
             return None
-        plan = Plan(tool, self._settings, table.aliases)
-        plan.lane = lane_for(plan, self._settings, name, self.ids)
-        if len(self.known) >= _MOST_NAMES * (len(table.tools) + len(table.aliases)):
+        plan = CallPlan(tool, self._settings, table.aliases)
+        plan.fast_path = build_fast_path(plan, self._settings, name, self.ids)
+        if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
-            self.known.clear()
-        self.known[name] = plan
+            self.plans_by_name.clear()
+        self.plans_by_name[name] = plan
         if self._catalog.table is not table:
-            # The catalog changed meanwhile, and `known` was emptied before this plan was added.
-            self.known.pop(name, None)
+            # The catalog changed meanwhile, and `plans_by_name` was emptied before this plan was added.
+            self.plans_by_name.pop(name, None)
         return plan
 
-    def follow(self) -> tuple[Callable[[], None], ...]:
+    def check_and_follow(self) -> tuple[Callable[[], None], ...]:
         """
         Check the tools now and whenever the catalog changes, and return functions that stop this.
 
@@ -75,16 +75,16 @@ class Planner:
             DefinitionError: Some tools need resources that are not provided.
         """
         resources = self._settings.resources
-        incomplete = [(tool, names) for tool in self._catalog if (names := _missing(tool, resources))]
+        incomplete = [(tool, names) for tool in self._catalog if (names := _list_missing(tool, resources))]
         if incomplete:
             listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in incomplete)
             remedy = "give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
             raise DefinitionError(f"resources are missing: {listed}; {remedy}")
         for mistake in self._settings.judges.mistakes(self._catalog):
             warnings.warn(mistake, ToolkitWarning, stacklevel=4)
-        return self._catalog.subscribe(_NewToolChecker(resources)), self.watch()
+        return self._catalog.subscribe(_NewToolChecker(resources)), self.drop_plans_on_change()
 
-    def watch(self) -> Callable[[], None]:
+    def drop_plans_on_change(self) -> Callable[[], None]:
         """
         Drop the plans whenever the catalog changes, and return a function that stops this.
 
@@ -102,7 +102,7 @@ class _PlanDropper:
     def __call__(self) -> None:
         planner = self._planner()
         if planner is not None:
-            planner.known.clear()
+            planner.plans_by_name.clear()
 
 
 class _NewToolChecker:
@@ -113,7 +113,7 @@ class _NewToolChecker:
 
     def __call__(self, change: Change) -> None:
         for tool in change.added:
-            if names := _missing(tool, self._resources):
+            if names := _list_missing(tool, self._resources):
                 warnings.warn(
                     f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
                     ToolkitWarning,
@@ -121,7 +121,7 @@ class _NewToolChecker:
                 )
 
 
-def _missing(tool: Tool, resources: Mapping[object, object]) -> list[str]:
+def _list_missing(tool: Tool, resources: Mapping[object, object]) -> list[str]:
     try:
         return missing_resources(tool, resources)
     except DefinitionError:

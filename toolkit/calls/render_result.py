@@ -8,36 +8,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..content import PARTS, FilePart, ImagePart, JsonPart, Part, TextPart
+from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..results import KINDS, ErrorInfo, ToolResult
-from ..values.rendering import as_json, as_text, cleaned, is_strict
-from ..values.schemas.messages import problems_of
-from ..values.schemas.validator import validator
-from .plan import Plan
+from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates
+from ..values.schemas.messages import explain_errors
+from ..values.schemas.validator import compile_schema
+from .plan import CallPlan
 
-__all__ = ["BLANK", "rendered", "shown"]
+__all__ = ["new_blank", "render_part", "render_result"]
 
 
-def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False) -> ToolResult:
+def render_result(value: Any, plan: CallPlan, *, encode: bool = True, check: bool = False) -> ToolResult:
     """
     Return the result for the return value of a tool: a plain value, parts, or a result that the tool made itself.
 
     This never raises.
     """
     kind = type(value)
-    if kind is plan.plain and not check and encode:
+    if kind is plan.plain_output_type and not check and encode:
         if kind is int:
             if -(2**62) < value < 2**62:  # a quick comparison; larger numbers take the slower path below
-                return _plain(repr(value), value)
+                return _build_plain_result(repr(value), value)
         elif value.isascii():
-            return _plain(value, value)
+            return _build_plain_result(value, value)
     if isinstance(value, ToolResult):
-        return _own(value)
-    if isinstance(value, PARTS):
+        return _sanitize_result(value)
+    if isinstance(value, PART_TYPES):
         return _build_from_parts([value])
-    if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
+    if kind in (list, tuple) and any(isinstance(item, PART_TYPES) for item in value):
         return _build_from_parts(value)
-    form, text = _encoded(value, plan) if encode else _render_unencoded(value)
+    form, text = _encode_value(value, plan) if encode else _render_unencoded(value)
     if check and encode:
         problem = _find_schema_problem(form, plan)
         if problem:
@@ -45,18 +45,18 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
     return ToolResult(text, form)
 
 
-def _plain(text: str, value: Any) -> ToolResult:
+def _build_plain_result(text: str, value: Any) -> ToolResult:
     """Return `ToolResult(text, value)`, made without the constructor, which costs more than the result itself."""
-    result = BLANK(ToolResult)
+    result = new_blank(ToolResult)
     result.text = text
     result.value = value
     return result
 
 
-BLANK = ToolResult.__new__
+new_blank = ToolResult.__new__
 
 
-def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
+def _encode_value(value: Any, plan: CallPlan) -> tuple[Any, str]:
     """Return *value* encoded by its return annotation, or as it is if it does not fit the annotation."""
     if plan.encode is None:
         return _render_unencoded(value)
@@ -65,7 +65,7 @@ def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
         text = as_text(form)
     except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
         return _render_unencoded(value)
-    return (form, text) if is_strict(form) and text is cleaned(text) else _render_unencoded(form)
+    return (form, text) if is_strict_json(form) and text is replace_surrogates(text) else _render_unencoded(form)
 
 
 def _render_unencoded(value: Any) -> tuple[Any, str]:
@@ -73,23 +73,23 @@ def _render_unencoded(value: Any) -> tuple[Any, str]:
     return form, as_text(form)
 
 
-def _find_schema_problem(form: Any, plan: Plan) -> str | None:
+def _find_schema_problem(form: Any, plan: CallPlan) -> str | None:
     schema = plan.tool.output_schema
     if schema is None:
         return None
-    if plan.output_judge is None:
-        plan.output_judge = validator(schema)
+    if plan.output_validator is None:
+        plan.output_validator = compile_schema(schema)
     try:
-        error = next(plan.output_judge.iter_errors(form), None)
+        error = next(plan.output_validator.iter_errors(form), None)
     except Exception as check_error:  # noqa: BLE001 -- most likely the value is nested too deeply for the validator
         return f"it could not be checked: {type(check_error).__name__}"
-    return None if error is None else cleaned("; ".join(map(str, problems_of([error])))[:300])
+    return None if error is None else replace_surrogates("; ".join(map(str, explain_errors([error])))[:300])
 
 
 # Results and parts that a tool made itself.
 
 
-def _own(result: ToolResult) -> ToolResult:
+def _sanitize_result(result: ToolResult) -> ToolResult:
     """Return a tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
     parts = [_clean_part(part) for part in result.parts or ()]
     value = as_json(result.value)
@@ -103,16 +103,16 @@ def _own(result: ToolResult) -> ToolResult:
         result.kind if result.kind in KINDS else "tool",
         error=None
         if error is None
-        else ErrorInfo(as_text(as_json(error.message)), _object(error.details) or {}, error.cause),
+        else ErrorInfo(as_text(as_json(error.message)), _as_json_object(error.details) or {}, error.cause),
         parts=parts,
         request=None
         if result.request is None
-        else replace(result.request, arguments=_object(result.request.arguments)),
-        metadata=_object(result.metadata),
+        else replace(result.request, arguments=_as_json_object(result.request.arguments)),
+        metadata=_as_json_object(result.metadata),
     )
 
 
-def _object(value: Any) -> Any:
+def _as_json_object(value: Any) -> Any:
     """Return a JSON object for *value*, which should be a mapping, or None if it is empty."""
     form = as_json(value) if value else None
     return form if form is None or isinstance(form, dict) else {"value": form}
@@ -132,24 +132,26 @@ def _clean_part(part: Any) -> Part:
         case ImagePart(data=bytes() | bytearray() | memoryview() as data, media_type=media_type):
             return ImagePart(bytes(data), as_text(as_json(media_type)))
         case FilePart():
-            return FilePart(as_text(as_json(part.uri)), _text(part.media_type), _text(part.name))
+            return FilePart(
+                as_text(as_json(part.uri)), _as_optional_text(part.media_type), _as_optional_text(part.name)
+            )
         case JsonPart(value=value):
             return JsonPart(as_json(value))
         case str():
-            return TextPart(cleaned(part))
+            return TextPart(replace_surrogates(part))
         case _:
             return JsonPart(as_json(part))
 
 
-def _text(value: Any) -> str | None:
+def _as_optional_text(value: Any) -> str | None:
     return None if value is None else as_text(as_json(value))
 
 
 def _join_parts(parts: Sequence[Part]) -> str:
-    return "\n".join(map(shown, parts))
+    return "\n".join(map(render_part, parts))
 
 
-def shown(part: Part) -> str:
+def render_part(part: Part) -> str:
     """Return *part* as text."""
     match part:
         case TextPart(text=text):

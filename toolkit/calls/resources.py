@@ -25,7 +25,7 @@ from ..context import Context
 from ..errors import DefinitionError, ToolError
 from ..spec import Tool
 
-__all__ = ["PER_CALL", "missing_resources", "supplied", "supplied_here"]
+__all__ = ["PER_CALL", "build_resources", "build_resources_in_thread", "missing_resources"]
 
 _log = logging.getLogger("toolkit")
 
@@ -40,51 +40,58 @@ class _PerCall:
 PER_CALL: Any = _PerCall()
 """Stands for a resource that every call brings itself: `resources={User: PER_CALL}`."""
 
-_NOTHING = object()
+_MISSING = object()
 
 
-async def supplied(
-    wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context, stack: contextlib.AsyncExitStack
+async def build_resources(
+    parameters: Mapping[str, Any],
+    sources: Iterable[Mapping[Any, Any]],
+    context: Context,
+    stack: contextlib.AsyncExitStack,
 ) -> dict[str, Any]:
-    """Return the value for each parameter in *wanted*. Context managers that are entered are closed with *stack*."""
+    """
+    Return the value for each parameter in *parameters*. Context managers that are entered are closed with *stack*.
+    """
     values: dict[Any, Any] = {}
-    resources = _find_resources(wanted, sources, context)
+    resources = _find_resources(parameters, sources, context)
     for kind, resource in resources.values():
         if kind not in values:
-            value, is_ready = _made(resource, kind, context)
-            values[kind] = value if is_ready else await _entered(value, kind, stack)
-    return _given(resources, values, context)
+            value, is_ready = _make_value(resource, kind, context)
+            values[kind] = value if is_ready else await _await_and_enter(value, kind, stack)
+    return _assign_values(resources, values, context)
 
 
-def supplied_here(
-    wanted: Mapping[str, Any],
+def build_resources_in_thread(
+    parameters: Mapping[str, Any],
     sources: Iterable[Mapping[Any, Any]],
     context: Context,
     stack: contextlib.ExitStack,
-    on_loop: Callable[[Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]], Any],
+    run_on_loop: Callable[[Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]], Any],
 ) -> dict[str, Any]:
     """
-    Return the same as `supplied`, with the values made in the thread that the tool runs in.
+    Return the same as `build_resources`, with the values made in the thread that the tool runs in.
 
     A database connection, for example, must not leave the thread in which it was made. An async resource is entered
-    *on_loop*, with the stack that closes it there.
+    *run_on_loop*, with the stack that closes it there.
     """
     values: dict[Any, Any] = {}
-    resources = _find_resources(wanted, sources, context)
+    resources = _find_resources(parameters, sources, context)
     for kind, resource in resources.values():
         if kind in values:
             continue
-        value, is_ready = _made(resource, kind, context)
+        value, is_ready = _make_value(resource, kind, context)
         if is_ready:
             values[kind] = value
         elif _is_async(value):
-            values[kind] = on_loop(functools.partial(_entered, value, kind))
+            values[kind] = run_on_loop(functools.partial(_await_and_enter, value, kind))
         else:
             values[kind] = _enter_sync(_as_context_manager(value, kind), stack)
-    return _given(resources, values, context)
+    return _assign_values(resources, values, context)
 
 
-def _given(resources: Mapping[str, tuple[Any, Any]], values: dict[Any, Any], context: Context) -> dict[str, Any]:
+def _assign_values(
+    resources: Mapping[str, tuple[Any, Any]], values: dict[Any, Any], context: Context
+) -> dict[str, Any]:
     context.resources = {**context.resources, **{kind: value for kind, value in values.items() if value is not context}}
     return {name: values[kind] for name, (kind, _) in resources.items()}
 
@@ -100,11 +107,11 @@ def _find_resources(
     """
     resources: dict[str, tuple[Any, Any]] = {}
     for name, kind in parameters.items():
-        resource = context if _is_filled_by(kind, context) else _found(kind, sources)
-        if resource is not _NOTHING:
+        resource = context if _is_filled_by(kind, context) else _find_resource(kind, sources)
+        if resource is not _MISSING:
             resources[name] = kind, resource
         elif name not in _names_with_defaults(context.call.tool):
-            need = f"`{context.call.name}` wants {_name(kind)}"
+            need = f"`{context.call.name}` wants {_type_name(kind)}"
             raise DefinitionError(f"{need}, and nobody provides one; give `resources=` with the call")
     return resources
 
@@ -113,8 +120,8 @@ def missing_resources(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
     """Return the names of the types that *tool* needs and that no source will provide."""
     defaults = _names_with_defaults(tool)
     return [
-        _name(kind)
-        for name, kind in tool.signature.wanted.items()
+        _type_name(kind)
+        for name, kind in tool.signature.injected.items()
         if kind is not Context and name not in defaults and kind not in tool.resources and kind not in resources
     ]
 
@@ -132,35 +139,35 @@ def _names_with_defaults(tool: Tool | None) -> set[str]:
     return {parameter.name for parameter in parameters if parameter.default is not Parameter.empty}
 
 
-def _name(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     return str(getattr(kind, "__name__", None) or repr(kind))
 
 
-def _found(kind: Any, sources: Iterable[Mapping[Any, Any]]) -> Any:
+def _find_resource(kind: Any, sources: Iterable[Mapping[Any, Any]]) -> Any:
     for source in sources:
         if kind in source and source[kind] is not PER_CALL:
             return source[kind]
-    return _NOTHING
+    return _MISSING
 
 
-def _made(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
+def _make_value(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
     """
     Return *resource* or the object that it makes, and whether that is ready.
 
     An object that is not ready has to be entered first, and perhaps awaited.
     """
-    if _is_a(resource, kind):
+    if _is_instance(resource, kind):
         return resource, True
     if type(resource).__module__ == "contextlib":
         # An object made by `@contextmanager` can be entered only once. It can recreate itself, as it does when it is
         # used as a decorator.
         recreate = getattr(resource, "_recreate_cm", None)
         return resource if recreate is None else recreate(), False
-    return (_called(resource, kind, context), False) if callable(resource) else (resource, True)
+    return (_call_factory(resource, kind, context), False) if callable(resource) else (resource, True)
 
 
-async def _entered(resource: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
-    if inspect.isawaitable(resource) and not _is_a(resource, kind):
+async def _await_and_enter(resource: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
+    if inspect.isawaitable(resource) and not _is_instance(resource, kind):
         resource = await resource
     resource = _as_context_manager(resource, kind)
     return await _enter(resource, stack) if hasattr(type(resource), "__aenter__") else _enter_sync(resource, stack)
@@ -168,9 +175,9 @@ async def _entered(resource: Any, kind: Any, stack: contextlib.AsyncExitStack) -
 
 def _as_context_manager(resource: Any, kind: Any) -> Any:
     """Return a context manager if *resource* comes from a generator function, and otherwise *resource* itself."""
-    if inspect.isgenerator(resource) and not _is_a(resource, kind):
+    if inspect.isgenerator(resource) and not _is_instance(resource, kind):
         return contextlib.contextmanager(lambda: resource)()
-    if inspect.isasyncgen(resource) and not _is_a(resource, kind):
+    if inspect.isasyncgen(resource) and not _is_instance(resource, kind):
         return contextlib.asynccontextmanager(lambda: resource)()
     return resource
 
@@ -179,7 +186,7 @@ def _is_async(resource: Any) -> bool:
     return inspect.isawaitable(resource) or inspect.isasyncgen(resource) or hasattr(type(resource), "__aenter__")
 
 
-def _is_a(resource: Any, kind: Any) -> bool:
+def _is_instance(resource: Any, kind: Any) -> bool:
     plain = get_origin(kind) or kind
     try:
         return isinstance(plain, type) and isinstance(resource, plain)
@@ -187,7 +194,7 @@ def _is_a(resource: Any, kind: Any) -> bool:
         return False
 
 
-def _called(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
+def _call_factory(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):  # a builtin that has no readable signature
@@ -208,7 +215,7 @@ def _called(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
     if len(required) > 1 or any(parameter.annotation is not Parameter.empty for parameter in required):
         names = ", ".join(f"`{parameter.name}`" for parameter in required)
         raise DefinitionError(
-            f"{_name(kind)} cannot be made: its factory wants {names}; give one that takes nothing, or the Context"
+            f"{_type_name(kind)} cannot be made: its factory wants {names}; give one that takes nothing, or the Context"
         )
     if not required:
         return factory()
@@ -232,8 +239,8 @@ async def _enter(manager: Any, stack: contextlib.AsyncExitStack) -> Any:
     async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
             await manager.__aexit__(kind, error, traceback)
-        except Exception as close_error:  # noqa: BLE001 -- `_after` raises it unless that would hide the tool's error
-            _after(error, close_error, manager)
+        except Exception as close_error:  # noqa: BLE001 -- `_raise_or_log_close_error` raises it unless that would hide the tool's error
+            _raise_or_log_close_error(error, close_error, manager)
         return False
 
     stack.push_async_exit(leave)
@@ -248,15 +255,15 @@ def _enter_sync(manager: Any, stack: contextlib.ExitStack | contextlib.AsyncExit
     def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
             manager.__exit__(kind, error, traceback)
-        except Exception as close_error:  # noqa: BLE001 -- `_after` raises it unless that would hide the tool's error
-            _after(error, close_error, manager)
+        except Exception as close_error:  # noqa: BLE001 -- `_raise_or_log_close_error` raises it unless that would hide the tool's error
+            _raise_or_log_close_error(error, close_error, manager)
         return False
 
     stack.push(leave)
     return value
 
 
-def _after(error: _Exception, close_error: Exception, manager: Any) -> None:
+def _raise_or_log_close_error(error: _Exception, close_error: Exception, manager: Any) -> None:
     """
     Raise *close_error*, the error from closing a resource, if the tool did not fail or if it is a `ToolError`.
 

@@ -27,24 +27,24 @@ from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.codecs import UNSURE
-from ..values.rendering import described
-from .approval import is_exact
-from .pipeline import Walk
-from .plan import Plan
+from ..values.rendering import describe_value
+from .approval import is_unaltered
+from .pipeline import PipelineRun
+from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
 
-__all__ = ["call_of", "record_of", "resumed"]
+__all__ = ["build_call", "find_record_and_plan", "resume_call"]
 
 _log = logging.getLogger("toolkit")
 
-InStore: TypeAlias = Callable[[str, str, Callable[[ApprovalStore], Any]], Awaitable[Any]]
-FindPlan: TypeAlias = Callable[[str], Plan | None]
+RunInStore: TypeAlias = Callable[[str, str, Callable[[ApprovalStore], Any]], Awaitable[Any]]
+FindPlan: TypeAlias = Callable[[str], CallPlan | None]
 
 
-async def resumed(
+async def resume_call(
     request: object,
     decision: Decision,
-    find: FindPlan,
+    find_plan: FindPlan,
     settings: Settings,
     *,
     session: Session | None,
@@ -61,18 +61,18 @@ async def resumed(
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
-        record, plan = await record_of(request, approvals, find, in_store, settings.redaction)
-        call = call_of(record, plan, decision, session, principal, approvals)
-        walk = Walk(call, plan, settings, started, UNSURE, resources, timeout_seconds)
-        return await walk.resumed(record, decision)
+        record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
+        call = build_call(record, plan, decision, session, principal, approvals)
+        pipeline_run = PipelineRun(call, plan, settings, started, UNSURE, resources, timeout_seconds)
+        return await pipeline_run.resume(record, decision)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
-        left = deadline.extended(settings.cleanup_seconds).left()
-        await _note_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
+        left = deadline.with_minimum(settings.cleanup_seconds).seconds_left()
+        await _write_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
         raise
 
 
-async def _note_refusal(
+async def _write_refusal(
     request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float
 ) -> None:
     audit = settings.audit
@@ -96,24 +96,28 @@ def _id_of(request: object) -> str:
         return ""
 
 
-async def record_of(
-    given: object, approvals: Approvals, find: FindPlan, in_store: InStore, redaction: Redaction
-) -> tuple[Record, Plan]:
+async def find_record_and_plan(
+    handle: object, approvals: Approvals, find_plan: FindPlan, in_store: RunInStore, redaction: Redaction
+) -> tuple[Record, CallPlan]:
     """
     Return the record of a request and the plan of its tool.
 
-    *given* is the id of the request or the request itself. A caller that gives the request itself has shown it to a
+    *handle* is the id of the request or the request itself. A caller that gives the request itself has shown it to a
     person, so the store's copy must be the same.
     """
-    record = await _looked_up(given, approvals, find, in_store)
+    record = await _find_record(handle, approvals, find_plan, in_store)
     request = record.request
-    if isinstance(given, ApprovalRequest) and approvals.seal is None and not is_same_request(given, request, redaction):
+    if (
+        isinstance(handle, ApprovalRequest)
+        and approvals.seal is None
+        and not is_same_request(handle, request, redaction)
+    ):
         raise ApprovalError(
             f"request {request.id} in the store says something else than the request that was shown: one of them was "
             "altered; it cannot be used",
             why="forged",
         )
-    plan = _plan(request, find)
+    plan = _require_plan(request, find_plan)
     if record.state != "pending":
         return record, plan  # an answered request can be reported, even if the tool has changed since
     if identity_of(plan.tool) != record.identity:
@@ -123,12 +127,12 @@ async def record_of(
             f"what they agree to",
             why="changed",
         )
-    if not is_exact(record, plan.tool):
+    if not is_unaltered(record, plan.tool):
         raise ApprovalError(f"request {request.id} was altered; it cannot be used", why="forged")
     return record, plan
 
 
-async def _looked_up(handle: object, approvals: Approvals, find: FindPlan, in_store: InStore) -> Record:
+async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan, in_store: RunInStore) -> Record:
     if approvals.seal is None:
         name = handle.id if isinstance(handle, ApprovalRequest) else handle
         if not isinstance(name, str):
@@ -143,12 +147,12 @@ async def _looked_up(handle: object, approvals: Approvals, find: FindPlan, in_st
         try:
             handle = ApprovalRequest.from_json(handle)
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping may raise any error
-            raise ApprovalError(f"this is no sealed request: {described(error)}", why="forged") from None
+            raise ApprovalError(f"this is no sealed request: {describe_value(error)}", why="forged") from None
     if not isinstance(handle, ApprovalRequest):
         raise TypeError(
             f"without a store, resume wants the sealed request, or what its to_json() gave; got {type(handle).__name__}"
         )
-    identity = identity_of(_plan(handle, find).tool)
+    identity = identity_of(_require_plan(handle, find_plan).tool)
     if not approvals.seal.verify(handle, identity):
         raise ApprovalError(
             f"the seal of request {handle.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
@@ -171,8 +175,8 @@ def _add_or_get(store: Any, request: ApprovalRequest, identity: str) -> Record:
     return new_record
 
 
-def _plan(request: ApprovalRequest, find: FindPlan) -> Plan:
-    plan = find(request.tool)
+def _require_plan(request: ApprovalRequest, find_plan: FindPlan) -> CallPlan:
+    plan = find_plan(request.tool)
     if plan is None:
         raise ApprovalError(
             f"there is no tool `{request.tool[:64]}` here; resume where the same catalog is", why="changed"
@@ -180,9 +184,9 @@ def _plan(request: ApprovalRequest, find: FindPlan) -> Plan:
     return plan
 
 
-def call_of(
+def build_call(
     record: Record,
-    plan: Plan,
+    plan: CallPlan,
     decision: Decision,
     session: Session | None,
     principal: str | None,
@@ -212,7 +216,7 @@ def call_of(
         ending = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
         raise ApprovalError(f"request {request.id} was {ending}", why="answered", outcome=record.outcome)
     if record.state == "claimed":
-        _check_lost(record, decision, approvals)
+        _check_unfinished_claim(record, decision, approvals)
     elif record.is_expired(approvals.clock()):
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is None and decision.grant is not None:
@@ -222,7 +226,7 @@ def call_of(
     return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
 
 
-def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> None:
+def _check_unfinished_claim(record: Record, decision: Decision, approvals: Approvals) -> None:
     """
     Raise `ApprovalError` if an answer to a claim without an outcome cannot be accepted.
 

@@ -10,19 +10,19 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
-from .._option_checks import Kinds, check_kinds, kind_of, several
-from ..concurrency.abandoned import Abandoned
-from ..concurrency.thread_pool import Threads
+from .._option_checks import OptionTypes, check_option_types, describe_type, require_list
+from ..concurrency.abandoned import AbandonedCalls
+from ..concurrency.thread_pool import ThreadPool
 from ..context import Progress
 from ..errors import ToolError
 from ..functions.checker import Validation
 from ..hooks.base import Chain
 from ..permissions.judge import Judge
-from ..permissions.judgement import Judges
-from ..policies.classify import Rules, checked_rules, classified
+from ..permissions.judgement import CallJudges
+from ..policies.classify import ClassifyRules, classify_error, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
 from ..policies.retry import RetryPolicy
-from .hook_runner import SettingsHookRunner, run_in_thread
+from .hook_runner import DispatcherHookRunner, run_in_thread
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals import Approvals
@@ -39,7 +39,7 @@ MAX_NOTE_SECONDS = 30.0
 # size of asyncio's own executor.
 _MAX_OWN_THREADS = 32
 
-_KINDS: Kinds = {
+_KINDS: OptionTypes = {
     "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
     "resources": ((Mapping,), "a dictionary from types to values, or None"),
     "timeout_seconds": ((int, float, NoneType), "a number of seconds, or None"),
@@ -74,7 +74,7 @@ class Settings:
         repair: bool,
         validation: Validation,
         resources: Mapping[Any, Any] | None,
-        classify: Rules,
+        classify: ClassifyRules,
         redact: Sequence[RedactionRule],
         timeout_seconds: float | None,
         max_chars: int,
@@ -106,21 +106,21 @@ class Settings:
         self._check()
         _check_parts(permissions, {"safety": safety, "approvals": approvals, "audit": audit})
         self.resources = dict(self.resources)
-        self.chain = Chain.of(several(hooks, "hooks"))
+        self.chain = Chain.of(require_list(hooks, "hooks"))
         self.redaction = Redaction(redact)
-        self.threads = Threads(max_concurrency, name="toolkit")
+        self.threads = ThreadPool(max_concurrency, name="toolkit")
         # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
-        self.hook_threads = Threads(max_concurrency, name="toolkit-hook")
-        self.own_threads = Threads(_MAX_OWN_THREADS, name="toolkit-own")
+        self.hook_threads = ThreadPool(max_concurrency, name="toolkit-hook")
+        self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
-        self.store_threads = Threads(_MAX_OWN_THREADS, name="toolkit-store")
-        self.judges = Judges(safety, permissions, _files_of(approvals, audit))
-        self.abandoned = Abandoned()
-        self.hook_runner = SettingsHookRunner(self.hook_threads, self.abandoned, cleanup_seconds)
-        self._classify = checked_rules(classify)
+        self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
+        self.judges = CallJudges(safety, permissions, _files_of(approvals, audit))
+        self.abandoned = AbandonedCalls()
+        self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, cleanup_seconds)
+        self._classify = compile_rules(classify)
 
     def _check(self) -> None:
-        check_kinds(vars(self), _KINDS)
+        check_option_types(vars(self), _KINDS)
         if self.max_concurrency < 1:
             raise ValueError(f"max_concurrency has to be at least 1, got {self.max_concurrency}")
         if self.max_chars < 50:
@@ -148,12 +148,12 @@ class Settings:
 
         return StoreRunner(self.approvals, self.store_threads, self.cleanup_seconds)
 
-    def classified(self, error: BaseException) -> ToolError:
+    def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        return classified(error, self._classify)
+        return classify_error(error, self._classify)
 
     @property
-    def pools(self) -> tuple[Threads, ...]:
+    def pools(self) -> tuple[ThreadPool, ...]:
         """All thread pools: for tools, for hooks, for the approval store, and for the library's other work."""
         return self.threads, self.hook_threads, self.store_threads, self.own_threads
 
@@ -166,7 +166,7 @@ class Settings:
         return await run_in_thread(self.hook_threads, work, "a preview or an asker")
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
+    def lend_threads(self) -> Iterator[None]:
         """
         Lend the slot of the current thread to other jobs while the block runs.
 
@@ -174,7 +174,7 @@ class Settings:
         """
         with contextlib.ExitStack() as stack:
             for pool in self.pools:
-                stack.enter_context(pool.lent())
+                stack.enter_context(pool.lend_slot())
             yield
 
 
@@ -184,7 +184,7 @@ def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:
     for name, (methods, remedy) in _PARTS.items():
         part = parts[name]
         if part is not None and (isinstance(part, type) or not all(hasattr(part, method) for method in methods)):
-            raise TypeError(f"{name} cannot be {kind_of(part)}; give {remedy}")
+            raise TypeError(f"{name} cannot be {describe_type(part)}; give {remedy}")
 
 
 def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:

@@ -22,21 +22,21 @@ class ToolLogger(logging.Logger):
         super().__init__(f"{_PARENT}.{tool}")
         self.parent = logging.getLogger(_PARENT)
 
-    def _registered(self) -> logging.Logger | None:
+    def _find_registered(self) -> logging.Logger | None:
         logger = logging.Logger.manager.loggerDict.get(self.name)
         return logger if isinstance(logger, logging.Logger) else None
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- `logging` calls it by this name
         """Return whether a record of *level* is logged under the program's current settings."""
-        return (self._registered() or logging.getLogger(_PARENT)).isEnabledFor(level)
+        return (self._find_registered() or logging.getLogger(_PARENT)).isEnabledFor(level)
 
     def getEffectiveLevel(self) -> int:  # noqa: N802 -- `logging` calls it by this name
         """Return the level that applies under the program's current settings."""
-        return (self._registered() or logging.getLogger(_PARENT)).getEffectiveLevel()
+        return (self._find_registered() or logging.getLogger(_PARENT)).getEffectiveLevel()
 
     def handle(self, record: logging.LogRecord) -> None:
         """Pass *record* to the registered logger, or to the handlers of the parents if there is none."""
-        registered = self._registered()
+        registered = self._find_registered()
         if registered is None:
             super().handle(record)
         else:

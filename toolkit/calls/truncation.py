@@ -9,28 +9,28 @@ from collections.abc import Iterable
 
 from ..content import JsonPart, Part, TextPart
 from ..results import ToolResult
-from .render_result import shown
+from .render_result import render_part
 
-__all__ = ["truncated"]
+__all__ = ["truncate_result"]
 
 
-def truncated(result: ToolResult, most: int) -> None:
+def truncate_result(result: ToolResult, max_chars: int) -> None:
     """
-    Cut the text of *result* to *most* characters.
+    Cut the text of *result* to *max_chars* characters.
 
     A `value` that is the same text is cut too; any other value stays whole. Texts and JSON values in the parts are
-    limited to *most* characters together.
+    limited to *max_chars* characters together.
     """
-    cut = _cut(result.text, most)
+    cut = _truncate_text(result.text, max_chars)
     if isinstance(result.value, str) and result.value == result.text:
         result.value = cut
     if result.parts:
-        result.parts = _within(result.parts, most)
+        result.parts = _truncate_parts(result.parts, max_chars)
     result.text = cut
     result.truncated = True
 
 
-def _within(parts: Iterable[Part], max_chars: int) -> list[Part]:
+def _truncate_parts(parts: Iterable[Part], max_chars: int) -> list[Part]:
     """Return *parts* with at most *max_chars* characters in their texts and values. Other parts do not count."""
     new_parts: list[Part] = []
     left = max_chars
@@ -38,16 +38,16 @@ def _within(parts: Iterable[Part], max_chars: int) -> list[Part]:
         if not isinstance(part, (TextPart, JsonPart)):
             new_parts.append(part)
             continue
-        text = shown(part)
+        text = render_part(part)
         if len(text) <= left:
             new_parts.append(part)
         elif left > 0:
-            new_parts.append(TextPart(_cut(text, left)))
+            new_parts.append(TextPart(_truncate_text(text, left)))
         left -= len(text)
     return new_parts
 
 
-def _cut(text: str, max_chars: int) -> str:
+def _truncate_text(text: str, max_chars: int) -> str:
     suffix = f"... [truncated, {len(text)} chars total]"
     length = max(0, max_chars - len(suffix))
     # Search back a limited way for the end of a character. A longer sequence is not a real character.

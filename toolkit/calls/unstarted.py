@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 from ..errors import ToolkitError
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
-from .attempt import has_to_pass
-from .error_results import hook_failure
-from .plan import Plan
+from .attempt import must_propagate
+from .error_results import build_hook_error_result
+from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
-from .truncation import truncated
+from .truncation import truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
 
-__all__ = ["unstarted"]
+__all__ = ["finish_unstarted"]
 
 _log = logging.getLogger("toolkit")
 
 
-async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
+async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:
     """
     Return *result* as the finished result of *call*, which is never started.
 
@@ -40,15 +40,15 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
             result = new_result if isinstance(new_result, ToolResult) else result
         except BaseException as error:
             # The tool did not run, and the result says so. A hook that fails does not change the result.
-            if has_to_pass(error):
+            if must_propagate(error):
                 raise
-            hook_failure(error, step.hook, "after", ran=False, redaction=redaction)
+            build_hook_error_result(error, step.hook, "after", ran=False, redaction=redaction)
     result.call_id, result.tool = call.id, call.name if plan is None else plan.name
     if redaction:
-        redaction.result(result)
+        redaction.mask_result(result)
     max_chars = settings.max_chars if plan is None else plan.max_chars
     if len(result.text) > max_chars:
-        truncated(result, max_chars)
+        truncate_result(result, max_chars)
     if settings.audit is not None:
         await _write_outcome(settings.audit, call, result, settings)
     return result

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import CatalogError, DefinitionError, DuplicateTool
 from ..facts import check_name
 from ..spec import Tool
-from .snapshot import Table, described_place
+from .snapshot import Table, describe_place
 
 __all__ = [
     "check_foreign_names",
@@ -121,7 +121,7 @@ def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Tabl
         if is_foreign(tool):
             is_free = all(owners.get(fold_name(name), tool) is tool for name in names)
             if not is_free or any(map(reason_against, names)) or not all(map(_is_legal_name, names)):
-                _log.error("`%s` is left out, because it cannot be called so: %s", names[0], described_place(tool))
+                _log.error("`%s` is left out, because it cannot be called so: %s", names[0], describe_place(tool))
                 continue
             owners.update(dict.fromkeys(map(fold_name, names), tool))
         tools[key] = tool
@@ -148,7 +148,7 @@ def _check_reserved(name: str, tool: Tool) -> None:
     reason = reason_against(name)
     if reason is not None:
         raise CatalogError(
-            f"{described_place(tool)} cannot be called `{name}`: {reason}; "
+            f"{describe_place(tool)} cannot be called `{name}`: {reason}; "
             f'add it under another name, with `prefixed("...")` or `renamed("...")`'
         )
 
@@ -174,7 +174,7 @@ def _check_lookalikes(lookalikes: Iterable[str], names: Mapping[str, str], tools
         if first_tool is not other_tool and (is_foreign(first_tool) or is_foreign(other_tool)):
             raise DuplicateTool(
                 f"`{first}` and `{other}` differ only in case or separators, and one of them comes from outside: "
-                f"{described_place(first_tool)} and {described_place(other_tool)}; "
+                f"{describe_place(first_tool)} and {describe_place(other_tool)}; "
                 f'use `prefixed("...")` on one, or leave one out with `filtered`'
             )
 
@@ -195,7 +195,7 @@ def _group_lookalikes(names: Iterable[str], names_to_check: Iterable[str]) -> li
 
 def fold_name(name: str) -> str:
     """Return *name* in lower case and without separators."""
-    return _fold_cached(name) if len(name) <= _LONGEST_CACHED else _fold(name)
+    return _fold_cached(name) if len(name) <= _MAX_CACHED_CHARS else _fold(name)
 
 
 def _fold(name: str) -> str:
@@ -203,7 +203,7 @@ def _fold(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "").replace(".", "")
 
 
-_LONGEST_CACHED = 64
+_MAX_CACHED_CHARS = 64
 # Adding one tool checks all names again, so the folded form of each short name is kept. The cache takes at most 7 MB.
 _fold_cached = functools.lru_cache(maxsize=20_000)(_fold)
 _RESERVED = frozenset(map(fold_name, RESERVED_NAMES))

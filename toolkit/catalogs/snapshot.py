@@ -9,10 +9,10 @@ from operator import is_not
 from typing import TypeAlias
 
 from ..errors import DuplicateTool
-from ..functions.callables import place_of
+from ..functions.callables import find_source_location
 from ..spec import Tool
 
-__all__ = ["Change", "Listener", "Table", "described_place", "difference", "merged"]
+__all__ = ["Change", "Listener", "Table", "describe_place", "diff_tables", "merge_tables"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class Table:
         tool = self.tools.get(name)
         return self.tools.get(self.aliases.get(name, "")) if tool is None else tool
 
-    def called(self, name: object) -> Tool | None:
+    def resolve(self, name: object) -> Tool | None:
         """
         Return the tool with this name or alias; otherwise the tool that has this name in a provider's format.
 
@@ -61,7 +61,7 @@ class Change:
 Listener: TypeAlias = Callable[[Change], object]
 
 
-def merged(*tables: Table) -> Table:
+def merge_tables(*tables: Table) -> Table:
     """
     Return one table with the content of all *tables*.
 
@@ -76,7 +76,7 @@ def merged(*tables: Table) -> Table:
             existing = so_far.find(name)
             if existing is not None and existing is not tool:
                 raise DuplicateTool(
-                    f"`{name}` is in both catalogs: {described_place(existing)} and {described_place(tool)}; "
+                    f"`{name}` is in both catalogs: {describe_place(existing)} and {describe_place(tool)}; "
                     f"use `prefixed` on one, or `filtered`"
                 )
         for alias, name in table.aliases.items():
@@ -92,7 +92,7 @@ def _to_wire_name(name: str) -> str:
     return name.replace(".", "--")
 
 
-def difference(before: Table, after: Table) -> Change:
+def diff_tables(before: Table, after: Table) -> Change:
     """Return the tools that have to be added and removed to turn the table *before* into *after*."""
     return Change(added=_missing(after.tools, before.tools), removed=_missing(before.tools, after.tools))
 
@@ -104,8 +104,8 @@ def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Too
     return tuple(compress(tools.values(), map(is_not, map(others.get, tools), tools.values())))
 
 
-def described_place(tool: Tool) -> str:
+def describe_place(tool: Tool) -> str:
     """Return where a tool was written, for a person who has to choose between two tools."""
-    file, line = place_of(tool.function)
+    file, line = find_source_location(tool.function)
     origin = "" if tool.origin == "python" else f" from {tool.origin}"
     return f"{tool.about.subject}{origin} ({file}:{line})"

@@ -15,35 +15,35 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import CatalogError
-from ..functions.callables import underlying
-from ..spec import Tool, attached
+from ..functions.callables import unwrap_function
+from ..spec import Tool, get_attached_tool
 from .views import CatalogView
 
-__all__ = ["Offer", "offers_of", "tools_in"]
+__all__ = ["CatalogEntry", "collect_entries", "tools_in"]
 
 _TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
 _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class CatalogEntry:
     """A tool to add to a catalog, with its aliases there."""
 
     tool: Tool
     aliases: tuple[str, ...]
 
 
-def offers_of(thing: Any) -> list[Offer]:
-    """Return the tools that *thing* is, has or holds, each with its aliases."""
-    if isinstance(thing, CatalogView):
+def collect_entries(source: Any) -> list[CatalogEntry]:
+    """Return the tools that *source* is, has or holds, each with its aliases."""
+    if isinstance(source, CatalogView):
         # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
         # stated.
-        table = thing.table
+        table = source.table
         aliases_by_name: dict[str, list[str]] = {name: [] for name in table.tools}
         for alias, name in table.aliases.items():
             aliases_by_name[name].append(alias)
-        return [Offer(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
-    return [Offer(tool, tool.facts.aliases) for tool in _tools_of(thing)]
+        return [CatalogEntry(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
+    return [CatalogEntry(tool, tool.facts.aliases) for tool in _tools_of(source)]
 
 
 def _tools_of(source: Any) -> Sequence[Tool]:
@@ -53,7 +53,7 @@ def _tools_of(source: Any) -> Sequence[Tool]:
         remedy = {str: "`catalog.load` adds a module by name", type: "add an instance"}
         hint = next((text for kind, text in remedy.items() if isinstance(source, kind)), "use `catalog.load`")
         raise CatalogError(f"{reprlib.repr(source)} is not a tool; {hint}")
-    tool = attached(source)
+    tool = get_attached_tool(source)
     if tool is not None:
         return [_bind_method(tool)]
     methods = _list_methods(source)
@@ -86,9 +86,9 @@ def _list_methods(instance: Any) -> list[Tool]:
         members.update(vars(owner))
     tools = []
     for name, member in members.items():
-        tool = attached(member)
+        tool = get_attached_tool(member)
         if tool is None and isinstance(member, (staticmethod, classmethod)):
-            tool = attached(member.__func__)
+            tool = get_attached_tool(member.__func__)
         if tool is not None and tool.is_method:
             tools.append(tool.bound(getattr(instance, name)))
     return tools
@@ -122,13 +122,13 @@ def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:
             if value is not shared:
                 exports.append(value)
             continue
-        tool = value if isinstance(value, Tool) else attached(value) or _registered(value, shared)
+        tool = value if isinstance(value, Tool) else get_attached_tool(value) or _find_registered(value, shared)
         if tool is None or tool.takes_object(tool.function):
             # An object with decorated methods counts only if the module lists it in `__all__`: a module may have
             # several objects of one class.
             exports += [] if listed is None else _list_methods(value)
             continue
-        home = getattr(underlying(tool.function), "__module__", None)
+        home = getattr(unwrap_function(tool.function), "__module__", None)
         if listed is not None or home == module.__name__ or isinstance(value, Tool):
             exports.append(tool)
     return exports
@@ -141,7 +141,7 @@ def _get_export(module: ModuleType, name: str) -> Any:
         raise CatalogError(f"{module.__name__} lists {name!r} in `__all__`, but has no such name") from None
 
 
-def _registered(function: Any, shared: CatalogView) -> Tool | None:
+def _find_registered(function: Any, shared: CatalogView) -> Tool | None:
     if not callable(function) or isinstance(function, type):
         return None
     return next((tool for tool in shared if tool.function is function), None)

@@ -13,12 +13,12 @@ from ..spec import Tool
 from ..values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
 from .search.finder import group_of
 
-__all__ = ["summarised"]
+__all__ = ["summarise_tools"]
 
 _ELLIPSIS_CHARS = len(", ... 999999 more")
 
 
-def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
+def summarise_tools(tools: Iterable[Tool], max_tokens: int) -> str:
     """
     Return the names of *tools* by group, in at most *max_tokens* (estimated).
 
@@ -37,7 +37,7 @@ def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
     shown_groups = list(_groups_that_fit(heads, room))
     room -= sum(len(heads[group]) + _ELLIPSIS_CHARS + 1 for group in shown_groups) + _ELLIPSIS_CHARS
     shown_names = _pick_names({group: groups[group] for group in shown_groups}, room)
-    lines = [_line(heads[group], shown_names[group], len(groups[group])) for group in shown_groups]
+    lines = [_format_line(heads[group], shown_names[group], len(groups[group])) for group in shown_groups]
     if len(shown_groups) < len(groups):
         lines.append(f"... {len(groups) - len(shown_groups)} more groups")
     return "\n".join(lines)
@@ -65,7 +65,7 @@ def _pick_names(groups: dict[str, list[str]], room: int) -> dict[str, list[str]]
     return picked
 
 
-def _line(head: str, shown_names: list[str], count: int) -> str:
+def _format_line(head: str, shown_names: list[str], count: int) -> str:
     hidden_count = count - len(shown_names)
     if not shown_names:
         return head.removesuffix(": ")

@@ -1,8 +1,8 @@
 """
 The lookup of tools by name, and the views of a catalog.
 
-`filtered`, `merged`, `prefixed`, `sorted` and `provided` return views. A view holds no tools of its own and follows its
-source when the source changes. The order is always insertion order, unless a view sorts.
+`filtered`, `merge_tables`, `prefixed`, `sorted` and `provided` return views. A view holds no tools of its own and
+follows its source when the source changes. The order is always insertion order, unless a view sorts.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, overload
 from .._forks import unlock_in_children
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
-from ..functions.callables import is_same
+from ..functions.callables import is_same_callable
 from ..spec import Definition, Tool
 from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
-from .snapshot import Change, Listener, Table, difference, merged
+from .snapshot import Change, Listener, Table, diff_tables, merge_tables
 
 # These modules are loaded for the first search or session; most programs start without either.
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ class CatalogView:
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with this name or alias, or None."""
-        return self.table.called(name)
+        return self.table.resolve(name)
 
     def __getitem__(self, name: str) -> Tool:
         table = self.table
-        tool = table.called(name)
+        tool = table.resolve(name)
         if tool is None:
             raise UnknownTool(name, [*table.tools, *table.aliases])
         return tool
@@ -85,7 +85,7 @@ class CatalogView:
         table = self.table
         if isinstance(name, str):
             return table.find(name) is not None
-        return any(name is tool or is_same(name, tool.function) for tool in table.tools.values())
+        return any(name is tool or is_same_callable(name, tool.function) for tool in table.tools.values())
 
     def __len__(self) -> int:
         return len(self.table.tools)
@@ -168,28 +168,30 @@ class CatalogView:
         The first search builds an index, which takes about a second for ten thousand tools. In an event loop, write
         `await asyncio.to_thread(catalog.search, query)`. The dispatcher runs `tool_search` in a thread.
         """
-        return self._found(query, limit, group, ranker, ())
+        return self._search_filtered(query, limit, group, ranker, ())
 
-    def _found(
+    def _search_filtered(
         self,
         query: str,
         limit: int,
         group: str | None,
         ranker: Ranker | None,
-        keep: tuple[Callable[[Tool], bool], ...],
+        predicates: tuple[Callable[[Tool], bool], ...],
     ) -> Findings:
         if self._finder is None:
             from .search.finder import Finder
 
             self._finder = Finder()
         table = self.table
-        return self._finder.search(table.tools, table.aliases, query, limit, group=group, keep=keep, ranker=ranker)
+        return self._finder.search(
+            table.tools, table.aliases, query, limit, group=group, predicates=predicates, ranker=ranker
+        )
 
     def summary(self, *, max_tokens: int = 1000) -> str:
         """Return the names of all tools by group, in at most *max_tokens* (estimated): a few lines for a prompt."""
-        from .summaries import summarised
+        from .summaries import summarise_tools
 
-        return summarised(self, max_tokens)
+        return summarise_tools(self, max_tokens)
 
     def finish(self) -> None:
         """
@@ -225,15 +227,15 @@ class CatalogView:
         """Call *listener* with every change from now on, and return a function that stops this."""
         last_table, lock = self.table, unlock_in_children(threading.RLock())
 
-        def notice(_: Change) -> None:
+        def report_change(_: Change) -> None:
             nonlocal last_table
             with lock:  # two threads must not report one change twice
                 previous, last_table = last_table, self.table
-                change = difference(previous, last_table)
+                change = diff_tables(previous, last_table)
             if change.added or change.removed:
                 listener(change)
 
-        ends = [source.subscribe(notice) for source in self._sources]
+        ends = [source.subscribe(report_change) for source in self._sources]
 
         def end_all() -> None:
             for end in ends:
@@ -266,7 +268,7 @@ class CatalogView:
         wrong = [other for other in others if not isinstance(other, CatalogView)]
         if wrong:
             raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
-        view = CatalogView((self, *others), lambda *tables: _checked(merged(*tables)))
+        view = CatalogView((self, *others), lambda *tables: _check_names(merge_tables(*tables)))
         _ = view.table  # a clash raises here, where the view is made
         view._new_prefix = ""
         return view
@@ -293,7 +295,7 @@ class CatalogView:
                 f"{prefix}{name}": (tool, tuple(aliases_by_name.get(f"{prefix}{name}", ())))
                 for name, tool in table.tools.items()
             }
-            return _checked(Table(transform(tools), aliases))
+            return _check_names(Table(transform(tools), aliases))
 
         view = CatalogView((self,), derive)
         _ = view.table  # a name that becomes too long raises here
@@ -322,7 +324,7 @@ class CatalogView:
         )
 
 
-def _checked(table: Table) -> Table:
+def _check_names(table: Table) -> Table:
     """
     Return *table*, or raise `CatalogError` if the name of a tool from outside is misleading.
 
@@ -334,29 +336,31 @@ def _checked(table: Table) -> Table:
 
 
 class _FilteredView(CatalogView):
-    """A view of the tools of a source for which *keep* returns true. A search in this view uses the source's index."""
+    """
+    A view of the tools of a source for which *predicate* returns true. A search in this view uses the source's index.
+    """
 
-    def __init__(self, source: CatalogView, keep: Callable[[Tool], bool]) -> None:
+    def __init__(self, source: CatalogView, predicate: Callable[[Tool], bool]) -> None:
         def derive(table: Table) -> Table:
-            tools = {name: tool for name, tool in table.tools.items() if keep(tool)}
+            tools = {name: tool for name, tool in table.tools.items() if predicate(tool)}
             return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
 
         super().__init__((source,), derive)
-        self._keep = keep
+        self._predicate = predicate
 
     def get(self, name: str) -> Tool | None:
         tool = self._sources[0].get(name)  # one call of `keep` is quicker than filtering all tools
-        return tool if tool is not None and self._keep(tool) else None
+        return tool if tool is not None and self._predicate(tool) else None
 
-    def _found(
+    def _search_filtered(
         self,
         query: str,
         limit: int,
         group: str | None,
         ranker: Ranker | None,
-        keep: tuple[Callable[[Tool], bool], ...],
+        predicates: tuple[Callable[[Tool], bool], ...],
     ) -> Findings:
-        return self._sources[0]._found(query, limit, group, ranker, (self._keep, *keep))  # noqa: SLF001 -- also a view
+        return self._sources[0]._search_filtered(query, limit, group, ranker, (self._predicate, *predicates))  # noqa: SLF001 -- also a view
 
 
 class _CachedTransform:
@@ -366,11 +370,11 @@ class _CachedTransform:
     Listeners compare tools by identity, so an unchanged tool must stay the same object.
     """
 
-    def __init__(self, make: Callable[..., Tool]) -> None:
-        self._make = make
-        self._made: dict[tuple[Any, ...], Tool] = {}
+    def __init__(self, transform: Callable[..., Tool]) -> None:
+        self._transform = transform
+        self._cache: dict[tuple[Any, ...], Tool] = {}
 
     def __call__(self, sources: Mapping[str, tuple[Any, ...]]) -> dict[str, Tool]:
-        tools = {source: self._made.get(source) or self._make(*source) for source in sources.values()}
-        self._made = tools
+        tools = {source: self._cache.get(source) or self._transform(*source) for source in sources.values()}
+        self._cache = tools
         return {name: tools[source] for name, source in sources.items()}

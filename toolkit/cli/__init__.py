@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 from ..safety.shell.parser import DISTRIBUTION
 
 if TYPE_CHECKING:

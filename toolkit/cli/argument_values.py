@@ -18,10 +18,10 @@ from ..errors import BadArgs, Problem
 from ..values.patterns import compile_pattern
 from ..values.strictjson.checks import loads
 
-__all__ = ["arguments_of", "json_arguments"]
+__all__ = ["arguments_of", "parse_json_arguments"]
 
-_ALL = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
-_MOST_REFERENCES = 32
+_ALL_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_MAX_REFERENCES = 32
 
 
 def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, A
     texts: dict[str, list[str]] = {}
     json_values: dict[str, Any] = {}
     problems: list[Problem] = []
-    properties = _object(schema.get("properties"))
+    properties = _as_mapping(schema.get("properties"))
     for word in words:
         name, sign, value = word.partition("=")
         is_json = name.endswith(":") and name not in properties
@@ -50,13 +50,13 @@ def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, A
         if name in json_values:
             problems.append(Problem("is given with = and with :=; once is enough", [name]))
         else:
-            arguments[name] = _value(values, _property(schema, name), schema, name, problems)
+            arguments[name] = _parse_values(values, _property_schema(schema, name), schema, name, problems)
     if problems:
         raise BadArgs(problems)
     return arguments
 
 
-def json_arguments(text: str | bytes) -> dict[str, Any]:
+def parse_json_arguments(text: str | bytes) -> dict[str, Any]:
     """Return the arguments in *text*, a JSON object; raise `BadArgs` if it is none."""
     try:
         arguments = loads(text)
@@ -67,67 +67,71 @@ def json_arguments(text: str | bytes) -> dict[str, Any]:
     return arguments
 
 
-def _property(schema: Mapping[str, Any], name: str) -> Any:
+def _property_schema(schema: Mapping[str, Any], name: str) -> Any:
     """
     Return the schema of the property *name*.
 
     For a name that `properties` does not mention, it is the schema of a pattern that matches, or else that of
     `additionalProperties`.
     """
-    properties = _object(schema.get("properties"))
+    properties = _as_mapping(schema.get("properties"))
     if name in properties:
         return properties[name]
-    for source, subschema in _object(schema.get("patternProperties")).items():
+    for source, subschema in _as_mapping(schema.get("patternProperties")).items():
         if compile_pattern(source).search(name):
             return subschema
     return schema.get("additionalProperties")
 
 
-def _value(values: Sequence[str], schema: Any, root: Mapping[str, Any], name: str, problems: list[Problem]) -> Any:
-    kinds = _kinds(schema, root)
+def _parse_values(
+    values: Sequence[str], schema: Any, root: Mapping[str, Any], name: str, problems: list[Problem]
+) -> Any:
+    kinds = _allowed_types(schema, root)
     if len(values) == 1:
-        value = _typed(values[0], schema, kinds, root)
+        value = _parse_value(values[0], schema, kinds, root)
         # If the schema permits only a list, a value that is no list is the one item of the list.
-        return [_item(values[0], schema, 0, root)] if kinds == {"array"} and not isinstance(value, list) else value
+        return (
+            [_parse_item(values[0], schema, 0, root)] if kinds == {"array"} and not isinstance(value, list) else value
+        )
     if "array" not in kinds:
         problems.append(Problem(f"is given {len(values)} times, and is no list", [name]))
-    return [_item(value, schema, index, root) for index, value in enumerate(values)]
+    return [_parse_item(value, schema, index, root) for index, value in enumerate(values)]
 
 
-def _item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> Any:
+def _parse_item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> Any:
     """Read *text* as the item at *index* of a list that *schema* describes."""
-    for option in _options(schema, root):
+    for option in _union_members(schema, root):
         first = option.get("prefixItems")
         if isinstance(first, list) and index < len(first):
-            return _typed(text, first[index], _kinds(first[index], root), root)
+            return _parse_value(text, first[index], _allowed_types(first[index], root), root)
         if "items" in option:
-            return _typed(text, option["items"], _kinds(option["items"], root), root)
-    return _typed(text, {}, _ALL, root)
+            return _parse_value(text, option["items"], _allowed_types(option["items"], root), root)
+    return _parse_value(text, {}, _ALL_TYPES, root)
 
 
-def _typed(text: str, schema: Any, kinds: frozenset[str], root: Mapping[str, Any]) -> Any:
-    choices = [choice for option in _options(schema, root) for choice in _choices(option)]
+def _parse_value(text: str, schema: Any, allowed_types: frozenset[str], root: Mapping[str, Any]) -> Any:
+    choices = [choice for option in _union_members(schema, root) for choice in _choices(option)]
     if text in choices:
         return text
     try:
         value = loads(text)
     except ValueError:
         return text
-    if isinstance(value, str) and "string" in kinds:
+    if isinstance(value, str) and "string" in allowed_types:
         return text  # a JSON string keeps the quotes that the user typed
-    fits = value in choices if choices else bool(_names(value) & kinds)
-    return value if fits or "string" not in kinds else text
+    fits = value in choices if choices else bool(_type_names(value) & allowed_types)
+    return value if fits or "string" not in allowed_types else text
 
 
-def _names(value: Any) -> frozenset[str]:
+def _type_names(value: Any) -> frozenset[str]:
     """Return the names that JSON Schema has for the type of *value*."""
-    for kind, names in _NAMES:
+    for kind, names in _TYPE_NAMES:
         if isinstance(value, kind):
             return names
     return frozenset({"null"})
 
 
-_NAMES: list[tuple[type, frozenset[str]]] = [
+_TYPE_NAMES: list[tuple[type, frozenset[str]]] = [
     (bool, frozenset({"boolean"})),
     (int, frozenset({"integer", "number"})),
     (float, frozenset({"number"})),
@@ -137,15 +141,15 @@ _NAMES: list[tuple[type, frozenset[str]]] = [
 ]
 
 
-def _kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
+def _allowed_types(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     """Return the types that *schema* permits; all types if it does not say."""
-    return frozenset(kind for option in _options(schema, root) for kind in _own_kinds(option))
+    return frozenset(kind for option in _union_members(schema, root) for kind in _member_types(option))
 
 
-def _own_kinds(option: Mapping[str, Any]) -> frozenset[str]:
+def _member_types(option: Mapping[str, Any]) -> frozenset[str]:
     if choices := _choices(option):
-        return frozenset(name for choice in choices for name in _names(choice))
-    types = option.get("type", _ALL)
+        return frozenset(name for choice in choices for name in _type_names(choice))
+    types = option.get("type", _ALL_TYPES)
     return frozenset([types] if isinstance(types, str) else types)
 
 
@@ -156,11 +160,11 @@ def _choices(option: Mapping[str, Any]) -> list[Any]:
     return list(choices) if isinstance(choices, list) else []
 
 
-def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _union_members(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the members of a union, with references followed; a schema that is no union is the only member."""
     members: list[Mapping[str, Any]] = []
-    pending = [_object(schema)]
-    for _ in range(_MOST_REFERENCES):
+    pending = [_as_mapping(schema)]
+    for _ in range(_MAX_REFERENCES):
         if not pending:
             break
         option = pending.pop(0)
@@ -169,7 +173,7 @@ def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if target is not None:
             unions.append(target)
         if unions:
-            pending = [*map(_object, unions), *pending]
+            pending = [*map(_as_mapping, unions), *pending]
         else:
             members.append(option)
     return members or [{}]
@@ -178,8 +182,8 @@ def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _resolve_reference(reference: Any, root: Mapping[str, Any]) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return None
-    return _object(root.get("$defs")).get(reference.removeprefix("#/$defs/"))
+    return _as_mapping(root.get("$defs")).get(reference.removeprefix("#/$defs/"))
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -9,10 +9,10 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["write_atomically"]
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """
     Write *text* to the file at *path* in one step.
 

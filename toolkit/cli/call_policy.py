@@ -22,13 +22,13 @@ from .output import Output
 from .targets import Target
 
 __all__ = [
-    "Policy",
+    "CallPolicy",
     "ask_option",
     "audit_option",
     "dispatcher_for",
+    "make_asker",
     "mode_option",
     "rule_option",
-    "somebody_to_ask",
 ]
 
 _TERMINAL = "/dev/tty"
@@ -55,7 +55,7 @@ ask_option = click.option(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class CallPolicy:
     """
     The policy that the options of the command state.
 
@@ -74,7 +74,7 @@ class Policy:
     store: ApprovalStore | None = None
 
 
-def dispatcher_for(target: Target, policy: Policy, output: Output, **options: Any) -> Dispatcher:
+def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options: Any) -> Dispatcher:
     """
     Return a dispatcher for *target* under *policy* and the rule files.
 
@@ -94,16 +94,16 @@ def dispatcher_for(target: Target, policy: Policy, output: Output, **options: An
     )
 
 
-def somebody_to_ask(asks: bool, wrap: Callable[[Asker], Asker] = lambda asker: asker) -> Asker | None:
+def make_asker(may_ask: bool, wrap: Callable[[Asker], Asker] = lambda asker: asker) -> Asker | None:
     """
-    Return an asker for the person at the terminal; None if *asks* is false or there is no terminal.
+    Return an asker for the person at the terminal; None if *may_ask* is false or there is no terminal.
 
     Args:
-        asks: Whether the person may be asked.
+        may_ask: Whether the person may be asked.
         wrap: A function that wraps the asker.
     """
     # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
-    return wrap(TerminalPrompt()) if asks and _has_terminal() else None
+    return wrap(TerminalPrompt()) if may_ask and _has_terminal() else None
 
 
 def _has_terminal() -> bool:

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import click
 
 from .completion.completing import complete_arguments, complete_target, complete_tool
-from .failures import told
-from .output import Output, Shape
+from .failures import report_errors
+from .output import Output, OutputFormat
 
 __all__ = ["arguments_argument", "subcommand", "target_argument", "tool_argument"]
 
-_COMMON = ("as_json", "shape", "debug")
+_COMMON_OPTIONS = ("as_json", "shape", "debug")
 
 Body: TypeAlias = Callable[..., "int | None"]
 
@@ -27,7 +27,7 @@ tool_argument = click.argument("name", shell_complete=complete_tool)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 
 
-def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Callable[[Body], click.Command]:
+def subcommand(name: str, *, has_json: bool = True, piped: OutputFormat = "json") -> Callable[[Body], click.Command]:
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
@@ -42,9 +42,9 @@ def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Ca
 
     def declare(body: Body) -> click.Command:
         @functools.wraps(body)
-        def run(*, debug: bool, shape: Shape, as_json: bool = False, **parameters: Any) -> None:
+        def run(*, debug: bool, shape: OutputFormat, as_json: bool = False, **parameters: Any) -> None:
             output = Output("json" if as_json else shape, piped=piped)
-            with told(debug=debug), contextlib.redirect_stdout(sys.stderr):
+            with report_errors(debug=debug), contextlib.redirect_stdout(sys.stderr):
                 code = body(output, **parameters)
             if code:
                 raise click.exceptions.Exit(code)
@@ -63,7 +63,7 @@ def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Ca
             function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         command = click.command(name)(function)
         # The help lists the command's own options first.
-        command.params.sort(key=lambda parameter: parameter.name in _COMMON)
+        command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)
         return command
 
     return declare

@@ -16,10 +16,10 @@ from typing import IO, Any
 import click
 
 from ..errors import BadArgs, ToolkitError, ToolkitWarning, UnknownTool
-from ..values.visible import visible
+from ..values.visible import make_visible
 from .exit_codes import EXITS, INTERRUPTED, USAGE
 
-__all__ = ["Failure", "told"]
+__all__ = ["Failure", "report_errors"]
 
 _EXIT_CODES: list[tuple[type[ToolkitError], int]] = [(UnknownTool, EXITS["not_found"]), (BadArgs, EXITS["bad_args"])]
 
@@ -32,11 +32,11 @@ class Failure(click.ClickException):
         self.exit_code = code  # type: ignore[misc] # click reads the code from the exception, of any class
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {visible(self.message)}", file=file, err=True)
+        click.echo(f"error: {make_visible(self.message)}", file=file, err=True)
 
 
 @contextmanager
-def told(*, debug: bool) -> Iterator[None]:
+def report_errors(*, debug: bool) -> Iterator[None]:
     """
     Turn each `ToolkitError` inside the block into a `Failure`, and print each `ToolkitWarning` as one line.
 
@@ -62,8 +62,10 @@ def told(*, debug: bool) -> Iterator[None]:
         log.removeHandler(silence)
 
 
-def _show_warning(usual: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
+def _show_warning(
+    show_default: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any
+) -> None:
     if issubclass(category, ToolkitWarning):
-        click.echo(f"warning: {visible(str(message))}", err=True)
+        click.echo(f"warning: {make_visible(str(message))}", err=True)
     else:
-        usual(message, category, *place)
+        show_default(message, category, *place)

@@ -22,20 +22,20 @@ from collections.abc import Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["InterruptibleLoop", "awaited", "runner"]
+__all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine"]
 
 T = TypeVar("T")
 
 
-def awaited(work: Coroutine[Any, Any, T]) -> T:
-    """Run *work* and return its result, from code that has no event loop."""
-    with runner() as loop:
-        return loop.run(work)
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run *coroutine* and return its result, from code that has no event loop."""
+    with open_interruptible_loop() as loop:
+        return loop.run(coroutine)
 
 
 class InterruptibleLoop:
     """
-    An event loop that runs coroutines, one after the other; `runner` makes it.
+    An event loop that runs coroutines, one after the other; `open_interruptible_loop` makes it.
 
     The first Ctrl-C cancels the coroutine that runs, and `run` raises `KeyboardInterrupt` when it has ended. A second
     one, or one that comes while nothing runs, raises `KeyboardInterrupt` at once.
@@ -46,10 +46,10 @@ class InterruptibleLoop:
         self._task: asyncio.Task[Any] | None = None
         self._is_interrupted = False
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run *work* and return its result."""
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run *coroutine* and return its result."""
         self._is_interrupted = False
-        self._task = task = self._loop.create_task(work)
+        self._task = task = self._loop.create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
         except asyncio.CancelledError:
@@ -68,7 +68,7 @@ class InterruptibleLoop:
 
 
 @contextlib.contextmanager
-def runner() -> Iterator[InterruptibleLoop]:
+def open_interruptible_loop() -> Iterator[InterruptibleLoop]:
     """Yield a loop that can run several coroutines, one after the other, and close it at the end."""
     with asyncio.Runner() as loop_runner:
         loop = loop_runner.get_loop()

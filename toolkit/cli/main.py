@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from ..safety.shell.parser import DISTRIBUTION
-from .completion.shell_scripts import register
+from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]
 
@@ -65,5 +65,5 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line with *arguments*, or with those of the process if they are None, and exit."""
-    register()
+    register_completion_classes()
     cli(arguments, prog_name="toolkit")

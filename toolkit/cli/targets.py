@@ -23,7 +23,7 @@ from ..safety import SafetyChecks
 from ..testing.load_target import catalog_of
 from .completion.known_names import BUILTIN, is_path
 
-__all__ = ["LOADERS", "Target", "loaded"]
+__all__ = ["LOADERS", "Target", "open_target"]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ class Target:
 
 
 @contextlib.contextmanager
-def loaded(target: str, *, undecorated: bool = False) -> Iterator[Target]:
+def open_target(target: str, *, undecorated: bool = False) -> Iterator[Target]:
     """
     Yield the tools of *target*, which can be used until the end of the block.
 
@@ -61,7 +61,7 @@ def loaded(target: str, *, undecorated: bool = False) -> Iterator[Target]:
 
 @contextlib.contextmanager
 def _load_code(target: str, undecorated: bool) -> Iterator[Target]:
-    yield Target(catalog_of(_checked(target), undecorated=undecorated))
+    yield Target(catalog_of(_check_target(target), undecorated=undecorated))
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ A loader for the command or the address of an MCP server belongs in this list.
 """
 
 
-def _checked(target: str) -> str:
+def _check_target(target: str) -> str:
     """Return *target*; raise `CatalogError` with a clear message if it is a path that is no Python file."""
     where = target.partition(":")[0]
     if is_path(where) and not where.endswith(".py"):

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from .._forks import renew_in_children
 from ..results import ToolCall
 
-__all__ = ["Abandoned", "Caller", "Job", "StuckCall", "caller_of"]
+__all__ = ["AbandonedCalls", "Caller", "CancellableJob", "StuckCall", "caller_of"]
 
 Caller: TypeAlias = tuple[str, str | None]
 """The id of a session, and a principal. A call that cannot be stopped holds up only its own caller."""
@@ -29,16 +29,16 @@ def caller_of(call: ToolCall) -> Caller:
     return call.session_key, call.principal
 
 
-class Job:
+class CancellableJob:
     """Work for a thread. It can be called off until it starts, and it reports when it is over."""
 
-    __slots__ = ("_lock", "_state", "_when_over", "_work")
+    __slots__ = ("_callback", "_lock", "_state", "_work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
         self._lock = threading.Lock()
         self._state = "waiting"
-        self._when_over: Callable[[], object] | None = None
+        self._callback: Callable[[], object] | None = None
 
     def __call__(self) -> Any:
         with self._lock:
@@ -50,10 +50,10 @@ class Job:
         finally:
             with self._lock:
                 self._state = "over"
-            if self._when_over is not None:
-                self._when_over()
+            if self._callback is not None:
+                self._callback()
 
-    def call_off(self) -> bool:
+    def cancel(self) -> bool:
         """Prevent the job from starting, and return whether that was possible; False if it has started already."""
         with self._lock:
             was_waiting = self._state == "waiting"
@@ -61,13 +61,13 @@ class Job:
                 self._state = "over"
             return was_waiting
 
-    def when_over(self, then: Callable[[], object]) -> None:
-        """Call *then* at the end of the job, in the job's own thread, or now if the job is over already."""
+    def call_when_over(self, callback: Callable[[], object]) -> None:
+        """Call *callback* at the end of the job, in the job's own thread, or now if the job is over already."""
         with self._lock:
             if self._state != "over":
-                self._when_over = then
+                self._callback = callback
                 return
-        then()
+        callback()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Waiter:
     tool: str
 
 
-class Abandoned:
+class AbandonedCalls:
     """
     The calls that still run although no caller waits for them.
 
@@ -137,14 +137,14 @@ class Abandoned:
     def add_task(self, task: asyncio.Task[Any], call: StuckCall) -> None:
         """Register *call* until *task* is done."""
         remove = self.add(call, task.get_loop())
-        self.hold(task)
+        self.keep_alive(task)
         task.add_done_callback(lambda _: remove())
 
-    def hold(self, task: asyncio.Task[Any]) -> None:
+    def keep_alive(self, task: asyncio.Task[Any]) -> None:
         """Keep *task* alive until it is done, and then read its exception. An event loop does neither."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(_look_at)
+        task.add_done_callback(_retrieve_exception)
 
     def _remove(self, token: object) -> None:
         with self._lock:
@@ -155,7 +155,7 @@ class Abandoned:
         for waiter in free:
             # The loop may be closed, and then the call that waited is gone too.
             with contextlib.suppress(RuntimeError):
-                waiter.loop.call_soon_threadsafe(_settle, waiter.future)
+                waiter.loop.call_soon_threadsafe(_wake, waiter.future)
 
     def _blockers(self, caller: Caller, tool: str) -> list[str]:
         return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
@@ -193,12 +193,12 @@ class Abandoned:
                 self._waiters.remove(waiter)
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
 
-def _look_at(future: asyncio.Future[Any]) -> None:
+def _retrieve_exception(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn that no code read it."""
     if not future.cancelled():
         future.exception()

@@ -38,12 +38,12 @@ class BackgroundLoop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="toolkit-loop", daemon=True)
         self._thread.start()
-        self._ending = weakref.finalize(self, _end_soon, self._loop, cleanup_seconds)
-        self._ending.atexit = False
+        self._finalizer = weakref.finalize(self, _schedule_end, self._loop, cleanup_seconds)
+        self._finalizer.atexit = False
 
     def leave_to_parent(self) -> None:
         """Release the loop in a forked child without touching it, because it belongs to the parent."""
-        self._ending.detach()
+        self._finalizer.detach()
         _inherited_loops.append((self, self._loop))
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -53,31 +53,31 @@ class BackgroundLoop:
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []
 
-        async def held() -> None:
+        async def run_and_report() -> None:
             try:
                 value = await start()
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
-                _settle(outcome, None, error)
+                _set_outcome(outcome, None, error)
             else:
-                _settle(outcome, value, None)
+                _set_outcome(outcome, value, None)
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(held()))
-            tasks[0].add_done_callback(lambda _: _give_up(outcome))
+            tasks.append(self._loop.create_task(run_and_report()))
+            tasks[0].add_done_callback(lambda _: _fail_as_closed(outcome))
 
         def cancel() -> None:
             # If the task was to begin, it began before this, because callbacks keep their order.
             for task in tasks:
                 task.cancel()
             if not tasks:
-                _give_up(outcome)
+                _fail_as_closed(outcome)
 
         try:
             with self._lock:
                 if self._is_closed:
-                    _give_up(outcome)
+                    _fail_as_closed(outcome)
                 else:
                     self._waiting.add(outcome)
                     self._loop.call_soon_threadsafe(begin)
@@ -105,7 +105,7 @@ class BackgroundLoop:
             if self._is_closed:
                 return
             self._is_closed = True
-        self._ending()
+        self._finalizer()
         # In the loop, tasks have cleanup_seconds, and then generators have the same time. It takes longer only if a
         # tool blocks the loop.
         self._thread.join(2 * self._cleanup_seconds + 1)
@@ -114,10 +114,10 @@ class BackgroundLoop:
         with self._lock:
             waiting = list(self._waiting)
         for outcome in waiting:
-            _give_up(outcome)
+            _fail_as_closed(outcome)
 
 
-def _settle(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
+def _set_outcome(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
     """Store the result or the error of a call, unless its caller was freed before."""
     try:
         if error is None:
@@ -128,9 +128,9 @@ def _settle(outcome: concurrent.futures.Future[Any], value: Any, error: BaseExce
         pass
 
 
-def _give_up(outcome: concurrent.futures.Future[Any]) -> None:
+def _fail_as_closed(outcome: concurrent.futures.Future[Any]) -> None:
     if not outcome.done():
-        _settle(outcome, None, RuntimeError("the dispatcher is closed"))
+        _set_outcome(outcome, None, RuntimeError("the dispatcher is closed"))
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
@@ -140,7 +140,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def _end_soon(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
+def _schedule_end(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
     """Schedule the end of *loop* without waiting, because the garbage collector may call this and must not wait."""
 
     async def finish() -> None:

@@ -182,7 +182,7 @@ class _WaitProxy:
 async def _continue_abandoned(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
     """Continue *coroutine* where it was left. No code waits for its value."""
     try:
-        await _finish(coroutine, waits_for)
+        await _await_rest(coroutine, waits_for)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 -- its call has ended, and an exit must not end the loop
@@ -190,7 +190,7 @@ async def _continue_abandoned(coroutine: Coroutine[Any, Any, Any], waits_for: An
 
 
 @types.coroutine
-def _finish(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
+def _await_rest(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
     """Await the rest of *coroutine* in another task than before."""
     error: BaseException | None
     try:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-__all__ = ["NEVER", "Deadline"]
+__all__ = ["NO_DEADLINE", "Deadline"]
 
 T = TypeVar("T")
 
@@ -28,14 +28,14 @@ class Deadline:
         self._clock = clock
         self.at = at
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None if there is no limit."""
         return None if self.at is None else self.at - self._clock()
 
     def is_past(self) -> bool:
         return self.at is not None and self._clock() >= self.at
 
-    def extended(self, seconds: float) -> Deadline:
+    def with_minimum(self, seconds: float) -> Deadline:
         """Return a deadline that is the same, but not sooner than *seconds* from now."""
         return self if self.at is None else Deadline(self._clock, max(self.at, self._clock() + seconds))
 
@@ -43,9 +43,9 @@ class Deadline:
         """Await *work*, or raise `TimeoutError` if it takes longer than the time left."""
         if self.at is None:
             return await work
-        async with asyncio.timeout(self.left()):
+        async with asyncio.timeout(self.seconds_left()):
             return await work
 
 
-NEVER = Deadline(time.monotonic)
+NO_DEADLINE = Deadline(time.monotonic)
 """The deadline of calls without a limit."""

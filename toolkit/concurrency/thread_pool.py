@@ -19,11 +19,11 @@ from typing import Any
 
 from .._forks import renew_in_children
 
-__all__ = ["Threads"]
+__all__ = ["ThreadPool"]
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
+class _PoolJob:
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -31,32 +31,32 @@ class _Job:
     label: str
 
 
-class Threads:
+class ThreadPool:
     """
-    A pool of at most *cap* threads, and as many again to replace threads whose job was given up.
+    A pool of at most *max_threads* threads, and as many again to replace threads whose job was given up.
 
     Threads are made when needed and kept for the next job.
 
     Args:
-        cap: How many threads there may be, not counting those whose job was given up. Once *cap* threads are
-            replaced, no further thread is replaced.
+        max_threads: How many threads there may be, not counting those whose job was given up. Once *max_threads*
+            threads are replaced, no further thread is replaced.
         name: The name of the threads.
         idle_seconds: How long a thread without work is kept. So a pool that is never closed leaves no threads behind.
-        make: The function that makes the threads.
+        make_thread: The function that makes the threads.
     """
 
     def __init__(
         self,
-        cap: int,
+        max_threads: int,
         *,
         name: str = "toolkit",
         idle_seconds: float = 30.0,
-        make: Callable[..., threading.Thread] = threading.Thread,
+        make_thread: Callable[..., threading.Thread] = threading.Thread,
     ) -> None:
-        self._cap = cap
-        self._max_replaced = cap
+        self._size = max_threads
+        self._max_replaced = max_threads
         self._name = name
-        self._make = make
+        self._make_thread = make_thread
         self._idle_seconds = idle_seconds
         self._closed = False
         self.renew_after_fork()
@@ -64,14 +64,14 @@ class Threads:
 
     def renew_after_fork(self) -> None:
         """Reset the pool to no threads and no jobs, as a forked child needs it."""
-        self._jobs: collections.deque[_Job] = collections.deque()
+        self._jobs: collections.deque[_PoolJob] = collections.deque()
         # All counts change under its lock, together with the queue. So a thread that was promised a job will take it.
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._threads: set[threading.Thread] = set()
         self._idle: set[threading.Thread] = set()
-        self._running: dict[threading.Thread, _Job] = {}
+        self._running: dict[threading.Thread, _PoolJob] = {}
         self._given_up: set[threading.Thread] = set()
-        self._lent = 0
+        self._lent_slots = 0
 
     def run(self, function: Callable[[], Any], label: str = "") -> asyncio.Future[Any]:
         """
@@ -80,18 +80,18 @@ class Threads:
         A caller that stops waiting passes the future to `give_up`. *label* names the job in `describe_holders`.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(loop.create_future(), loop, contextvars.copy_context(), function, label)
-        with self._changed:
+        job = _PoolJob(loop.create_future(), loop, contextvars.copy_context(), function, label)
+        with self._condition:
             if self._closed:
                 raise RuntimeError("the dispatcher is closed, and its threads with it")
             self._jobs.append(job)
             self._start_if_needed(job)
-            self._changed.notify()
+            self._condition.notify()
         return job.future
 
     def give_up(self, future: asyncio.Future[Any]) -> None:
         """Remove the job of *future* from the queue, or let another thread replace its thread if it runs already."""
-        with self._changed:
+        with self._condition:
             for job in self._jobs:
                 if job.future is future:
                     self._jobs.remove(job)
@@ -104,7 +104,7 @@ class Threads:
                     return
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
+    def lend_slot(self) -> Iterator[None]:
         """
         Lend the slot of the current thread to another job while the block runs.
 
@@ -121,103 +121,103 @@ class Threads:
                 self._change_lent(-1)
 
     def _change_lent(self, count: int) -> None:
-        with self._changed:
-            self._lent += count
+        with self._condition:
+            self._lent_slots += count
             if self._jobs:
                 self._start_if_needed(self._jobs[-1])
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     @property
-    def alive(self) -> int:
+    def thread_count(self) -> int:
         """How many threads there are."""
         return len(self._threads)
 
     @property
-    def waiting(self) -> int:
+    def queue_length(self) -> int:
         """How many jobs wait for a thread."""
         return len(self._jobs)
 
     @property
-    def given_up(self) -> int:
+    def stuck_count(self) -> int:
         """How many threads run a job that was given up."""
         return len(self._given_up)
 
     def describe_holders(self) -> str:
         """Return a text that names the jobs that hold the threads, first those that were given up."""
-        with self._changed:
+        with self._condition:
             stuck = [job.label for thread, job in self._running.items() if thread in self._given_up]
             busy = [job.label for thread, job in self._running.items() if thread not in self._given_up]
-        parts = [f"calls that cannot be stopped ({_count(stuck)})"] if stuck else []
-        parts += [f"running calls ({_count(busy)})"] if busy else []
+        parts = [f"calls that cannot be stopped ({_format_counts(stuck)})"] if stuck else []
+        parts += [f"running calls ({_format_counts(busy)})"] if busy else []
         return f"all {len(stuck) + len(busy)} threads are held by {' and '.join(parts)}" if parts else ""
 
     def close(self) -> None:
         """End idle threads now and busy threads after their job. Waiting jobs are still done."""
-        with self._changed:
+        with self._condition:
             self._closed = True
             ending = [] if self._jobs else list(self._idle)
-            self._changed.notify_all()
+            self._condition.notify_all()
         for thread in ending:
             thread.join()
 
     def _max_threads(self) -> int:
-        return self._cap + self._lent + min(len(self._given_up), self._max_replaced)
+        return self._size + self._lent_slots + min(len(self._given_up), self._max_replaced)
 
-    def _start_if_needed(self, job: _Job) -> None:
+    def _start_if_needed(self, job: _PoolJob) -> None:
         """Start one thread if no idle thread will take *job* and the pool may have another thread."""
         if len(self._jobs) <= len(self._idle) or len(self._threads) >= self._max_threads():
             return
-        thread = self._make(target=self._work, name=self._name, daemon=True)
+        thread = self._make_thread(target=self._run_jobs, name=self._name, daemon=True)
         self._threads.add(thread)
         self._idle.add(thread)
         try:
             thread.start()
         except RuntimeError:  # the system allows no more threads; the existing threads will do the job
-            self._forget(thread)
+            self._remove_thread(thread)
             if not self._threads:
                 self._jobs.remove(job)
                 raise
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         thread = threading.current_thread()
         while True:
-            job = self._next(thread)
+            job = self._take_job(thread)
             if job is None:
                 return
             _run_job(job)
             del job  # otherwise a waiting thread would keep the values of the last call alive
 
-    def _next(self, thread: threading.Thread) -> _Job | None:
+    def _take_job(self, thread: threading.Thread) -> _PoolJob | None:
         """Return the next job, or None if *thread* has to end."""
-        with self._changed:
+        with self._condition:
             self._running.pop(thread, None)
             self._given_up.discard(thread)
             self._idle.add(thread)
-            self._changed.wait_for(self._has_reason_to_wake, self._idle_seconds)
-            if not self._jobs or self._has_too_many():
-                self._forget(thread)
+            self._condition.wait_for(self._has_reason_to_wake, self._idle_seconds)
+            if not self._jobs or self._has_too_many_threads():
+                self._remove_thread(thread)
                 return None
             self._idle.discard(thread)
             job = self._running[thread] = self._jobs.popleft()
             return job
 
     def _has_reason_to_wake(self) -> bool:
-        return bool(self._jobs) or self._closed or self._has_too_many()
+        return bool(self._jobs) or self._closed or self._has_too_many_threads()
 
-    def _has_too_many(self) -> bool:
+    def _has_too_many_threads(self) -> bool:
         return len(self._threads) > self._max_threads()
 
-    def _forget(self, thread: threading.Thread) -> None:
+    def _remove_thread(self, thread: threading.Thread) -> None:
         self._threads.discard(thread)
         self._idle.discard(thread)
 
 
-def _count(labels: list[str]) -> str:
+def _format_counts(labels: list[str]) -> str:
     counts = collections.Counter(label or "unnamed" for label in labels)
     return ", ".join(f"`{label}`" if count == 1 else f"`{label}` {count} times" for label, count in counts.items())
 
 
-def _run_job(job: _Job) -> None:
+def _run_job(job: _PoolJob) -> None:
     if job.future.cancelled():
         return
     result: Any = None
@@ -234,12 +234,12 @@ def _run_job(job: _Job) -> None:
         error = raised
     # The loop may be closed, and then the code that waited is gone too.
     with contextlib.suppress(RuntimeError):
-        job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+        job.loop.call_soon_threadsafe(_set_outcome, job.future, result, error)
     # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
     del job, result, error
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def _set_outcome(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if not future.done():
         if error is None:
             future.set_result(result)

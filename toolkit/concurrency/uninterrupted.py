@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["waited_for"]
+__all__ = ["run_to_end"]
 
 T = TypeVar("T")
 
 
-async def waited_for(
+async def run_to_end(
     work: Coroutine[Any, Any, T], cleanup_seconds: float
 ) -> tuple[asyncio.Task[T], asyncio.CancelledError | None]:
     """

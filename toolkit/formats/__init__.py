@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..errors import CatalogError, nearest
+from ..errors import CatalogError, find_nearest
 from ..session import Session
 from .base import Definitions, Note, Offering
 
@@ -38,7 +38,7 @@ def definitions_for(
         CatalogError: No format has this name.
     """
     if format not in FORMATS:
-        near = nearest(format, FORMATS, most=1) if isinstance(format, str) else []
+        near = find_nearest(format, FORMATS, max_items=1) if isinstance(format, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise CatalogError(f"there is no format {format!r}{hint} There are: {', '.join(FORMATS)}")
     module = importlib.import_module(f".{format}", __name__)

@@ -13,17 +13,17 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Definitions, Offering, check_offering
 from .call_ids import sent_id
-from .offered_tools import SEARCH, all_tools, offered
-from .responses import called, field, has_field, listed, no_response
-from .result_content import found_names, given, pictures_of, text_of
-from .schemas.anthropic_budget import Budget, strict_schemas
-from .schemas.property_names import plain_properties
-from .schemas.top_level import shown_schema
+from .offered_tools import SEARCH_TOOL_NAME, list_all_tools, list_offered_tools
+from .responses import build_call, build_response_error, get_field, get_list, has_field
+from .result_content import check_results, get_found_names, images_of, text_of
+from .schemas.anthropic_budget import StrictBudget, strict_schemas
+from .schemas.property_names import use_plain_names
+from .schemas.top_level import prepare_schema
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Anthropic", properties=False)
+NAMING = Naming(provider="Anthropic", any_property_names=False)
 
 _SEARCH_TOOL = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
@@ -33,7 +33,7 @@ def definitions(
     session: Session | None = None,
     *,
     strict: bool = False,
-    budget: Budget = Budget(),  # noqa: B008 -- a frozen record
+    budget: StrictBudget = StrictBudget(),  # noqa: B008 -- a frozen record
     native_loading: bool = False,
     cache: bool | Literal["5m", "1h"] = True,
 ) -> Definitions:
@@ -54,20 +54,20 @@ def definitions(
     """
     if cache not in (True, False, "5m", "1h"):
         raise ValueError(f'cache: expected True, False, "5m" or "1h", got {cache!r}')
-    tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
+    tools = list_all_tools(catalog, NAMING) if native_loading else list_offered_tools(catalog, session, NAMING)
     schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
     entries: list[dict[str, Any]] = []
     for tool in tools:
         definition: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
-        schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
-        definition["input_schema"] = plain_properties(schema, tool, notes)
+        schema = schemas[tool.name] if tool.name in schemas else prepare_schema(tool, notes)
+        definition["input_schema"] = use_plain_names(schema, tool, notes)
         if tool.name in schemas:
             definition["strict"] = True
         if native_loading and tool.facts.defer:
             definition["defer_loading"] = True
         entries.append(definition)
     stable = sum(not tool.facts.defer for tool in tools)
-    if native_loading and stable < len(tools) and not any(tool.name == SEARCH for tool in tools):
+    if native_loading and stable < len(tools) and not any(tool.name == SEARCH_TOOL_NAME for tool in tools):
         entries.insert(0, dict(_SEARCH_TOOL))
         stable += 1
     if cache and stable:
@@ -83,13 +83,21 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     With *catalog*, names are resolved exactly, and nulls that strict mode forced are removed.
     """
     if not has_field(response, "content"):
-        raise no_response("anthropic", response, "content")
-    content = field(response, "content")
-    blocks = [] if isinstance(content, str) else listed(response, "content", "anthropic")
+        raise build_response_error("anthropic", response, "content")
+    content = get_field(response, "content")
+    blocks = [] if isinstance(content, str) else get_list(response, "content", "anthropic")
     # The caller must not answer calls that belong to one of Anthropic's own toolsets.
-    ours = [block for block in blocks if field(block, "type") == "tool_use" and not field(block, "toolset_name")]
+    ours = [
+        block for block in blocks if get_field(block, "type") == "tool_use" and not get_field(block, "toolset_name")
+    ]
     return [
-        called(NAMING, catalog, name=field(block, "name"), arguments=field(block, "input"), id=field(block, "id"))
+        build_call(
+            NAMING,
+            catalog,
+            name=get_field(block, "name"),
+            arguments=get_field(block, "input"),
+            id=get_field(block, "id"),
+        )
         for block in ours
     ]
 
@@ -106,15 +114,15 @@ def results(
     if catalog is not None:
         check_offering(catalog)
     blocks = []
-    for result in given(results):
-        names = (found_names(result) or []) if native_loading else []
+    for result in check_results(results):
+        names = (get_found_names(result) or []) if native_loading else []
         blocks.append(_block(result, [name for name in names if catalog is None or catalog.get(name) is not None]))
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
 def _block(result: ToolResult, names: Sequence[str]) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sent_id(result.call_id)}
-    pictures = pictures_of(result)
+    pictures = images_of(result)
     if names:
         block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in names]
     elif pictures:

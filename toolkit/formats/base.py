@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._option_checks import kind_of
+from .._option_checks import describe_type
 from ..session import Session
 from ..spec import Tool
 
@@ -28,7 +28,7 @@ class Offering(Protocol):
 def check_offering(catalog: Any) -> None:
     """Raise `TypeError` if *catalog* is not a catalog."""
     if isinstance(catalog, type) or not all(hasattr(catalog, method) for method in ("offered", "get", "__iter__")):
-        raise TypeError(f"catalog cannot be {kind_of(catalog)}; give Catalog(function, ...)")
+        raise TypeError(f"catalog cannot be {describe_type(catalog)}; give Catalog(function, ...)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Definitions, Offering
 from .call_ids import sent_id
-from .offered_tools import offered
-from .responses import called, field, has_field, listed, no_response
-from .result_content import given, pictures_of, text_of, value_of
-from .schemas.anthropic_budget import Budget, strict_schemas
-from .schemas.property_names import plain_properties
-from .schemas.top_level import shown_schema
+from .offered_tools import list_offered_tools
+from .responses import build_call, build_response_error, get_field, get_list, has_field
+from .result_content import check_results, images_of, text_of, value_of
+from .schemas.anthropic_budget import StrictBudget, strict_schemas
+from .schemas.property_names import use_plain_names
+from .schemas.top_level import prepare_schema
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Bedrock", properties=False)
+NAMING = Naming(provider="Bedrock", any_property_names=False)
 
 
 def definitions(
@@ -31,7 +31,7 @@ def definitions(
     session: Session | None = None,
     *,
     strict: bool = False,
-    budget: Budget = Budget(),  # noqa: B008 -- a frozen record
+    budget: StrictBudget = StrictBudget(),  # noqa: B008 -- a frozen record
     cache: bool = False,
 ) -> Definitions:
     """
@@ -44,13 +44,13 @@ def definitions(
         budget: The limits for strict tools in one request.
         cache: Whether to put a cache point after the last definition that is not deferred. Not every model accepts one.
     """
-    tools = offered(catalog, session, NAMING)
+    tools = list_offered_tools(catalog, session, NAMING)
     schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
     entries: list[dict[str, Any]] = []
     for tool in tools:
         spec: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
-        schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
-        spec["inputSchema"] = {"json": plain_properties(schema, tool, notes)}
+        schema = schemas[tool.name] if tool.name in schemas else prepare_schema(tool, notes)
+        spec["inputSchema"] = {"json": use_plain_names(schema, tool, notes)}
         if tool.name in schemas:
             spec["strict"] = True
         entries.append({"toolSpec": spec})
@@ -64,21 +64,27 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """Return the calls in *response*, the value that `converse` returned or its message, in order."""
     message = response
     if has_field(response, "output"):
-        message = field(field(response, "output"), "message")
+        message = get_field(get_field(response, "output"), "message")
     if not has_field(message, "content"):
-        raise no_response("bedrock", response, "output")
-    uses = [field(block, "toolUse") for block in listed(message, "content", "bedrock")]
+        raise build_response_error("bedrock", response, "output")
+    uses = [get_field(block, "toolUse") for block in get_list(message, "content", "bedrock")]
     # A call that the provider ran itself has a type.
-    ours = [use for use in uses if use is not None and field(use, "type") is None]
+    ours = [use for use in uses if use is not None and get_field(use, "type") is None]
     return [
-        called(NAMING, catalog, name=field(use, "name"), arguments=field(use, "input"), id=field(use, "toolUseId"))
+        build_call(
+            NAMING,
+            catalog,
+            name=get_field(use, "name"),
+            arguments=get_field(use, "input"),
+            id=get_field(use, "toolUseId"),
+        )
         for use in ours
     ]
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """Return one user message with all results of a turn. An object is sent as JSON, and any other value as text."""
-    blocks = [{"toolResult": _answer(result)} for result in given(results)]
+    blocks = [{"toolResult": _answer(result)} for result in check_results(results)]
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
@@ -86,7 +92,7 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     value = value_of(result)
     content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text_of(result)}]
     content += [
-        {"image": {"format": picture.form, "source": {"bytes": picture.data}}} for picture in pictures_of(result)
+        {"image": {"format": picture.image_format, "source": {"bytes": picture.data}}} for picture in images_of(result)
     ]
     return {
         "toolUseId": sent_id(result.call_id),

@@ -7,10 +7,10 @@ from typing import Any
 from ..results import ToolCall
 from ..spec import Tool
 from .base import Note, Offering
-from .responses import called, field, has_field, listed, no_response
+from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .schemas.dialects import OPENAI
-from .schemas.rewriting import rewritten
-from .schemas.top_level import shown_schema
+from .schemas.rewriting import rewrite_schema
+from .schemas.top_level import prepare_schema
 from .wire_names import Naming
 
 __all__ = ["chat_calls", "chat_function", "parameters_of"]
@@ -23,11 +23,11 @@ def parameters_of(tool: Tool, notes: list[Note], *, strict: bool) -> tuple[dict[
     A note is added to *notes* if the schema differs from what the caller asked for.
     """
     if strict:
-        rewriting = rewritten(tool.schema, OPENAI)
+        rewriting = rewrite_schema(tool.schema, OPENAI)
         if not rewriting.obstacles:
             return rewriting.schema, True
         notes.append(Note(tool.name, f"not strict: {rewriting.why_not}"))
-    return shown_schema(tool, notes), False
+    return prepare_schema(tool, notes), False
 
 
 def chat_function(tool: Tool, naming: Naming, notes: list[Note], *, strict: bool) -> dict[str, Any]:
@@ -47,22 +47,22 @@ def chat_calls(response: Any, catalog: Offering | None, naming: Naming, provider
     """Return the calls of the first choice in *response*, or of *response* itself if it is a message."""
     message = response
     if has_field(response, "choices"):
-        choices = listed(response, "choices", provider)
-        message = field(choices[0], "message") if choices else {"tool_calls": []}
+        choices = get_list(response, "choices", provider)
+        message = get_field(choices[0], "message") if choices else {"tool_calls": []}
     if not has_field(message, "tool_calls", "role"):
-        raise no_response(provider, response, "choices")
-    return [_call(tool_call, catalog, naming) for tool_call in listed(message, "tool_calls", provider)]
+        raise build_response_error(provider, response, "choices")
+    return [_call(tool_call, catalog, naming) for tool_call in get_list(message, "tool_calls", provider)]
 
 
 def _call(tool_call: Any, catalog: Offering | None, naming: Naming) -> ToolCall:
     function_key, arguments_key = (
-        ("function", "arguments") if field(tool_call, "custom") is None else ("custom", "input")
+        ("function", "arguments") if get_field(tool_call, "custom") is None else ("custom", "input")
     )
-    function = field(tool_call, function_key)
-    return called(
+    function = get_field(tool_call, function_key)
+    return build_call(
         naming,
         catalog,
-        name=field(function, "name"),
-        arguments=field(function, arguments_key),
-        id=field(tool_call, "id"),
+        name=get_field(function, "name"),
+        arguments=get_field(function, arguments_key),
+        id=get_field(tool_call, "id"),
     )

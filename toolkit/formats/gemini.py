@@ -17,16 +17,16 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Definitions, Note, Offering
-from .offered_tools import offered
-from .responses import called, field, has_field, listed, no_response
-from .result_content import given, given_id, pictures_of, text_of, value_of
+from .offered_tools import list_offered_tools
+from .responses import build_call, build_response_error, get_field, get_list, has_field
+from .result_content import check_results, get_provider_id, images_of, text_of, value_of
 from .schemas.dialects import GEMINI
-from .schemas.rewriting import rewritten
+from .schemas.rewriting import rewrite_schema
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Gemini", dots=True, longest=128)
+NAMING = Naming(provider="Gemini", allows_dots=True, max_chars=128)
 
 _NO_PARAMETERS = {"type": "object", "additionalProperties": False}
 
@@ -43,8 +43,8 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     if strict:
         notes.append(Note("", 'Gemini has no strict tools; set `function_calling_config` to {"mode": "VALIDATED"}'))
     functions: list[dict[str, Any]] = []
-    for tool in offered(catalog, session, NAMING):
-        rewriting = rewritten(tool.schema, GEMINI)
+    for tool in list_offered_tools(catalog, session, NAMING):
+        rewriting = rewrite_schema(tool.schema, GEMINI)
         if rewriting.obstacles:
             notes.append(Note(tool.name, f"sent open where {rewriting.why_not}"))
         function: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
@@ -63,20 +63,20 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     base64.
     """
     if has_field(response, "candidates", "promptFeedback", "usageMetadata"):
-        candidates = listed(response, "candidates", "gemini")
-        content = field(candidates[0], "content") if candidates else None
+        candidates = get_list(response, "candidates", "gemini")
+        content = get_field(candidates[0], "content") if candidates else None
     elif has_field(response, "parts"):
         content = response
     else:
-        raise no_response("gemini", response, "candidates")
-    return [call for part in listed(content, "parts", "gemini") if (call := _call(part, catalog)) is not None]
+        raise build_response_error("gemini", response, "candidates")
+    return [call for part in get_list(content, "parts", "gemini") if (call := _call(part, catalog)) is not None]
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """
     Return one user content with all results of a turn. A structured value is sent as it is, and anything else as text.
     """
-    parts = [{"functionResponse": _answer(result)} for result in given(results)]
+    parts = [{"functionResponse": _answer(result)} for result in check_results(results)]
     return [{"role": "user", "parts": parts}] if parts else []
 
 
@@ -88,19 +88,19 @@ def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
     if isinstance(signature, bytes):
         signature = base64.b64encode(signature).decode()
     metadata = {"thought_signature": signature} if isinstance(signature, str) else None
-    return called(
+    return build_call(
         NAMING,
         catalog,
-        name=field(call, "name"),
-        arguments=field(call, "args"),
-        id=field(call, "id"),
+        name=get_field(call, "name"),
+        arguments=get_field(call, "args"),
+        id=get_field(call, "id"),
         metadata=metadata,
     )
 
 
 def _first_field(part: Any, *names: str) -> Any:
     """Return the first field of *names* that has a value. JSON names are in camel case, SDK names in snake case."""
-    return next((value for name in names if (value := field(part, name)) is not None), None)
+    return next((value for name in names if (value := get_field(part, name)) is not None), None)
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
@@ -108,10 +108,10 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     output = text_of(result) if value is None else value
     response = {"error" if result.is_error else "output": output}
     answer: dict[str, Any] = {"name": NAMING.wire(result.tool), "response": response}
-    call_id = given_id(result)
+    call_id = get_provider_id(result)
     if call_id is not None:
         answer["id"] = call_id
-    pictures = pictures_of(result)
+    pictures = images_of(result)
     if pictures:
         answer["parts"] = [
             {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}} for picture in pictures

@@ -10,17 +10,17 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from .base import Definitions, Note, Offering
-from .offered_tools import offered
-from .responses import called, field, has_field, no_response
-from .result_content import encoded, given, text_of
+from .offered_tools import list_offered_tools
+from .responses import build_call, build_response_error, get_field, has_field
+from .result_content import check_results, encode_base64, text_of
 from .schemas.merging import types_of
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="MCP", dots=True, longest=128)
+NAMING = Naming(provider="MCP", allows_dots=True, max_chars=128)
 
-_WRAPPED = "result"
+_WRAPPER_KEY = "result"
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
@@ -30,7 +30,7 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     MCP has no strict tools: *strict* changes nothing, and a note says so.
     """
     notes = [Note("", "MCP has no strict tools; the schemas are sent as usual")] if strict else []
-    return Definitions([_tool(tool) for tool in offered(catalog, session, NAMING)], notes)
+    return Definitions([_tool(tool) for tool in list_offered_tools(catalog, session, NAMING)], notes)
 
 
 def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -39,11 +39,13 @@ def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
     The list always has exactly one call.
     """
-    params = field(request, "params") if has_field(request, "params") else request
+    params = get_field(request, "params") if has_field(request, "params") else request
     if not has_field(params, "name"):
-        raise no_response("mcp", request, "name")
-    number = None if params is request else field(request, "id")
-    return [called(NAMING, catalog, name=field(params, "name"), arguments=field(params, "arguments"), id=number)]
+        raise build_response_error("mcp", request, "name")
+    number = None if params is request else get_field(request, "id")
+    return [
+        build_call(NAMING, catalog, name=get_field(params, "name"), arguments=get_field(params, "arguments"), id=number)
+    ]
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
@@ -52,14 +54,14 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
     Values are sent as `structuredContent`. A value that is not an object is wrapped in one.
     """
-    return [_answer(result) for result in given(results)]
+    return [_answer(result) for result in check_results(results)]
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
     facts = tool.facts
     definition: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
     if tool.output_schema is not None:
-        definition["outputSchema"] = _structured(tool.output_schema)
+        definition["outputSchema"] = _wrap_output_schema(tool.output_schema)
     definition["annotations"] = {
         "readOnlyHint": facts.read_only,
         "destructiveHint": facts.destructive,
@@ -69,7 +71,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return definition
 
 
-def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _wrap_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of `structuredContent`, which has to be an object for clients before 2026."""
     definitions = schema.get("$defs", {})
     types = types_of(schema, definitions)
@@ -78,7 +80,7 @@ def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not types or "object" in types:
         return {"type": "object"}  # the value may or may not be wrapped: no more can be promised
     inner = {key: value for key, value in schema.items() if key != "$defs"}
-    wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
+    wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPER_KEY: inner}, "required": [_WRAPPER_KEY]}
     return {**wrapper, "$defs": definitions} if definitions else wrapper
 
 
@@ -86,13 +88,13 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"type": "text", "text": text_of(result, shows_all=True)}]
     for part in result.parts:
         if isinstance(part, ImagePart):
-            content.append({"type": "image", "data": encoded(part.data), "mimeType": part.media_type})
+            content.append({"type": "image", "data": encode_base64(part.data), "mimeType": part.media_type})
         elif isinstance(part, FilePart):
             content.append(_link(part))
     answer: dict[str, Any] = {"content": content, "isError": result.is_error}
     value = result.value
     if result.kind == "ok" and not (value is None and result.parts):
-        answer["structuredContent"] = value if isinstance(value, dict) else {_WRAPPED: value}
+        answer["structuredContent"] = value if isinstance(value, dict) else {_WRAPPER_KEY: value}
     return answer
 
 

@@ -12,8 +12,8 @@ from ..session import Session
 from .base import Definitions, Note, Offering
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
-from .offered_tools import offered
-from .result_content import given, pictures_of, text_of
+from .offered_tools import list_offered_tools
+from .result_content import check_results, images_of, text_of
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
@@ -24,7 +24,9 @@ NAMING = Naming(provider="Mistral")
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """Return the value for `tools`. *strict* works as for `openai`, because Mistral accepts OpenAI's form of it."""
     notes: list[Note] = []
-    entries = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
+    entries = [
+        chat_function(tool, NAMING, notes, strict=strict) for tool in list_offered_tools(catalog, session, NAMING)
+    ]
     return Definitions(entries, notes)
 
 
@@ -46,12 +48,12 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
             "name": NAMING.wire(result.tool),
             "content": _content(result),
         }
-        for result in given(results)
+        for result in check_results(results)
     ]
 
 
 def _content(result: ToolResult) -> str | list[dict[str, Any]]:
-    pictures = pictures_of(result)
+    pictures = images_of(result)
     if not pictures:
         return text_of(result)
     images = [{"type": "image_url", "image_url": {"url": picture.url}} for picture in pictures]

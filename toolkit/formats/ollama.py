@@ -17,35 +17,35 @@ from ..session import Session
 from ..spec import Tool
 from .base import Definitions, Note, Offering
 from .chat_completions import chat_calls
-from .offered_tools import offered
-from .responses import field, has_field, no_response
-from .result_content import given, given_id, pictures_of, text_of
+from .offered_tools import list_offered_tools
+from .responses import build_response_error, get_field, has_field
+from .result_content import check_results, get_provider_id, images_of, text_of
 from .schemas.merging import definition_of, types_of
-from .schemas.remarks import remarked
-from .schemas.top_level import shown_schema
+from .schemas.remarks import add_remarks
+from .schemas.top_level import prepare_schema
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Ollama", dots=True)
+NAMING = Naming(provider="Ollama", allows_dots=True)
 
 _KEPT_KEYWORDS = ("type", "items", "description", "enum")
 _EXPRESSED_KEYWORDS = ("type", "properties", "required", "$defs", "additionalProperties", "description", "title")
-_LONGEST = 2000
+_MAX_VALUE_CHARS = 2000
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """Return the value for `tools`. Ollama has no strict tools: *strict* changes nothing, and a note says so."""
     notes = [Note("", "Ollama has no strict tools; the schemas are sent as usual")] if strict else []
-    tools = offered(catalog, session, NAMING)
+    tools = list_offered_tools(catalog, session, NAMING)
     return Definitions([_function(tool, notes) for tool in tools], notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """Return the calls in *response*: a `ChatResponse`, its message, or the JSON of either. Most calls have no id."""
-    message = field(response, "message") if has_field(response, "message") else response
+    message = get_field(response, "message") if has_field(response, "message") else response
     if not has_field(message, "tool_calls", "role"):
-        raise no_response("ollama", response, "message")
+        raise build_response_error("ollama", response, "message")
     return chat_calls(message, catalog, NAMING, "ollama")
 
 
@@ -56,16 +56,16 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     The messages are in the order of the calls, because Ollama matches results to calls by their order.
     """
     messages = []
-    for result in given(results):
+    for result in check_results(results):
         message: dict[str, Any] = {
             "role": "tool",
             "tool_name": NAMING.wire(result.tool),
             "content": text_of(result),
         }
-        call_id = given_id(result)
+        call_id = get_provider_id(result)
         if call_id is not None:
             message["tool_call_id"] = call_id
-        pictures = pictures_of(result)
+        pictures = images_of(result)
         if pictures:
             message["images"] = [picture.base64 for picture in pictures]
         messages.append(message)
@@ -73,7 +73,7 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
 
 def _function(tool: Tool, notes: list[Note]) -> dict[str, Any]:
-    schema = shown_schema(tool, notes)
+    schema = prepare_schema(tool, notes)
     shared = schema.get("$defs", {})
     parameters: dict[str, Any] = {
         "type": "object",
@@ -86,7 +86,7 @@ def _function(tool: Tool, notes: list[Note]) -> dict[str, Any]:
         parameters["$defs"] = shared
     dropped = {key: value for key, value in schema.items() if key not in _EXPRESSED_KEYWORDS}
     texts = [tool.description, schema.get("description", "")]
-    function = remarked({"name": NAMING.wire(tool.name), "description": " ".join(filter(None, texts))}, dropped)
+    function = add_remarks({"name": NAMING.wire(tool.name), "description": " ".join(filter(None, texts))}, dropped)
     return {"type": "function", "function": {**function, "parameters": parameters}}
 
 
@@ -102,4 +102,4 @@ def _property(schema: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     types = types_of(schema, shared)
     if types and "type" not in reduced:
         reduced["type"] = types[0] if len(types) == 1 else types
-    return remarked(reduced, dropped, longest=_LONGEST)
+    return add_remarks(reduced, dropped, max_chars=_MAX_VALUE_CHARS)

@@ -10,8 +10,8 @@ from ..session import Session
 from .base import Definitions, Note, Offering
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
-from .offered_tools import offered
-from .result_content import given, pictures_of, text_of
+from .offered_tools import list_offered_tools
+from .result_content import check_results, images_of, text_of
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
@@ -28,7 +28,9 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     tool cannot be described in this way, it is sent without strict mode, with a note.
     """
     notes: list[Note] = []
-    entries = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
+    entries = [
+        chat_function(tool, NAMING, notes, strict=strict) for tool in list_offered_tools(catalog, session, NAMING)
+    ]
     return Definitions(entries, notes)
 
 
@@ -48,13 +50,13 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
     These messages cannot hold images, so images follow in a user message.
     """
-    answers = given(results)
+    answers = check_results(results)
     messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result)} for result in answers
     ]
     images: list[dict[str, Any]] = []
     for result in answers:
-        for picture in pictures_of(result):
+        for picture in images_of(result):
             images.append(
                 {"type": "text", "text": f"An image from the result of `{result.tool}` ({sent_id(result.call_id)}):"}
             )

@@ -15,9 +15,9 @@ from ..spec import Tool
 from .base import Definitions, Note, Offering, check_offering
 from .call_ids import sent_id
 from .chat_completions import parameters_of
-from .offered_tools import SEARCH, all_tools, offered
-from .responses import called, field, has_field, listed, no_response
-from .result_content import found_names, given, pictures_of, text_of
+from .offered_tools import SEARCH_TOOL_NAME, list_all_tools, list_offered_tools
+from .responses import build_call, build_response_error, get_field, get_list, has_field
+from .result_content import check_results, get_found_names, images_of, text_of
 from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
@@ -40,10 +40,10 @@ def definitions(
             catalog, to `results`). Otherwise the deferred tools are sent too, and the provider searches.
     """
     notes: list[Note] = []
-    tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
+    tools = list_all_tools(catalog, NAMING) if native_loading else list_offered_tools(catalog, session, NAMING)
     if not native_loading or not any(tool.facts.defer for tool in tools):
         return Definitions([_function(tool, notes, strict=strict) for tool in tools], notes)
-    ours = next((tool for tool in tools if tool.name == SEARCH), None)
+    ours = next((tool for tool in tools if tool.name == SEARCH_TOOL_NAME), None)
     if ours is not None:
         entries = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
         search_options = {"execution": "client", "description": ours.description, "parameters": ours.schema}
@@ -60,8 +60,8 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     it is parsed and these nulls are removed.
     """
     if not has_field(response, "output"):
-        raise no_response("openai", response, "output")
-    return [call for item in listed(response, "output", "openai") if (call := _call(item, catalog)) is not None]
+        raise build_response_error("openai", response, "output")
+    return [call for item in get_list(response, "output", "openai") if (call := _call(item, catalog)) is not None]
 
 
 def results(
@@ -79,11 +79,11 @@ def results(
     if catalog is not None:
         check_offering(catalog)
     items = []
-    for result in given(results):
-        names = found_names(result) if native_loading and catalog is not None else None
+    for result in check_results(results):
+        names = get_found_names(result) if native_loading and catalog is not None else None
         if names is not None and catalog is not None:
             tools = [tool for name in names if (tool := catalog.get(name)) is not None]
-            items.append(_found(result, tools, strict=strict))
+            items.append(_build_search_output(result, tools, strict=strict))
         else:
             items.append(
                 {"type": "function_call_output", "call_id": sent_id(result.call_id), "output": _output(result)}
@@ -107,39 +107,39 @@ def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = F
 
 
 def _call(item: Any, catalog: Offering | None) -> ToolCall | None:
-    kind = field(item, "type")
-    if kind == "tool_search_call" and field(item, "execution") == "client":
-        name, arguments = SEARCH, field(item, "arguments")
+    kind = get_field(item, "type")
+    if kind == "tool_search_call" and get_field(item, "execution") == "client":
+        name, arguments = SEARCH_TOOL_NAME, get_field(item, "arguments")
     elif kind == "function_call":
-        name, arguments = _qualified(item), field(item, "arguments")
+        name, arguments = _qualify_name(item), get_field(item, "arguments")
     elif kind == "custom_tool_call":
-        name, arguments = _qualified(item), field(item, "input")
+        name, arguments = _qualify_name(item), get_field(item, "input")
     else:
         return None
-    return called(NAMING, catalog, name=name, arguments=arguments, id=field(item, "call_id"))
+    return build_call(NAMING, catalog, name=name, arguments=arguments, id=get_field(item, "call_id"))
 
 
-def _qualified(item: Any) -> Any:
+def _qualify_name(item: Any) -> Any:
     """
     Return the name of the called tool with its namespace.
 
     A tool that was loaded alone has a namespace with its own name. This namespace has no meaning, so it is left out.
     """
-    name, namespace = field(item, "name"), field(item, "namespace")
+    name, namespace = get_field(item, "name"), get_field(item, "namespace")
     if not isinstance(name, str) or not isinstance(namespace, str) or namespace in ("", name):
         return name
     return NAMING.wire(f"{namespace}.{name}")
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:
-    pictures = pictures_of(result)
+    pictures = images_of(result)
     if not pictures:
         return text_of(result)
     images = [{"type": "input_image", "image_url": picture.url} for picture in pictures]
     return [{"type": "input_text", "text": text_of(result)}, *images]
 
 
-def _found(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:
+def _build_search_output(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:
     return {
         "type": "tool_search_output",
         "call_id": sent_id(result.call_id),

@@ -14,16 +14,16 @@ from typing import Any
 from ..errors import ProviderError
 from ..results import ToolCall
 from .base import Offering, check_offering
-from .schemas.forced_nulls import without_forced_nulls
-from .schemas.property_names import own_properties
+from .schemas.forced_nulls import remove_forced_nulls
+from .schemas.property_names import restore_own_names
 from .wire_names import Naming
 
-__all__ = ["called", "field", "has_field", "listed", "no_response"]
+__all__ = ["build_call", "build_response_error", "get_field", "get_list", "has_field"]
 
-_MOST_SAID = 300
+_MAX_ERROR_CHARS = 300
 
 
-def field(record: Any, name: str) -> Any:
+def get_field(record: Any, name: str) -> Any:
     """Return the value under *name* in a dictionary, or the attribute of an object. Return None if there is none."""
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
 
@@ -35,14 +35,14 @@ def has_field(record: Any, *names: str) -> bool:
     return any(hasattr(record, name) for name in names)
 
 
-def listed(record: Any, name: str, provider: str) -> list[Any]:
+def get_list(record: Any, name: str, provider: str) -> list[Any]:
     """
     Return the list under *name*, or an empty list if there is no value.
 
     Raises:
         ProviderError: The value is not a list.
     """
-    value = field(record, name)
+    value = get_field(record, name)
     if value is None:
         return []
     if not isinstance(value, (list, tuple)):
@@ -50,22 +50,22 @@ def listed(record: Any, name: str, provider: str) -> list[Any]:
     return list(value)
 
 
-def no_response(provider: str, response: Any, wanted: str) -> ProviderError:
+def build_response_error(provider: str, response: Any, missing_field: str) -> ProviderError:
     """
     Return the error to raise for an object that is not a response.
 
-    The error says that the field *wanted*, which holds the calls, is missing, unless the response reports an error
-    itself or is a stream.
+    The error says that the field *missing_field*, which holds the calls, is missing, unless the response reports an
+    error itself or is a stream.
     """
-    error = field(response, "error")
+    error = get_field(response, "error")
     if error:
-        message = field(error, "message") or error
-        return ProviderError(f"{provider}: the response is an error: {str(message)[:_MOST_SAID]}")
-    advice = "collect it first" if has_field(response, "__next__", "__anext__") else f"it has no `{wanted}`"
+        message = get_field(error, "message") or error
+        return ProviderError(f"{provider}: the response is an error: {str(message)[:_MAX_ERROR_CHARS]}")
+    advice = "collect it first" if has_field(response, "__next__", "__anext__") else f"it has no `{missing_field}`"
     return ProviderError(f"{provider}: a {type(response).__name__} is no response; {advice}")
 
 
-def called(
+def build_call(
     naming: Naming,
     catalog: Offering | None,
     *,
@@ -82,11 +82,11 @@ def called(
     if catalog is not None:
         check_offering(catalog)
     # The provider expects an answer to a call without a usable name as well. No tool is called "".
-    own, tool = naming.called(name if isinstance(name, str) else "", catalog)
+    own, tool = naming.resolve(name if isinstance(name, str) else "", catalog)
     if isinstance(arguments, Mapping) and not isinstance(arguments, dict):
         arguments = dict(arguments)
-    if tool is not None and not naming.properties:
-        arguments = own_properties(arguments, tool)
+    if tool is not None and not naming.any_property_names:
+        arguments = restore_own_names(arguments, tool)
     if tool is not None:
-        arguments = without_forced_nulls(arguments, tool)
+        arguments = remove_forced_nulls(arguments, tool)
     return ToolCall(own, arguments, "" if id is None else str(id), metadata=metadata)

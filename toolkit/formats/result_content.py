@@ -13,13 +13,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._option_checks import several
+from .._option_checks import require_list
 from ..content import ImagePart
 from ..results import ToolResult
-from ..values.strictjson.checks import is_plain, loads
+from ..values.strictjson.checks import is_plain_json, loads
 from .call_ids import sent_id
 
-__all__ = ["Picture", "encoded", "found_names", "given", "given_id", "pictures_of", "text_of", "value_of"]
+__all__ = [
+    "ResultImage",
+    "check_results",
+    "encode_base64",
+    "get_found_names",
+    "get_provider_id",
+    "images_of",
+    "text_of",
+    "value_of",
+]
 
 _NOTHING = "(no output)"
 _WAITING_TEXT = (
@@ -36,35 +45,35 @@ _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ResultImage:
     """
     An image that providers can show to a model. Its first bytes say that *form* is "png", "jpeg", "gif" or "webp".
     """
 
     data: bytes
-    form: str
+    image_format: str
 
     @property
     def media_type(self) -> str:
-        return f"image/{self.form}"
+        return f"image/{self.image_format}"
 
     @property
     def base64(self) -> str:
-        return encoded(self.data)
+        return encode_base64(self.data)
 
     @property
     def url(self) -> str:
         return f"data:{self.media_type};base64,{self.base64}"
 
 
-def given(results: Iterable[ToolResult]) -> list[ToolResult]:
+def check_results(results: Iterable[ToolResult]) -> list[ToolResult]:
     """
     Return the results of a turn as a list.
 
     Raises:
         TypeError: *results* is not a list of results.
     """
-    items = several(results, "results", "ToolResult")
+    items = require_list(results, "results", "ToolResult")
     for place, item in enumerate(items):
         if not isinstance(item, ToolResult):
             raise TypeError(
@@ -82,21 +91,23 @@ def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
     """
     # A hook may leave half of a surrogate pair in the text, and no client could send that.
     text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
-    unreadable_count = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
+    unreadable_count = sum(
+        isinstance(part, ImagePart) and _detect_image_format(part.data) is None for part in result.parts
+    )
     if unreadable_count and not shows_all:
         text = f"{text}\n({unreadable_count} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
     return f"{text}\n{_WAITING_TEXT}" if result.kind == "waiting" else text
 
 
-def pictures_of(result: ToolResult) -> list[Picture]:
+def images_of(result: ToolResult) -> list[ResultImage]:
     """
     Return the images that a provider accepts.
 
     The kind of an image is read from its own bytes. A provider refuses the whole request if the media type is wrong,
     and some clients read the file of that name if base64 text happens to be a path.
     """
-    images = ((part.data, _form(part.data)) for part in result.parts if isinstance(part, ImagePart))
-    return [Picture(data, form) for data, form in images if form is not None]
+    images = ((part.data, _detect_image_format(part.data)) for part in result.parts if isinstance(part, ImagePart))
+    return [ResultImage(data, form) for data, form in images if form is not None]
 
 
 def value_of(result: ToolResult) -> Any:
@@ -104,12 +115,12 @@ def value_of(result: ToolResult) -> Any:
     if result.kind != "ok" or not isinstance(result.value, (dict, list)):
         return None
     try:
-        return result.value if loads(result.text) == result.value and is_plain(result.value) else None
+        return result.value if loads(result.text) == result.value and is_plain_json(result.value) else None
     except ValueError:
         return None
 
 
-def found_names(result: ToolResult) -> list[str] | None:
+def get_found_names(result: ToolResult) -> list[str] | None:
     """Return the names of the tools that our own `tool_search` found, or None for any other result."""
     if result.tool != "tool_search" or result.kind != "ok" or not isinstance(result.value, Mapping):
         return None
@@ -120,7 +131,7 @@ def found_names(result: ToolResult) -> list[str] | None:
     return [name for name in names if isinstance(name, str)]
 
 
-def given_id(result: ToolResult) -> str | None:
+def get_provider_id(result: ToolResult) -> str | None:
     """
     Return the id that the model gave to its call, or None if it gave none.
 
@@ -130,10 +141,10 @@ def given_id(result: ToolResult) -> str | None:
     return None if _GENERATED_ID.fullmatch(call_id) or not call_id else call_id
 
 
-def encoded(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     """Return *data* as base64 text, the form for JSON."""
     return base64.b64encode(data).decode()
 
 
-def _form(data: bytes) -> str | None:
+def _detect_image_format(data: bytes) -> str | None:
     return next((form for signature, form in _SIGNATURES if signature.match(data)), None)

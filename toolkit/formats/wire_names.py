@@ -26,33 +26,33 @@ class Naming:
 
     Attributes:
         provider: The provider's name in messages.
-        dots: Whether a name may have dots.
-        longest: The most characters of a name.
-        properties: Whether the names of parameters may have any characters.
+        allows_dots: Whether a name may have dots.
+        max_chars: The most characters of a name.
+        any_property_names: Whether the names of parameters may have any characters.
     """
 
     provider: str
-    dots: bool = False
-    longest: int = 64
-    properties: bool = True
+    allows_dots: bool = False
+    max_chars: int = 64
+    any_property_names: bool = True
 
     def wire(self, name: str) -> str:
         """Return *name* as it is sent."""
-        return name if self.dots else name.replace(".", _DOT)
+        return name if self.allows_dots else name.replace(".", _DOT)
 
     def check(self, tools: Iterable[Tool]) -> None:
         """Raise `CatalogError` if two of *tools* would be sent under one name, or if a name is too long."""
         names = [tool.name for tool in tools]
         # Searching all names as one text takes a tenth of the time, and few catalogs have dots.
-        if max(map(len, names), default=0) <= self.longest and (self.dots or "." not in "\n".join(names)):
+        if max(map(len, names), default=0) <= self.max_chars and (self.allows_dots or "." not in "\n".join(names)):
             return
         own_names: dict[str, str] = {}
         for name in names:
             wire = self.wire(name)
-            if len(wire) > self.longest:
+            if len(wire) > self.max_chars:
                 sent_as = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
                 raise CatalogError(
-                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent_as}; "
+                    f"tool `{name}`: {self.provider} takes names of at most {self.max_chars} characters{sent_as}; "
                     f"give it a shorter name"
                 )
             if own_names.setdefault(wire, name) != name:
@@ -61,9 +61,9 @@ class Naming:
                     f"sent as `{wire}`; rename one of them, or leave one out with `filtered`"
                 )
 
-    def called(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
+    def resolve(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
         """Return the catalog's name for the sent *name*, and the tool if *catalog* has it."""
-        dotted_name = name if self.dots else name.replace(_DOT, ".")
+        dotted_name = name if self.allows_dots else name.replace(_DOT, ".")
         if catalog is None:
             return dotted_name, None
         for candidate in dict.fromkeys((name, dotted_name)):

@@ -11,50 +11,58 @@ import functools
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-__all__ = ["is_same", "is_written_again", "place_of", "qualified_name", "run_by", "subject_of", "underlying"]
+__all__ = [
+    "find_executed_function",
+    "find_source_location",
+    "get_qualname",
+    "is_redefinition",
+    "is_same_callable",
+    "subject_of",
+    "unwrap_function",
+]
 
-_MOST_LAYERS = 100
+_MAX_LAYERS = 100
 """The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
 
 
-def underlying(function: Any) -> Any:
+def unwrap_function(function: Any) -> Any:
     """Return the plain function inside partials, methods, wrappers and callable objects."""
-    for _ in range(_MOST_LAYERS):
-        inner = _bound(function)
+    for _ in range(_MAX_LAYERS):
+        inner = _unwrap_binding(function)
         if inner is None:
-            inner = _wrapped(function)
+            inner = _unwrap_wrapper(function)
         if inner is None:
-            inner = _called(function)
+            inner = _find_call_method(function)
         if inner is None:
             break
         function = inner
     return function
 
 
-def run_by(function: Any) -> Any:
+def find_executed_function(function: Any) -> Any:
     """
     Return the function that runs when *function* is called.
 
     For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
     """
-    while (inner := _bound(function)) is not None or (inner := _called(function)) is not None:
+    while (inner := _unwrap_binding(function)) is not None or (inner := _find_call_method(function)) is not None:
         function = inner
     return function
 
 
-def _bound(function: Any) -> Any:
+def _unwrap_binding(function: Any) -> Any:
     """Return the function that a partial or a method calls, or None."""
     if isinstance(function, functools.partial):
         return function.func
     return function.__func__ if isinstance(function, (MethodType, staticmethod, classmethod)) else None
 
 
-def _wrapped(function: Any) -> Any:
+def _unwrap_wrapper(function: Any) -> Any:
     """Return the function that a wrapper claims to wrap, or None."""
     return None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
 
 
-def _called(function: Any) -> Any:
+def _find_call_method(function: Any) -> Any:
     """Return the method that runs when a callable object is called, or None."""
     if isinstance(function, (FunctionType, type)) or not callable(function):
         return None
@@ -62,7 +70,7 @@ def _called(function: Any) -> Any:
     return call if isinstance(call, FunctionType) or hasattr(call, "__wrapped__") else None
 
 
-def qualified_name(function: Any) -> str:
+def get_qualname(function: Any) -> str:
     """Return the name with its owners, or empty text if there is no such name or it is not a string."""
     name = getattr(function, "__qualname__", None)
     return name if isinstance(name, str) else ""
@@ -70,19 +78,19 @@ def qualified_name(function: Any) -> str:
 
 def subject_of(function: Any) -> str:
     """Return the function's name in the form in which its author would look for it."""
-    plain = underlying(function)
+    plain = unwrap_function(function)
     module = getattr(plain, "__module__", None)
-    name = qualified_name(plain) or type(plain).__qualname__
+    name = get_qualname(plain) or type(plain).__qualname__
     return f"{module}.{name}" if isinstance(module, str) else name
 
 
-def place_of(function: Any) -> tuple[str, int]:
+def find_source_location(function: Any) -> tuple[str, int]:
     """Return the file and line where *function* was written."""
-    code = getattr(underlying(function), "__code__", None)
+    code = getattr(unwrap_function(function), "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code else (f"<{subject_of(function)}>", 1)
 
 
-def is_same(a: Any, b: Any) -> bool:
+def is_same_callable(a: Any, b: Any) -> bool:
     """Return whether two callables are the same. Python makes a new bound method for each access to it."""
     if isinstance(a, MethodType) and isinstance(b, MethodType):
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
@@ -91,36 +99,36 @@ def is_same(a: Any, b: Any) -> bool:
     return a is b
 
 
-def is_written_again(old: Any, new: Any) -> bool:
+def is_redefinition(old: Any, new: Any) -> bool:
     """
     Return whether *new* is *old* from a later run of the same source: a notebook cell, a reloaded module.
 
     Both must have the same file and qualified name, and must not be closures, because one source makes many closures.
     Every layer around them must be the same too.
     """
-    if is_same(old, new):
+    if is_same_callable(old, new):
         return True
     if isinstance(old, functools.partial) and isinstance(new, functools.partial):
-        return _binds_the_same(old, new) and is_written_again(old.func, new.func)
+        return _has_same_bindings(old, new) and is_redefinition(old.func, new.func)
     if isinstance(old, MethodType) and isinstance(new, MethodType):
-        return _is_same_class_again(old.__self__, new.__self__) and is_written_again(old.__func__, new.__func__)
-    if _wrapped(old) is not None and _wrapped(new) is not None:
-        return _is_code_again(old, new) and is_written_again(_wrapped(old), _wrapped(new))
+        return _is_redefined_class(old.__self__, new.__self__) and is_redefinition(old.__func__, new.__func__)
+    if _unwrap_wrapper(old) is not None and _unwrap_wrapper(new) is not None:
+        return _has_same_source(old, new) and is_redefinition(_unwrap_wrapper(old), _unwrap_wrapper(new))
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
         is_closure = "<locals>" in old.__qualname__ + old.__code__.co_qualname
-        return old.__qualname__ == new.__qualname__ and _is_code_again(old, new) and not is_closure
-    calls = _called(old), _called(new)
-    return None not in calls and _is_same_class_again(old, new) and is_written_again(*calls)
+        return old.__qualname__ == new.__qualname__ and _has_same_source(old, new) and not is_closure
+    calls = _find_call_method(old), _find_call_method(new)
+    return None not in calls and _is_redefined_class(old, new) and is_redefinition(*calls)
 
 
-def _binds_the_same(old: functools.partial[Any], new: functools.partial[Any]) -> bool:
+def _has_same_bindings(old: functools.partial[Any], new: functools.partial[Any]) -> bool:
     try:
         return bool(old.args == new.args and old.keywords == new.keywords)
     except Exception:  # noqa: BLE001 -- bound values may raise when compared; then they do not count as the same
         return False
 
 
-def _is_same_class_again(old: Any, new: Any) -> bool:
+def _is_redefined_class(old: Any, new: Any) -> bool:
     """
     Return whether two objects, or two classes, belong to a class that was defined twice.
 
@@ -130,7 +138,7 @@ def _is_same_class_again(old: Any, new: Any) -> bool:
     return a is not b and (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
 
-def _is_code_again(old: Any, new: Any) -> bool:
+def _has_same_source(old: Any, new: Any) -> bool:
     a, b = getattr(old, "__code__", None), getattr(new, "__code__", None)
     if a is None or b is None:
         return type(old) is type(new)

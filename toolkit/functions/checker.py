@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, DefinitionError, Problem
-from ..values.codecs import UNSURE, Codec, Refusal, Schema, compiled, remembering
-from ..values.schemas.messages import problems_of
-from ..values.schemas.validator import validator
-from ..values.strictjson.checks import class_name, examined, is_plain, loads, show
+from ..values.codecs import UNSURE, Codec, Refusal, Schema, compile_codec, use_decode_cache
+from ..values.schemas.messages import explain_errors
+from ..values.schemas.validator import compile_schema
+from ..values.strictjson.checks import class_name, copy_and_check, is_plain_json, loads, show_value
 
-__all__ = ["Checker", "Validation", "objections"]
+__all__ = ["Checker", "Validation", "run_custom_validator"]
 
 Validation: TypeAlias = Literal["fast", "jsonschema"]
 
@@ -31,18 +31,18 @@ class Checker:
     Checks the arguments of one tool.
 
     Attributes:
-        fast: The generated check-and-convert function. Called with the arguments and 0, it returns the decoded
-            arguments or `UNSURE`.
+        check_and_convert: The generated check-and-convert function. Called with the arguments and 0, it returns the
+            decoded arguments or `UNSURE`.
     """
 
-    __slots__ = ("_codec", "_decoding_may_fail", "_judge", "_schema", "_title", "fast")
+    __slots__ = ("_codec", "_decoding_may_fail", "_schema", "_title", "_validator", "check_and_convert")
 
     def __init__(self, title: str, schema: Schema, codec: Codec) -> None:
         self._title = title
         self._schema = schema
         self._codec = codec
-        self.fast: Callable[[Any, int], Any] = self._generate
-        self._judge: Any = None
+        self.check_and_convert: Callable[[Any, int], Any] = self._compile_and_run
+        self._validator: Any = None
         self._decoding_may_fail: bool | None = None
 
     def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
@@ -53,17 +53,17 @@ class Checker:
             BadArgs: The arguments do not fit. It holds every problem.
         """
         if validation == "fast":
-            converted = self.fast(arguments, 0)
+            converted = self.check_and_convert(arguments, 0)
             if converted is not UNSURE:
                 return converted  # type: ignore[no-any-return]
         # The class itself is checked, because an object may report a false `__class__`.
         if issubclass(type(arguments), (str, bytes, bytearray)):
-            arguments = self.parsed(arguments)
+            arguments = self.parse(arguments)
             if not isinstance(arguments, str):  # a string inside the JSON text is not parsed as JSON text again
                 return self.check(arguments, validation)
-        return self._judged(arguments)
+        return self._check_with_schema(arguments)
 
-    def parsed(self, text: str | bytes | bytearray) -> Any:
+    def parse(self, text: str | bytes | bytearray) -> Any:
         """Parse the JSON in *text*. Empty text, which some models send for no arguments, is an empty object."""
         own = str.__str__(text) if isinstance(text, str) else bytes(memoryview(text))
         try:
@@ -71,48 +71,48 @@ class Checker:
         except ValueError as error:
             raise BadArgs(str(error)) from None
 
-    def generated(self) -> Callable[[Any, int], Any]:
+    def compile_check(self) -> Callable[[Any, int], Any]:
         """Return the generated code, and make it first if needed."""
-        if self.fast == self._generate:
+        if self.check_and_convert == self._compile_and_run:
             try:
-                self.fast = compiled(self._codec, self._title)
+                self.check_and_convert = compile_codec(self._codec, self._title)
             except (SyntaxError, RecursionError, MemoryError):
                 # The code is too deep or too large for Python's compiler, so jsonschema decides every call.
-                self.fast = _always_unsure
-        return self.fast
+                self.check_and_convert = _always_unsure
+        return self.check_and_convert
 
-    def _generate(self, arguments: Any, depth: int) -> Any:
-        """Make the generated code at the first call, and run it. Until then, `fast` is this method."""
-        return self.generated()(arguments, depth)
+    def _compile_and_run(self, arguments: Any, depth: int) -> Any:
+        """Make the generated code at the first call, and run it. Until then, `check_and_convert` is this method."""
+        return self.compile_check()(arguments, depth)
 
-    def _judged(self, arguments: Any) -> dict[str, Any]:
-        if type(arguments) is not dict or not is_plain(arguments):
+    def _check_with_schema(self, arguments: Any) -> dict[str, Any]:
+        if type(arguments) is not dict or not is_plain_json(arguments):
             arguments = _to_plain_object(arguments)
         try:
-            errors = list(self.judge.iter_errors(arguments))
+            errors = list(self.validator.iter_errors(arguments))
         except RecursionError:
             raise BadArgs("nested too deeply to be checked") from None
         except Exception as error:
-            raise BadArgs(f"could not be checked: {_said(error)}") from error
+            raise BadArgs(f"could not be checked: {_format_error_message(error)}") from error
         if errors:
             raise BadArgs(lambda: self._all_problems(errors, arguments))
         try:
-            with remembering():
+            with use_decode_cache():
                 return self._codec.decode(arguments)  # type: ignore[no-any-return]
         except Refusal as refusal:
             raise BadArgs(refusal.problems) from refusal.__cause__
         except Exception as error:
-            raise BadArgs(_said(error)) from error
+            raise BadArgs(_format_error_message(error)) from error
 
     def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
         """Return jsonschema's errors in words, and the other problems of decoding, so that one correction is enough."""
-        problems = problems_of(errors)
+        problems = explain_errors(errors)
         if self._decoding_may_fail is None:
-            self._decoding_may_fail = _says_less_than_decoding(self._schema)
+            self._decoding_may_fail = _is_looser_than_decoding(self._schema)
         if not self._decoding_may_fail:
             return problems
         try:
-            with remembering():
+            with use_decode_cache():
                 self._codec.decode(arguments)
         except Refusal as refusal:
             reported_paths = [problem.path for problem in problems]
@@ -129,11 +129,11 @@ class Checker:
         return problems
 
     @property
-    def judge(self) -> Any:
+    def validator(self) -> Any:
         """Return the compiled jsonschema validator."""
-        if self._judge is None:
-            self._judge = validator(self._schema)
-        return self._judge
+        if self._validator is None:
+            self._validator = compile_schema(self._schema)
+        return self._validator
 
 
 def _is_related(path: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
@@ -142,13 +142,13 @@ def _is_related(path: tuple[str | int, ...], other: tuple[str | int, ...]) -> bo
     return path[:length] == other[:length]
 
 
-def _says_less_than_decoding(schema: Any) -> bool:
+def _is_looser_than_decoding(schema: Any) -> bool:
     """Return whether a value may fit *schema* and still fail to convert: dates, sets, keys."""
     if isinstance(schema, list):
-        return any(map(_says_less_than_decoding, schema))
+        return any(map(_is_looser_than_decoding, schema))
     if not isinstance(schema, dict):
         return False
-    return not schema.keys().isdisjoint(_LOOSE_KEYWORDS) or any(map(_says_less_than_decoding, schema.values()))
+    return not schema.keys().isdisjoint(_LOOSE_KEYWORDS) or any(map(_is_looser_than_decoding, schema.values()))
 
 
 _LOOSE_KEYWORDS = frozenset({"format", "contentEncoding", "uniqueItems", "propertyNames"})
@@ -163,32 +163,32 @@ def _to_plain_object(arguments: Any) -> dict[str, Any]:
     try:
         if not issubclass(type(arguments), dict) and isinstance(arguments, Mapping):
             arguments = dict(arguments)
-        plain, problems = (arguments, []) if is_plain(arguments) else examined(arguments)
+        plain, problems = (arguments, []) if is_plain_json(arguments) else copy_and_check(arguments)
     except Exception as error:
         raise BadArgs(f"the arguments, a Python {class_name(arguments)}, cannot be read") from error
     if not issubclass(type(arguments), dict):
-        raise BadArgs(f"expected an object with the arguments, got {show(arguments)}")
+        raise BadArgs(f"expected an object with the arguments, got {show_value(arguments)}")
     if problems:
         raise BadArgs(problems)
     return plain  # type: ignore[no-any-return]
 
 
-def _said(error: Exception, otherwise: str = "{}") -> str:
+def _format_error_message(error: Exception, fallback: str = "{}") -> str:
     """
     Return the message of *error*, cut short, because a foreign message may contain the whole value.
 
-    If the message is empty, return *otherwise* with the class name filled in.
+    If the message is empty, return *fallback* with the class name filled in.
     """
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 -- the error cannot even be converted to text
         text = ""
     if not text:
-        return otherwise.format(class_name(error))
+        return fallback.format(class_name(error))
     return text if len(text) <= 300 else f"{text[:300]}..."
 
 
-def objections(
+def run_custom_validator(
     validate: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any], *, wait: bool
 ) -> Awaitable[list[Problem]] | list[Problem]:
     """
@@ -202,30 +202,30 @@ def objections(
     try:
         answer = validate(arguments)
         if not inspect.isawaitable(answer):
-            return _listed(answer)
+            return _to_problems(answer)
     except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
-        return _raised(error)
+        return _problems_from_exception(error)
     if wait:
-        return _awaited(answer)
+        return _await_problems(answer)
     if inspect.iscoroutine(answer):
         answer.close()
     raise DefinitionError("the tool's `validate` is async; use `await tool.check_async(...)`")
 
 
-async def _awaited(answer: Awaitable[Any]) -> list[Problem]:
+async def _await_problems(answer: Awaitable[Any]) -> list[Problem]:
     try:
-        return _listed(await answer)
+        return _to_problems(await answer)
     except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
-        return _raised(error)
+        return _problems_from_exception(error)
 
 
-def _raised(error: Exception) -> list[Problem]:
+def _problems_from_exception(error: Exception) -> list[Problem]:
     if isinstance(error, BadArgs):
         return list(error.problems)
-    return [Problem(_said(error, "the tool's own check raised {}"))]
+    return [Problem(_format_error_message(error, "the tool's own check raised {}"))]
 
 
-def _listed(answer: Any) -> list[Problem]:
+def _to_problems(answer: Any) -> list[Problem]:
     if answer is None or answer is True:
         return []
     if answer is False:
@@ -235,15 +235,15 @@ def _listed(answer: Any) -> list[Problem]:
     if isinstance(answer, Problem):
         return [answer]
     if isinstance(answer, Mapping):
-        return [problem.below(*_path(path)) for path, about in answer.items() for problem in _listed(about)]
+        return [problem.below(*_to_path(path)) for path, about in answer.items() for problem in _to_problems(about)]
     if isinstance(answer, Iterable) and not isinstance(answer, (bytes, bytearray)):
-        return [problem for item in answer for problem in _listed(item)]
+        return [problem for item in answer for problem in _to_problems(item)]
     return [Problem(f"the tool's own check returned {type(answer).__name__}; it has to return problems or None")]
 
 
-def _path(path: Any) -> tuple[str | int, ...]:
+def _to_path(path: Any) -> tuple[str | int, ...]:
     if isinstance(path, (str, int)):
         return (path,)
     if isinstance(path, tuple) and all(isinstance(key, (str, int)) for key in path):
         return path
-    raise TypeError(f"the tool's own check names a place by a parameter or a tuple of keys, not by {show(path)}")
+    raise TypeError(f"the tool's own check names a place by a parameter or a tuple of keys, not by {show_value(path)}")

@@ -18,15 +18,15 @@ from typing import Any
 
 from ..docstrings.parsing import Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
-from ..values.codecs import Codec, Schema, Unresolved, Writer, plain_emitter
+from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.validator import check_schema
-from ..values.strictjson.checks import copied, flaws
-from .callables import place_of, subject_of
+from ..values.strictjson.checks import copy_json, find_flaws
+from .callables import find_source_location, subject_of
 from .checker import Checker
 from .namespaces import Scope
 from .signature import Signature, read_signature, style_of
 
-__all__ = ["Description", "Handled"]
+__all__ = ["Description", "HandlerDescription"]
 
 
 class Description:
@@ -44,8 +44,8 @@ class Description:
         "_checker",
         "_examples",
         "_schema",
+        "_schema_copies",
         "_scope",
-        "_shown",
         "_signature",
         "docstring",
         "subject",
@@ -65,22 +65,22 @@ class Description:
         is_method: bool = False,
     ) -> None:
         self.subject = subject_of(function)
-        self.docstring: Docstring = parse(_documentation(function))
+        self.docstring: Docstring = parse(_find_docstring(function))
         self.text = text or self.docstring.description
         self.unbound = unbound
-        self._schema = None if schema is None else _own_copy(schema, self.subject)
+        self._schema = None if schema is None else _copy_schema(schema, self.subject)
         self._examples = examples
         self._scope: Scope | None = Scope(function)
         self._signature: Signature | None = None
         self._checker: Checker | None = None
-        self._shown: tuple[Schema, Schema | None] | None = None
+        self._schema_copies: tuple[Schema, Schema | None] | None = None
         if not self.text:
             self.text = words(name)
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
-                _warn_of_missing_docstring(self.subject, self.text, place_of(function))
+                _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
         with suppress(Unresolved):
-            self._read(self._scope, last=False)
+            self._read(self._scope, is_final=False)
 
     @property
     def signature(self) -> Signature:
@@ -88,7 +88,7 @@ class Description:
         scope = self._scope
         if scope is not None:
             try:
-                return self._read(scope, last=True)
+                return self._read(scope, is_final=True)
             except Unresolved as missing:
                 raise DefinitionError(
                     f"{self.subject}: an annotation names `{missing.name}`, which is not defined; "
@@ -105,10 +105,10 @@ class Description:
 
         The schemas that the checks use are kept separately, so that no caller can change them.
         """
-        if self._shown is None:
+        if self._schema_copies is None:
             signature = self.signature
-            self._shown = copy.deepcopy(signature.schema), copy.deepcopy(signature.output_schema)
-        return self._shown
+            self._schema_copies = copy.deepcopy(signature.schema), copy.deepcopy(signature.output_schema)
+        return self._schema_copies
 
     @property
     def checker(self) -> Checker:
@@ -117,11 +117,11 @@ class Description:
             self._checker = self._build_checker(self.signature)
         return self._checker
 
-    def says_the_same(self, other: Description) -> bool:
+    def is_equivalent(self, other: Description) -> bool:
         """Return whether *other* has the same text and the same hand-written schema for a model."""
         return (self.text, self._schema) == (other.text, other._schema)
 
-    def _read(self, scope: Scope, *, last: bool) -> Signature:
+    def _read(self, scope: Scope, *, is_final: bool) -> Signature:
         # Several threads may read at once, so attributes are set only when the signature is complete.
         signature = read_signature(
             scope.function,
@@ -129,23 +129,23 @@ class Description:
             scope,
             subject=self.subject,
             unbound=self.unbound is not False,
-            sent=None if self._schema is None else _sendable_names(self._schema),
+            sendable_names=None if self._schema is None else _sendable_names(self._schema),
         )
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
         if self._schema is not None and self.unbound is not None:
             signature = _enforce_schema(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
-            self._try(self._build_checker(signature))
+            self._check_examples(self._build_checker(signature))
         self._signature = signature
-        if last or not signature.waits:
+        if is_final or not signature.has_undefined_names:
             self._scope = None
         return signature
 
     def _build_checker(self, signature: Signature) -> Checker:
         return Checker(self.subject, signature.schema, signature.codec)
 
-    def _try(self, checker: Checker) -> None:
+    def _check_examples(self, checker: Checker) -> None:
         for number, example in enumerate(self._examples, 1):
             try:
                 checker.check(dict(example))
@@ -153,7 +153,7 @@ class Description:
                 raise DefinitionError(f"{self.subject}: example {number} does not fit the schema: {error}") from error
 
 
-class Handled(Description):
+class HandlerDescription(Description):
     """
     The description of a tool made of a schema and a handler that takes the whole JSON object.
 
@@ -175,43 +175,45 @@ class Handled(Description):
         self.docstring = parse(None)
         self.text = text or words(name)
         self.unbound = False
-        own = _own_copy(schema, self.subject)
-        codec = Codec(schema=own, decode=copied, encode=_same, emit=_copy_after_check(plain_emitter(own)))
+        own = _copy_schema(schema, self.subject)
+        codec = Codec(
+            schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
+        )
         self._schema = own
         self._examples = examples
         self._scope = None
         self._checker = None
-        self._shown = None
+        self._schema_copies = None
         self._signature = Signature(
             codec=codec,
             schema=own,
             output=None,
             output_schema=None,
-            wanted={},
+            injected={},
             accesses={},
             bind=lambda values: ([values], {}),
             style=style_of(handler),
         )
         if not text:
-            _warn_of_missing_docstring(self.subject, self.text, place_of(handler))
-        self._try(self.checker)
+            _warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
+        self._check_examples(self.checker)
 
 
-def _same(value: Any) -> Any:
+def _return_unchanged(value: Any) -> Any:
     return value
 
 
-def _copy_after_check(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
+def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
     """Return the same check, but with a copy as its result, so that the handler may change the value."""
-    return None if emit is None else lambda writer, value: f"{writer.constant(copied)}({emit(writer, value)})"
+    return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
 
 
-def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
+def _copy_schema(schema: Mapping[str, Any], subject: str) -> Schema:
     try:
-        own: Schema = _plain(schema)
+        own: Schema = _to_plain_json(schema)
     except RecursionError:
         raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
-    problems = flaws(own)
+    problems = find_flaws(own)
     if problems:
         raise DefinitionError(f"{subject}: the schema is not JSON: {'; '.join(map(str, problems))}")
     check_schema(own, subject)
@@ -223,10 +225,10 @@ def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
     return own
 
 
-def _plain(schema: Any) -> Any:
+def _to_plain_json(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        return {key: _plain(item) for key, item in schema.items()}
-    return [_plain(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
+        return {key: _to_plain_json(item) for key, item in schema.items()}
+    return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 
 def _sendable_names(schema: Schema) -> Collection[str] | None:
@@ -243,7 +245,7 @@ def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signa
     """
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
     unknown = [
-        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.wanted
+        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.injected
     ]
     if unknown:
         raise DefinitionError(
@@ -251,12 +253,12 @@ def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signa
             f"add parameters for them, or **kwargs"
         )
     for name, theirs in schema.get("properties", {}).items():
-        if name in ours and _has_no_value(ours[name], theirs):
+        if name in ours and _have_disjoint_types(ours[name], theirs):
             raise DefinitionError(
                 f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
                 f"schema ({theirs['type']}); change one"
             )
-    write_check, inner = plain_emitter(schema), signature.codec.emit
+    write_check, inner = build_schema_emitter(schema), signature.codec.emit
 
     def emit(writer: Any, value: str) -> str:
         assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
@@ -268,30 +270,30 @@ def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signa
     return replace(signature, codec=codec, schema=schema)
 
 
-def _has_no_value(schema: Schema, other: Any) -> bool:
+def _have_disjoint_types(schema: Schema, other: Any) -> bool:
     """Return whether the types alone show that no value fits both schemas."""
     if not isinstance(other, Mapping) or "type" not in schema or "type" not in other:
         return False
-    return _types(schema).isdisjoint(_types(other))
+    return _types_of(schema).isdisjoint(_types_of(other))
 
 
-def _types(schema: Mapping[str, Any]) -> set[str]:
+def _types_of(schema: Mapping[str, Any]) -> set[str]:
     types = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
     return types | {"integer"} if "number" in types else types
 
 
-def _documentation(function: Any) -> str | None:
+def _find_docstring(function: Any) -> str | None:
     if isinstance(function, functools.partial):
         own = vars(function).get("__doc__")
-        return own if isinstance(own, str) else _documentation(function.func)
+        return own if isinstance(own, str) else _find_docstring(function.func)
     if not hasattr(function, "__code__") and not inspect.isroutine(function) and not hasattr(function, "__wrapped__"):
         # For a callable object, `__call__` says what it does, and the class says what it is.
-        return type(function).__call__.__doc__ or _class_documentation(type(function))
+        return type(function).__call__.__doc__ or _find_class_docstring(type(function))
     text = getattr(function, "__doc__", None)
     return text if isinstance(text, str) and text.strip() else inspect.getdoc(function)
 
 
-def _class_documentation(cls: type) -> str | None:
+def _find_class_docstring(cls: type) -> str | None:
     # Python gives a dataclass without a docstring its own signature as the docstring.
     is_generated = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
     return None if is_generated else cls.__doc__

@@ -17,15 +17,15 @@ import typing_extensions
 from ..access import Access
 from ..context import Secret
 
-__all__ = ["markers_in_fields", "own_markers"]
+__all__ = ["find_field_markers", "read_field_hints"]
 
 
-def markers_in_fields(hint: Any) -> list[Any]:
+def find_field_markers(hint: Any) -> list[Any]:
     """Return the markers in the fields of the records that *hint* names, at any depth."""
-    return list(_below(hint, set()))
+    return list(_find_markers_in_fields(hint, set()))
 
 
-def own_markers(record: Any) -> dict[str, Any]:
+def read_field_hints(record: Any) -> dict[str, Any]:
     """
     Return the hints of a record's fields by name.
 
@@ -39,24 +39,24 @@ def own_markers(record: Any) -> dict[str, Any]:
         return {}
 
 
-def _below(hint: Any, visited: set[int]) -> Iterator[Any]:
+def _find_markers_in_fields(hint: Any, visited: set[int]) -> Iterator[Any]:
     kind = typing.get_origin(hint) or hint
     if isinstance(kind, type) and kind.__module__ != "builtins" and id(kind) not in visited:
         visited.add(id(kind))
-        for inner in own_markers(kind).values():
-            yield from _marked(inner)
-            yield from _below(inner, visited)
+        for inner in read_field_hints(kind).values():
+            yield from _find_markers(inner)
+            yield from _find_markers_in_fields(inner, visited)
     for inner in get_args(hint):
         if not isinstance(inner, str):  # the metadata of an `Annotated` may be any object
-            yield from _below(inner, visited)
+            yield from _find_markers_in_fields(inner, visited)
 
 
-def _marked(hint: Any) -> Iterator[Any]:
+def _find_markers(hint: Any) -> Iterator[Any]:
     is_marker = isinstance(hint, type) and issubclass(hint, (Access, Secret))
     if is_marker or isinstance(hint, (Access, Secret)):
         yield hint
     for argument in get_args(hint):
-        yield from _marked(argument)
+        yield from _find_markers(argument)
 
 
 def _is_record(kind: Any) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, get_origin
 
-from .callables import qualified_name, underlying
+from .callables import get_qualname, unwrap_function
 
 __all__ = ["Scope", "is_in_class_body"]
 
@@ -27,11 +27,11 @@ class Scope:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self._plain = underlying(function)
+        self._plain = unwrap_function(function)
         self._frames = _enclosing_frames(self._plain)
 
     @property
-    def module(self) -> Mapping[str, Any]:
+    def global_names(self) -> Mapping[str, Any]:
         """Return the global names of the function's module."""
         names = getattr(self._plain, "__globals__", None)
         if isinstance(names, dict):
@@ -39,7 +39,7 @@ class Scope:
         home = getattr(self._plain, "__module__", None)
         return vars(sys.modules.get(home if isinstance(home, str) else "", sys.modules["builtins"]))
 
-    def local(self) -> dict[str, Any]:
+    def local_names(self) -> dict[str, Any]:
         """Return the names of the functions and classes around the function, with their current values."""
         names: dict[str, Any] = {}
         for frame in reversed(self._frames):
@@ -61,8 +61,8 @@ class Scope:
 
 def is_in_class_body(function: Any) -> bool:
     """Return whether *function* is a method of a class that is being defined right now."""
-    plain = underlying(function)
-    owner = qualified_name(plain).rpartition(".")[0]
+    plain = unwrap_function(function)
+    owner = get_qualname(plain).rpartition(".")[0]
     if not owner or owner.endswith("<locals>"):
         return False
     return any(frame.f_code.co_qualname == owner and _is_class_body(frame) for frame in _enclosing_frames(plain))
@@ -70,7 +70,7 @@ def is_in_class_body(function: Any) -> bool:
 
 def _enclosing_frames(function: Any) -> list[FrameType]:
     """Return the frames of the functions and classes in which *function* is being defined, the nearest first."""
-    name, module = qualified_name(function), getattr(function, "__globals__", None)
+    name, module = get_qualname(function), getattr(function, "__globals__", None)
     outer = set()
     while "." in name:
         name = name.rpartition(".")[0].removesuffix(".<locals>")

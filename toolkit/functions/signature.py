@@ -31,8 +31,8 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values.codecs import Codec, Reader, Schema, Unresolved, assembled, object_codec
-from .callables import run_by
+from ..values.codecs import Codec, HintReader, Schema, Unresolved, assemble_schema, object_codec
+from .callables import find_executed_function
 from .namespaces import Scope
 from .parameters import Parameters
 
@@ -54,8 +54,8 @@ class Signature:
         schema: The schema of that object, complete in itself.
         output: The codec of the return value; None if the return annotation is missing or not usable.
         output_schema: The schema of the return value, complete in itself.
-        waits: Whether the return annotation has a name that is not defined yet.
-        wanted: The parameters that are injected and not sent, with the type that each asks for.
+        has_undefined_names: Whether the return annotation has a name that is not defined yet.
+        injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
         style: How the callable runs.
         by_keyword: Whether every argument is passed by keyword.
@@ -67,8 +67,8 @@ class Signature:
     schema: Schema
     output: Codec | None
     output_schema: Schema | None
-    waits: bool = False
-    wanted: Mapping[str, Any]
+    has_undefined_names: bool = False
+    injected: Mapping[str, Any]
     bind: Binder
     style: Style
     by_keyword: bool = False
@@ -83,7 +83,7 @@ def read_signature(
     *,
     subject: str,
     unbound: bool = False,
-    sent: Collection[str] | None = None,
+    sendable_names: Collection[str] | None = None,
 ) -> Signature:
     """
     Read the signature of *function*.
@@ -91,8 +91,8 @@ def read_signature(
     Args:
         subject: The name of the function in errors.
         unbound: Whether to leave out the first parameter (`self`).
-        sent: The only names that can be sent, if a schema limits them. Any other parameter that has a default needs no
-            JSON form.
+        sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
+            needs no JSON form.
 
     Raises:
         DefinitionError: A parameter has no JSON form.
@@ -101,30 +101,30 @@ def read_signature(
     parameters, returns, bound = _inspect_function(function, subject)
     if unbound:
         del parameters[0]
-    reading = Parameters(docstring, Reader(scope.module, scope.local()), subject, bound)
+    reading = Parameters(docstring, HintReader(scope.global_names, scope.local_names()), subject, bound)
     for parameter in parameters:
-        if sent is None or parameter.name in sent or parameter.default is Parameter.empty:
-            reading.take(parameter)
+        if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
+            reading.add(parameter)
         else:
-            reading.take_unsent(parameter)
+            reading.add_unsent(parameter)
     codec = object_codec(
         reading.fields,
         dict,
         reading.encode,
         extras=reading.extras,
-        forbidden=frozenset((reading.wanted.keys() | bound) - {field.name for field in reading.fields}),
+        forbidden=frozenset((reading.injected.keys() | bound) - {field.name for field in reading.fields}),
         as_dict=True,
     )
     style = style_of(function)
-    bind = _binder(parameters, first_by_position=_is_dispatched(function))
+    bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
     output, output_schema, waits = _read_output(returns, scope, style)
     return Signature(
         codec=codec,
-        schema=assembled(codec.schema, reading.reader.definitions),
+        schema=assemble_schema(codec.schema, reading.reader.definitions),
         output=output,
         output_schema=output_schema,
-        waits=waits,
-        wanted=reading.wanted,
+        has_undefined_names=waits,
+        injected=reading.injected,
         bind=bind,
         style=style,
         by_keyword=bind is _bind_by_keyword,
@@ -168,12 +168,12 @@ def _bind_by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]
     return [], values
 
 
-def _is_dispatched(function: Any) -> bool:
+def _is_singledispatch(function: Any) -> bool:
     """Return whether `functools.singledispatch` chooses by the first argument, which it then requires by position."""
     return isinstance(function, FunctionType) and hasattr(function, "registry") and hasattr(function, "dispatch")
 
 
-def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
+def _build_binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
     """Return a function that passes decoded arguments on: by keyword, except where Python requires positions."""
     variadic = next((parameter.name for parameter in parameters if parameter.kind is Parameter.VAR_POSITIONAL), None)
     positional = {
@@ -201,7 +201,7 @@ def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
 
 def style_of(function: Callable[..., Any]) -> Style:
     """Return whether *function* is sync or async, and whether it streams."""
-    running = run_by(function)
+    running = find_executed_function(function)
     if inspect.isasyncgenfunction(running):
         return "async_generator"
     if inspect.iscoroutinefunction(running):
@@ -217,7 +217,7 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
     """
     if annotation is inspect.Signature.empty:
         return None, None, False
-    reader = Reader(scope.module, scope.local())
+    reader = HintReader(scope.global_names, scope.local_names())
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
         arguments = get_args(hint)
@@ -232,4 +232,4 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
         return None, None, True
     except (DefinitionError, TypeError, ValueError, RecursionError):
         return None, None, False
-    return codec, assembled(codec.schema, reader.definitions) if codec.schema else None, False
+    return codec, assemble_schema(codec.schema, reader.definitions) if codec.schema else None, False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 from .base import Ask, Chain, Deny, Halt, Modify, Outcome, Proceed, Replace, Run
 from .cache import Cache
 from .log import Log

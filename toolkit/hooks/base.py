@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..functions.coroutines import is_coroutine_function, may_suspend
-from ..results import ToolCall, ToolResult, id_of
+from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
-from ..values.strictjson.checks import copied
-from ..values.strictjson.digests import digest_of
+from ..values.strictjson.checks import copy_json
+from ..values.strictjson.digests import digest_call
 
 __all__ = [
     "PROCEED",
@@ -44,7 +44,7 @@ __all__ = [
     "Run",
     "ShownCall",
     "Step",
-    "copied",
+    "copy_json",
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
@@ -57,7 +57,7 @@ class HookRunner(Protocol):
     async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
         """Run *work* in a thread for hooks."""
 
-    async def attend(self, work: Awaitable[Any], step: Step) -> Any:
+    async def await_hook(self, work: Awaitable[Any], step: Step) -> Any:
         """Await *work*; if it is cancelled, its cleanup has a time limit."""
 
 
@@ -131,24 +131,24 @@ class ShownCall(ToolCall):
     A call as hooks see it. A hook may change it without any effect on the real call.
 
     Attributes:
-        actual: The real arguments, for internal use.
+        actual_arguments: The real arguments, for internal use.
         number: The id, or the number from which the id is made.
-        seen: The copy of the arguments for this hook. It is made when the hook reads them, because most hooks do not.
-            If it is set to None, the next hook gets its own copy.
+        arguments_copy: The copy of the arguments for this hook. It is made when the hook reads them, because most hooks
+            do not. If it is set to None, the next hook gets its own copy.
     """
 
     # There are slots for the fields that every call has, and no constructor. The fast path makes one object for each
     # call, and this takes half the time.
-    __slots__ = ("actual", "name", "number", "seen", "tool")
+    __slots__ = ("actual_arguments", "arguments_copy", "name", "number", "tool")
     if TYPE_CHECKING:
 
         def __init__(self) -> None: ...
     else:
         __init__ = object.__init__
 
-    actual: Any
+    actual_arguments: Any
     number: int | str
-    seen: Any
+    arguments_copy: Any
 
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
@@ -157,12 +157,12 @@ class ShownCall(ToolCall):
         shown_call.name = call.name
         shown_call.number = call.id
         shown_call.tool = call.tool
-        shown_call.actual = arguments
-        shown_call.seen = None
-        shown_call.belongs(call.session, call.principal, call)
+        shown_call.actual_arguments = arguments
+        shown_call.arguments_copy = None
+        shown_call.set_caller(call.session, call.principal, call)
         return shown_call
 
-    def belongs(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
+    def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
         """Set the session and the principal, and the turn and the metadata if there is a *call*."""
         self.session = session
         self.principal = session.principal if principal is None and session is not None else principal
@@ -171,7 +171,7 @@ class ShownCall(ToolCall):
 
     @property
     def id(self) -> str:
-        return id_of(self.number)
+        return format_call_id(self.number)
 
     @id.setter  # noqa: A003 -- it sets the property above, not the builtin
     def id(self, value: str) -> None:
@@ -179,13 +179,13 @@ class ShownCall(ToolCall):
 
     @property
     def arguments(self) -> Any:
-        if self.seen is None:
-            self.seen = copied(self.actual)
-        return self.seen
+        if self.arguments_copy is None:
+            self.arguments_copy = copy_json(self.actual_arguments)
+        return self.arguments_copy
 
     @arguments.setter
     def arguments(self, value: Any) -> None:
-        self.seen = value
+        self.arguments_copy = value
 
     def digest(self) -> str:
         """
@@ -196,10 +196,10 @@ class ShownCall(ToolCall):
         if self.tool is None:
             return super().digest()
         try:
-            canonical = self.tool.encode(self.tool.about.checker.check(self.actual))
+            canonical = self.tool.encode(self.tool.about.checker.check(self.actual_arguments))
         except Exception:  # noqa: BLE001 -- arguments that do not fit, or have no JSON form, are compared as sent
-            canonical = self.actual
-        return digest_of(self.tool.name, canonical)
+            canonical = self.actual_arguments
+        return digest_call(self.tool.name, canonical)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +228,10 @@ class Step:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
         seconds = self._limit(limit)
         if seconds is None:
-            return await runner.attend(self._answer(runner, *arguments), self)
+            return await runner.await_hook(self._call(runner, *arguments), self)
         async with asyncio.timeout(seconds):
             # This is inside the timer, which otherwise could not tell its own cancellation from the caller's.
-            return await runner.attend(self._answer(runner, *arguments), self)
+            return await runner.await_hook(self._call(runner, *arguments), self)
 
     async def run_around(self, runner: HookRunner, limit: float | None, call: ToolCall, run: Run) -> Any:
         """
@@ -241,11 +241,11 @@ class Step:
         """
         seconds = self._limit(limit)
         if seconds is None:
-            return await runner.attend(self._answer(runner, call, run), self)
+            return await runner.await_hook(self._call(runner, call, run), self)
         async with asyncio.timeout(seconds) as timer:
-            return await runner.attend(self._answer(runner, call, _exclude_from_timer(run, timer)), self)
+            return await runner.await_hook(self._call(runner, call, _exclude_from_timer(run, timer)), self)
 
-    async def _answer(self, runner: HookRunner, *arguments: Any) -> Any:
+    async def _call(self, runner: HookRunner, *arguments: Any) -> Any:
         if self.is_blocking:
             answer = await runner.in_thread(lambda: self.function(*arguments), self.name)
         else:
@@ -259,7 +259,7 @@ class Step:
 def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
     """Return a function that calls *run* and stops *timer* meanwhile."""
 
-    async def untimed() -> ToolResult:
+    async def run_untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
         if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
             return await run()
@@ -270,7 +270,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
         finally:
             timer.reschedule(loop.time() + seconds_left)
 
-    return untimed
+    return run_untimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +303,11 @@ class Chain:
                 raise TypeError(f"{hook!r} is not a hook: it {problem}")
             for name, method in named_methods:
                 if callable(method):
-                    steps[name].append(_step(hook, method))
+                    steps[name].append(_build_step(hook, method))
         return cls(tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks)
 
 
-def _step(hook: Any, method: Callable[..., Any]) -> Step:
+def _build_step(hook: Any, method: Callable[..., Any]) -> Step:
     limit = getattr(hook, "timeout_seconds", None)
     if limit is not None and not limit > 0:
         raise ValueError(f"the timeout_seconds of {hook!r} have to be above 0, got {limit!r}")

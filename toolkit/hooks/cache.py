@@ -48,23 +48,23 @@ class Cache:
         self._seconds = seconds
         self._extra_key = key
         self._clock = clock
-        self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
+        self._results: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
         # A dispatcher serves several event loops: those of its callers, and the one behind `call_sync`.
         self._lock = unlock_in_children(threading.Lock())
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         if not call.tool.facts.read_only:
-            self._forget(call.session_key)
+            self._drop_session(call.session_key)
             try:
                 return await run()
             finally:
-                self._forget(call.session_key)  # A result that was read while the call ran may be out of date.
+                self._drop_session(call.session_key)  # A result that was read while the call ran may be out of date.
         key = self._key(call)
         if key is None:
             return await run()
         while True:
-            cached = self._found(key)
+            cached = self._get_cached(key)
             if cached is not None:
                 return _copy(cached)
             leader = self._running.get(key)
@@ -84,7 +84,7 @@ class Cache:
             result = await run()
             if result.kind == "ok" and self._running.get(key) is future:
                 cacheable = _copy(result)
-                self._keep(key, cacheable)
+                self._store(key, cacheable)
             return result
         finally:
             if self._running.get(key) is future:
@@ -92,33 +92,33 @@ class Cache:
             if not future.done():
                 future.set_result(cacheable)
 
-    def _found(self, key: _Key) -> ToolResult | None:
+    def _get_cached(self, key: _Key) -> ToolResult | None:
         with self._lock:
-            until, result = self._kept.get(key, (0.0, None))
+            until, result = self._results.get(key, (0.0, None))
             if result is None or self._clock() >= until:
-                self._kept.pop(key, None)
+                self._results.pop(key, None)
                 return None
-            self._kept.move_to_end(key)
+            self._results.move_to_end(key)
             return result
 
-    def _keep(self, key: _Key, result: ToolResult) -> None:
+    def _store(self, key: _Key, result: ToolResult) -> None:
         with self._lock:
-            self._kept[key] = (self._clock() + self._seconds, result)
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+            self._results[key] = (self._clock() + self._seconds, result)
+            self._results.move_to_end(key)
+            while len(self._results) > self._size:
+                self._results.popitem(last=False)
 
-    def _forget(self, session: str) -> None:
+    def _drop_session(self, session: str) -> None:
         with self._lock:
-            for key in [key for key in self._kept if key[0] == session]:
-                del self._kept[key]
+            for key in [key for key in self._results if key[0] == session]:
+                del self._results[key]
         # A read that is still running began before the change, so its result is not kept.
         for key in [key for key in list(self._running) if key[0] == session]:
             self._running.pop(key, None)
 
     def _key(self, call: ToolCall) -> _Key | None:
         extra = None
-        if call.tool.signature.wanted:
+        if call.tool.signature.injected:
             if self._extra_key is None:
                 return None
             extra = self._extra_key(call)

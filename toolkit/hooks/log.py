@@ -9,7 +9,7 @@ from ..results import ToolCall, ToolResult
 
 __all__ = ["Log"]
 
-_MOST_CHARS = 64
+_MAX_NAME_CHARS = 64
 
 
 class Log:
@@ -32,7 +32,7 @@ class Log:
         if self._logger.isEnabledFor(level):
             record = {
                 "call_id": call.id,
-                "tool": call.name[:_MOST_CHARS] if call.tool is None else call.tool.name,
+                "tool": call.name[:_MAX_NAME_CHARS] if call.tool is None else call.tool.name,
                 "kind": result.kind,
                 "attempts": result.attempts,
                 "duration_seconds": round(result.duration_seconds, 6),

@@ -23,16 +23,16 @@ class LoopGuard:
     def __init__(self, *, most: int = 3) -> None:
         if most < 1:
             raise ValueError(f"most has to be at least 1, got {most}")
-        self._most = most
-        self._seen: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._max_repeats = most
+        self._last_calls: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     def before(self, call: ToolCall) -> Outcome:
         digest, key = call.digest(), call.session_key
-        last, times = self._seen.pop(key, ("", 0))
+        last, times = self._last_calls.pop(key, ("", 0))
         times = times + 1 if digest == last else 1
-        self._seen[key] = (digest, times)
-        if len(self._seen) > _MAX_SESSIONS:
-            self._seen.popitem(last=False)
-        if times > self._most:
+        self._last_calls[key] = (digest, times)
+        if len(self._last_calls) > _MAX_SESSIONS:
+            self._last_calls.popitem(last=False)
+        if times > self._max_repeats:
             return Deny(f"`{call.name}` was called {times} times in a row with the same arguments; try something else")
         return Proceed()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from .._forks import unlock_in_children
 from ..results import ToolCall, ToolResult
-from ..values.token_estimates import estimated_tokens
+from ..values.token_estimates import estimate_tokens
 
-__all__ = ["Stats", "ToolStats", "reached_by"]
+__all__ = ["Stats", "ToolStats", "compute_percentile"]
 
 _UNKNOWN = "(unknown)"
 _OTHERS = "(others)"
@@ -47,7 +47,7 @@ class ToolStats:
     cost: float
 
 
-class _Tally:
+class _ToolCounters:
     __slots__ = ("calls", "chars", "cost", "failures", "retries", "seconds")
 
     def __init__(self, window: int) -> None:
@@ -103,13 +103,13 @@ class Stats:
         self._window = window
         self._max_tools = max_tools
         self._cost = cost or _read_stated_cost
-        self._tallies: dict[str, _Tally] = {}
+        self._counters: dict[str, _ToolCounters] = {}
         # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
         with self._lock:
-            tally = self._tally(call)
+            tally = self._counters_for(call)
             tally.calls += 1
             tally.chars += len(result.text)
             tally.retries += max(0, result.attempts - 1)
@@ -126,16 +126,16 @@ class Stats:
     def snapshot(self) -> list[ToolStats]:
         """Return the numbers as they are now, a record for each tool in the order of their first calls."""
         with self._lock:
-            return [_record(name, tally) for name, tally in self._tallies.items()]
+            return [_build_stats(name, tally) for name, tally in self._counters.items()]
 
-    def _tally(self, call: ToolCall) -> _Tally:
+    def _counters_for(self, call: ToolCall) -> _ToolCounters:
         # A model can invent any number of names that no tool has, so these are counted together.
         name = _UNKNOWN if call.tool is None else call.tool.name
-        tally = self._tallies.get(name)
+        tally = self._counters.get(name)
         if tally is None:
             # Tools may come and go, so the number of their names has a limit as well.
-            name = name if len(self._tallies) < self._max_tools else _OTHERS
-            tally = self._tallies.setdefault(name, _Tally(self._window))
+            name = name if len(self._counters) < self._max_tools else _OTHERS
+            tally = self._counters.setdefault(name, _ToolCounters(self._window))
         return tally
 
 
@@ -145,22 +145,25 @@ def _read_stated_cost(call: ToolCall, result: ToolResult) -> float:
     return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0.0
 
 
-def _record(name: str, tally: _Tally) -> ToolStats:
+def _build_stats(name: str, tally: _ToolCounters) -> ToolStats:
     ordered = sorted(tally.seconds)
     return ToolStats(
         tool=name,
         calls=tally.calls,
         failures=dict(tally.failures),
         retries=tally.retries,
-        p50_seconds=reached_by(0.50, ordered),
-        p95_seconds=reached_by(0.95, ordered),
-        p99_seconds=reached_by(0.99, ordered),
+        p50_seconds=compute_percentile(0.50, ordered),
+        p95_seconds=compute_percentile(0.95, ordered),
+        p99_seconds=compute_percentile(0.99, ordered),
         chars=tally.chars,
-        tokens=estimated_tokens(tally.chars),
+        tokens=estimate_tokens(tally.chars),
         cost=tally.cost,
     )
 
 
-def reached_by(part: float, ordered: Sequence[float]) -> float:
-    """Return the smallest value of *ordered* that at least this *part* of them does not exceed; 0 if it is empty."""
-    return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0
+def compute_percentile(fraction: float, sorted_values: Sequence[float]) -> float:
+    """
+    Return the smallest value of *sorted_values* that at least this *fraction* of them does not exceed; 0 if it is
+    empty.
+    """
+    return sorted_values[math.ceil(fraction * len(sorted_values)) - 1] if sorted_values else 0.0

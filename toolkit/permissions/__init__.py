@@ -6,7 +6,7 @@ Permissions: modes, rules and grants that decide which calls may run.
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from .gate import PermissionGate

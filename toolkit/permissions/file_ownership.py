@@ -13,8 +13,8 @@ import stat
 
 __all__ = ["find_foreign_writer"]
 
-_MOST_LINKS = 40
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_MAX_LINKS = 40
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
@@ -30,7 +30,7 @@ def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
     if os.name != "posix":
         return None
     folder, remaining, links = "/", _steps(os.path.abspath(path)), 0
-    while remaining and links <= _MOST_LINKS:
+    while remaining and links <= _MAX_LINKS:
         step = remaining.pop()
         if step == "..":  # comes from the target of a link
             folder = os.path.dirname(folder)
@@ -67,6 +67,6 @@ def _check_folder(folder: str, *, is_nearest: bool) -> str | None:
     status = os.stat(folder)
     if status.st_uid not in (os.geteuid(), 0):
         return f"the folder {folder} belongs to another user; keep the file in a folder of your own"
-    if status.st_mode & _OTHERS and (is_nearest or not status.st_mode & stat.S_ISVTX):
+    if status.st_mode & _WRITABLE_BY_OTHERS and (is_nearest or not status.st_mode & stat.S_ISVTX):
         return f"others can write in the folder {folder}; run `chmod go-w {folder}`, or keep the file elsewhere"
     return None

@@ -30,10 +30,10 @@ class PermissionGate:
         if not request.tool.facts.destructive:
             return Verdict("allow", "PermissionGate", "it is not destructive")
         answer = self._says_yes(request.call)
-        return _awaited(answer, request) if inspect.isawaitable(answer) else _verdict_for_answer(answer, request)
+        return _await_verdict(answer, request) if inspect.isawaitable(answer) else _verdict_for_answer(answer, request)
 
 
-async def _awaited(awaitable: Awaitable[bool], request: PermissionRequest) -> Verdict:
+async def _await_verdict(awaitable: Awaitable[bool], request: PermissionRequest) -> Verdict:
     return _verdict_for_answer(await awaitable, request)
 
 

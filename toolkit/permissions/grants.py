@@ -15,15 +15,15 @@ from dataclasses import replace
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
-from ..safety.paths import resolved
-from ..safety.shell.parser import CannotParse, parsed
+from ..safety.paths import resolve_path
+from ..safety.shell.parser import CannotParse, parse_script
 from ..spec import Tool
-from ..values.visible import visible
+from ..values.visible import make_visible
 from ..verdicts import Finding
 from .patterns.commands import commands_allowed
 from .request import PermissionRequest
 
-__all__ = ["covered", "is_answerable", "is_described", "offered"]
+__all__ = ["find_covering_grant", "is_answerable", "is_described", "offer_grants"]
 
 # These programs take another command as their second word: granting the first alone would grant nearly everything.
 _HAVE_SUBCOMMANDS = frozenset(
@@ -35,7 +35,7 @@ _HAVE_SUBCOMMANDS = frozenset(
 )
 
 
-def covered(request: PermissionRequest) -> Grant | None:
+def find_covering_grant(request: PermissionRequest) -> Grant | None:
     """Return the grant of the request's session that covers the request; None if no grant does."""
     session = request.session
     # A grant belongs to one person, so a call on behalf of another principal in the same session has no grants.
@@ -50,7 +50,7 @@ def covered(request: PermissionRequest) -> Grant | None:
     )
 
 
-def offered(request: PermissionRequest) -> Iterator[Grant]:
+def offer_grants(request: PermissionRequest) -> Iterator[Grant]:
     """Yield the grants that a person could give for *request*, the narrowest first."""
     identity, name = identity_of(request.tool), request.tool.name
     possible: list[Grant] = []
@@ -60,7 +60,7 @@ def offered(request: PermissionRequest) -> Iterator[Grant]:
             possible.append(Grant(tool=identity, scope="command", target=prefix))
     for access in _accesses_of(request, Reads, Writes):
         try:
-            place = resolved(access.target, request.root)
+            place = resolve_path(access.target, request.root)
         except ValueError:
             continue
         folder = place if os.path.isdir(place) else os.path.dirname(place)
@@ -83,7 +83,7 @@ def _describe(grant: Grant, name: str) -> str:
         "folder": f"whatever lies under {grant.target}",
         "tool": "every call, whatever its arguments",
     }
-    return visible(f"`{name}`: {scopes.get(grant.scope, '')}", keep_lines=False)
+    return make_visible(f"`{name}`: {scopes.get(grant.scope, '')}", keep_lines=False)
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:
@@ -121,7 +121,7 @@ def _accesses_of(request: PermissionRequest, *kinds: type[Access]) -> list[Acces
 
 def _is_under(path: str, folder: str, root: str) -> bool:
     try:
-        place = resolved(path, root)
+        place = resolve_path(path, root)
     except ValueError:
         return False
     return os.path.commonpath([place, folder]) == folder
@@ -130,7 +130,7 @@ def _is_under(path: str, folder: str, root: str) -> bool:
 def _command_prefix(command: str) -> str | None:
     """Return the words of a single plain command that a person would call "this command"; None if there are none."""
     try:
-        script = parsed(command)
+        script = parse_script(command)
     except CannotParse:
         return None
     if len(script.top) != 1 or len(script.commands) != 1:

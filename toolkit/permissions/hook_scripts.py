@@ -21,8 +21,8 @@ from typing import Any
 
 __all__ = ["find_scripts", "why_unresolved"]
 
-_FILE = os.path.join(".toolkit", "hooks.toml")
-_MOST_BYTES = 1_000_000
+_HOOKS_FILE = os.path.join(".toolkit", "hooks.toml")
+_MAX_BYTES = 1_000_000
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (
     *_SHELLS,
@@ -63,7 +63,7 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     """
     root = os.path.realpath(project)
     names: set[str] = set()
-    for table in _read_hook_tables(os.path.join(root, _FILE)):
+    for table in _read_hook_tables(os.path.join(root, _HOOKS_FILE)):
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
@@ -229,7 +229,7 @@ def _split(text: str) -> list[str]:
 def _read_hook_tables(path: str) -> list[dict[str, Any]]:
     try:
         with open(path, "rb") as file:
-            hooks = tomllib.loads(file.read(_MOST_BYTES).decode("utf-8-sig")).get("hooks")
+            hooks = tomllib.loads(file.read(_MAX_BYTES).decode("utf-8-sig")).get("hooks")
     except (OSError, ValueError, RecursionError):
         return []
     return [table for table in hooks if isinstance(table, dict)] if isinstance(hooks, list) else []

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, get_args
 
-from ..values.rendering import described
+from ..values.rendering import describe_value
 from ..verdicts import Finding, Verdict, Word
 from .request import PermissionRequest
 
-__all__ = ["Judge", "of_findings", "verdict_now", "verdict_of"]
+__all__ = ["Judge", "ask_judge", "ask_judge_now", "verdict_without_permissions"]
 
 
 class Judge(Protocol):
@@ -35,16 +35,16 @@ class Judge(Protocol):
         """Return the verdict on whether the call may run."""
 
 
-async def verdict_of(judge: Any, request: PermissionRequest) -> Verdict:
+async def ask_judge(judge: Any, request: PermissionRequest) -> Verdict:
     """Return the verdict of *judge* on *request*."""
     try:
         answer = judge.judge(request)
         return _as_verdict(judge, await answer if inspect.isawaitable(answer) else answer)
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
-        return _failed(judge, error)
+        return _deny_for_error(judge, error)
 
 
-def verdict_now(judge: Any, request: PermissionRequest) -> Verdict:
+def ask_judge_now(judge: Any, request: PermissionRequest) -> Verdict:
     """
     Return the verdict of *judge* on *request* without waiting.
 
@@ -54,15 +54,15 @@ def verdict_now(judge: Any, request: PermissionRequest) -> Verdict:
         answer = judge.judge(request)
         if not inspect.isawaitable(answer):
             return _as_verdict(judge, answer)
-        _give_up(answer)
-        return _said("deny", type(judge).__name__, "it cannot be asked while a tool runs")
+        _close_awaitable(answer)
+        return _build_verdict("deny", type(judge).__name__, "it cannot be asked while a tool runs")
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
-        return _failed(judge, error)
+        return _deny_for_error(judge, error)
 
 
-def _failed(judge: Any, error: Exception) -> Verdict:
+def _deny_for_error(judge: Any, error: Exception) -> Verdict:
     by = type(judge).__name__
-    return _said("deny", by, f"{by} could not judge it: {described(error)}")
+    return _build_verdict("deny", by, f"{by} could not judge it: {describe_value(error)}")
 
 
 def _as_verdict(judge: Any, answer: Any) -> Verdict:
@@ -73,25 +73,25 @@ def _as_verdict(judge: Any, answer: Any) -> Verdict:
         own_finding = Finding(answer.word, answer.by, answer.reason, "judge")
         return answer if has_finding else replace(answer, findings=(own_finding, *answer.findings))
     if _is_word(answer):
-        return _said(answer, by, f"{by} says {answer}")
-    return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(answer)}")
+        return _build_verdict(answer, by, f"{by} says {answer}")
+    return _build_verdict("deny", by, f"{by} has to say allow, ask or deny, got {describe_value(answer)}")
 
 
 def _is_word(value: Any) -> bool:
     return isinstance(value, str) and value in get_args(Word)
 
 
-def _said(word: Word, by: str, reason: str) -> Verdict:
+def _build_verdict(word: Word, by: str, reason: str) -> Verdict:
     return Verdict(word, by, reason, (Finding(word, by, reason, "judge"),))
 
 
-def _give_up(awaitable: Any) -> None:
+def _close_awaitable(awaitable: Any) -> None:
     close = getattr(awaitable, "close", None)
     if close is not None:
         close()
 
 
-def of_findings(findings: Sequence[Finding]) -> Verdict:
+def verdict_without_permissions(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict where there are no modes: a finding that denies decides first, then one that asks."""
     for word in ("deny", "ask"):
         decisive = [finding for finding in findings if finding.word == word]

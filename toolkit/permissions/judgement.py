@@ -22,16 +22,22 @@ from ..errors import Safety, ToolError
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
-from ..values.rendering import described, own_copy
+from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, strictest
-from .judge import Judge, of_findings, verdict_now, verdict_of
+from .judge import Judge, ask_judge, ask_judge_now, verdict_without_permissions
 from .request import PermissionRequest
-from .tool_statements import by_author, contradiction, naming, touched, unknown
+from .tool_statements import (
+    approval_findings,
+    collect_accesses,
+    deny_failed_preflight,
+    deny_write_by_read_only,
+    parameters_naming,
+)
 
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
     from ..safety import SafetyChecks
 
-__all__ = ["AccessJudge", "Judgement", "Judges", "always", "names_of"]
+__all__ = ["AccessJudge", "CallJudges", "Judgement", "allow_any_call", "names_of"]
 
 _log = logging.getLogger("toolkit")
 
@@ -55,7 +61,7 @@ class Judgement:
         return tuple(finding for finding in self.verdict.findings if finding.word == "ask")
 
 
-class Judges:
+class CallJudges:
     """
     The safety checks, facts and judges that decide whether a call may run.
 
@@ -117,7 +123,7 @@ class Judges:
         if facts.preflight is not None or tool.signature.accesses or facts.approval != "never" or len(self._judges) > 1:
             return None
         if not self._judges:
-            return always
+            return allow_any_call
         judge = self._judges[0]
         gate: Callable[[Session | None], bool] | None = (
             judge.gate(tool, names) if hasattr(type(judge), "gate") else None
@@ -136,13 +142,13 @@ class Judges:
             _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
-    def foreseen_by(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
+    def with_visibility(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> CallJudges:
         """Return a copy with the same judges, and with *could_allow* as one more condition for tools to be shown."""
         judges = copy.copy(self)
         judges._visibility_checks = [*self._visibility_checks, could_allow]  # noqa: SLF001 -- an object of this class
         return judges
 
-    def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
+    def build_visibility_check(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
         """
         Return a function that tells whether a tool of *catalog* could ever be allowed; None if every tool could be.
 
@@ -153,35 +159,40 @@ class Judges:
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
         """Return a view of *catalog* with the tools that could ever be allowed in *session*."""
-        predicate = self.possible(catalog, session)
+        predicate = self.build_visibility_check(catalog, session)
         return catalog if predicate is None else catalog.filtered(predicate)
 
-    async def judged(
+    async def judge(
         self,
         tool: Tool,
         names: frozenset[str],
         call: ToolCall,
         decoded: Mapping[str, Any],
-        asked: Sequence[Finding] = (),
+        hook_findings: Sequence[Finding] = (),
     ) -> Judgement:
-        """Return the verdict on a call with *decoded* arguments; *asked* are the findings of hooks."""
+        """Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks."""
         accesses: tuple[Access, ...] = ()
         preflight_findings: list[Finding] = []
         try:
-            accesses = await touched(
-                tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
+            accesses = await collect_accesses(
+                tool, decoded, call, lambda: AccessJudge(self, self.build_request(tool, names, call, decoded))
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
-            preflight_findings = [unknown(tool, error)]
-        findings = [*preflight_findings, *self._checked(accesses), *await by_author(tool, decoded), *asked]
+            preflight_findings = [deny_failed_preflight(tool, error)]
+        findings = [
+            *preflight_findings,
+            *self._check_accesses(accesses),
+            *await approval_findings(tool, decoded),
+            *hook_findings,
+        ]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
-            findings.append(contradiction(tool))
-        request = self.request(tool, names, call, decoded, accesses, findings)
-        verdicts = [] if self._settles else [of_findings(findings)]
-        verdicts += [await verdict_of(judge, request) for judge in self._judges]
+            findings.append(deny_write_by_read_only(tool))
+        request = self.build_request(tool, names, call, decoded, accesses, findings)
+        verdicts = [] if self._settles else [verdict_without_permissions(findings)]
+        verdicts += [await ask_judge(judge, request) for judge in self._judges]
         return Judgement(request, strictest(verdicts))
 
-    def request(
+    def build_request(
         self,
         tool: Tool,
         names: frozenset[str],
@@ -193,12 +204,19 @@ class Judges:
         """Return the request that judges get for a call. Its arguments are copies."""
         return PermissionRequest(
             call=ToolCall(
-                call.name, own_copy(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
+                call.name,
+                copy_arguments(decoded),
+                call.id,
+                call.session,
+                call.principal,
+                call.turn,
+                call.metadata,
+                tool,
             ),
             tool=tool,
             names=names,
             # The judged arguments have to be the ones that run, so a judge can change only its own copy.
-            arguments=MappingProxyType(own_copy(decoded)) if isinstance(decoded, Mapping) else decoded,
+            arguments=MappingProxyType(copy_arguments(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
             # Rules also compare paths without a marker. Without safety checks, these start from the process's folder.
             root="." if self._safety is None and not accesses else self.safety.root,
@@ -212,23 +230,23 @@ class Judges:
         judges = [judge for judge in self._judges if hasattr(type(judge), "opens_port")]
         return any(judge.opens_port(tool, names, url) for judge in judges)
 
-    def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
+    def judge_access(self, request: PermissionRequest, access: Access) -> Verdict:
         """Return the verdict on a further *access* of a running call, when no person can be asked any more."""
         # A rule about a parameter is about the target in that parameter. The value that the model sent there says
         # nothing about this access, so the target replaces it.
-        replacements = dict.fromkeys(naming(request.tool, access), access.target)
+        replacements = dict.fromkeys(parameters_naming(request.tool, access), access.target)
         request = replace(
             request,
             arguments=MappingProxyType({**request.arguments, **replacements}),
             accesses=(access,),
             root=self.safety.root,
-            findings=tuple(self._checked([access])),
+            findings=tuple(self._check_accesses([access])),
         )
-        verdicts = [] if self._settles else [of_findings(request.findings)]
-        verdicts += [verdict_now(judge, request) for judge in self._judges]
+        verdicts = [] if self._settles else [verdict_without_permissions(request.findings)]
+        verdicts += [ask_judge_now(judge, request) for judge in self._judges]
         return strictest(verdicts)
 
-    def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
+    def _check_accesses(self, accesses: Iterable[Access]) -> list[Finding]:
         accesses = list(accesses)
         if not accesses:
             return []
@@ -242,10 +260,10 @@ class Judges:
     def _check_own_files(self, access: Access) -> Finding | None:
         if not self._own_files or access.kind not in ("read", "write"):
             return None
-        from ..safety.paths import resolved
+        from ..safety.paths import resolve_path
 
         try:
-            place = resolved(access.target, self.safety.root)
+            place = resolve_path(access.target, self.safety.root)
         except ValueError:
             return None  # The safety checks report what is wrong with the path.
         if not place.startswith(self._own_files):
@@ -253,7 +271,7 @@ class Judges:
         return Finding("deny", "check `own-files`", f"{access.target!r} belongs to the dispatcher itself", "check")
 
 
-def always(session: Session | None) -> bool:
+def allow_any_call(session: Session | None) -> bool:
     """Return True: the gate for a dispatcher without judges."""
     return True
 
@@ -263,7 +281,7 @@ class AccessJudge:
 
     def __init__(
         self,
-        judges: Judges,
+        judges: CallJudges,
         request: PermissionRequest,
         preconditions: tuple[Precondition, ...] = (),
         answered: Collection[str] = (),
@@ -289,8 +307,8 @@ class AccessJudge:
         in `preflight=` has it asked about before it runs.
         """
         if not isinstance(access, Access):
-            raise TypeError(f"check wants what is touched, such as Writes(path); got {described(access)}")
-        verdict = self._judges.judged_now(self._request, access)
+            raise TypeError(f"check wants what is touched, such as Writes(path); got {describe_value(access)}")
+        verdict = self._judges.judge_access(self._request, access)
         if verdict.word == "allow":
             return
         if verdict.word == "ask":
@@ -308,15 +326,15 @@ class _NamesByTool:
 
     def __init__(self, catalog: CatalogView) -> None:
         self._catalog = catalog
-        self._known: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
+        self._cache: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
 
     def of(self, tool: Tool) -> frozenset[str]:
-        aliases, cached = self._catalog.table.aliases, self._known
+        aliases, cached = self._catalog.table.aliases, self._cache
         if cached is None or cached[0] is not aliases:
             aliases_by_name: dict[str, dict[str, str]] = {}
             for alias, name in aliases.items():
                 aliases_by_name.setdefault(name, {})[alias] = name
-            self._known = cached = aliases, aliases_by_name
+            self._cache = cached = aliases, aliases_by_name
         return names_of(tool, cached[1].get(tool.name, {}))
 
 

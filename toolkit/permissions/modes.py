@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from ..facts import Facts
 from ..verdicts import Word
 
-__all__ = ["MODES", "TABLE", "Mode", "Row", "checked_mode", "row_of"]
+__all__ = ["MODES", "TABLE", "Mode", "Row", "check_mode", "row_of"]
 
 Mode = Literal["plan", "default", "auto", "dont_ask", "bypass"]
 Row = Literal["refused", "asked", "read_only", "write", "destructive"]
@@ -46,7 +46,7 @@ def row_of(facts: Facts, *, is_contained: bool = False) -> Row:
     return "destructive" if facts.destructive and not is_contained else "write"
 
 
-def checked_mode(mode: object) -> Mode:
+def check_mode(mode: object) -> Mode:
     """Return *mode* if it is a mode; raise `ValueError` if not."""
     if mode not in MODES:
         raise ValueError(f"there is no mode {mode!r}; use one of {', '.join(MODES)}")

@@ -15,15 +15,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from .._option_checks import several
+from .._option_checks import require_list
 from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
-from .grants import covered, is_answerable
-from .modes import MODES, TABLE, Mode, Row, checked_mode, row_of
-from .patterns.commands import unreadable
+from .grants import find_covering_grant, is_answerable
+from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
+from .patterns.commands import why_unreadable
 from .possible import is_possible
 from .request import PermissionRequest
 from .rule_files import RuleSet, read_rules, user_rules
@@ -50,8 +50,10 @@ class Permissions:
     """Whether the verdict includes the findings of checks, `approval` and hooks: the mode decides what they lead to."""
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
-        self._mode: Mode = checked_mode(mode)
-        self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in several(rules, "rules"))
+        self._mode: Mode = check_mode(mode)
+        self._rules = tuple(
+            rule if isinstance(rule, Rule) else read_rule(rule) for rule in require_list(rules, "rules")
+        )
         self.ignored: tuple[str, ...] = ()
         # The same rules concern every call of a tool, so they are cached. The cache is weak, because tools come and
         # go, and are large.
@@ -83,7 +85,7 @@ class Permissions:
             trust=Trust() if trust is None else trust,
             session=rules,
         )
-        permissions = cls(mode or checked_mode(rule_set.mode or "default"), rule_set.rules)
+        permissions = cls(mode or check_mode(rule_set.mode or "default"), rule_set.rules)
         permissions.ignored = tuple(map(str, rule_set.ignored))
         return permissions
 
@@ -101,14 +103,14 @@ class Permissions:
     def set_mode(self, mode: Mode | None, *, session: Session | None = None) -> None:
         """Change the mode, or the mode of one *session*; None makes a session use the common mode again."""
         if session is not None:
-            session._mode = None if mode is None else checked_mode(mode)  # noqa: SLF001 -- only this class may set it
+            session._mode = None if mode is None else check_mode(mode)  # noqa: SLF001 -- only this class may set it
         else:
-            self._mode = checked_mode(mode)
+            self._mode = check_mode(mode)
 
     def mode_of(self, session: Session | None) -> Mode:
         """Return the mode that counts for a call of *session*."""
         session_mode = None if session is None else session.mode
-        return self._mode if session_mode is None else checked_mode(session_mode)
+        return self._mode if session_mode is None else check_mode(session_mode)
 
     @staticmethod
     def grant(session: Session, grant: Grant) -> None:
@@ -126,7 +128,7 @@ class Permissions:
         """Return the rules that can never match a call of one of *tools*, each with the reason."""
         tools = list(tools)
         messages = [
-            f"{_named(rule)}: {mistake}"
+            f"{_describe_rule(rule)}: {mistake}"
             for tool in tools
             for rule in self._rules
             if rule.concerns(tool, frozenset({tool.name})) and (mistake := rule.mistake(tool))
@@ -137,7 +139,9 @@ class Permissions:
             # A rule in a file may be meant for other programs. A rule without a source is meant for these tools.
             if not rule.source and name not in tool_names and name.isidentifier():
                 near = difflib.get_close_matches(name.lower(), tool_names, n=1, cutoff=0.75)
-                messages += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
+                messages += (
+                    [f"{_describe_rule(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
+                )
         return messages
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
@@ -146,7 +150,7 @@ class Permissions:
 
     # The methods below judge calls.
 
-    def _about(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
+    def _rules_about(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
         """Return the rules that concern *tool*, which has or had *names*."""
         if not self._rules:
             return ()
@@ -158,9 +162,9 @@ class Permissions:
 
     def judge(self, request: PermissionRequest) -> Verdict:
         """Return the verdict on whether the call may run."""
-        rules = self._about(request.tool, request.names)
+        rules = self._rules_about(request.tool, request.names)
         mode = self.mode_of(request.session)
-        return _judged(request, rules, mode)
+        return _judge_request(request, rules, mode)
 
     def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
         """
@@ -169,7 +173,7 @@ class Permissions:
         The function gets the session. True means that the call may run with any arguments. False means that the call
         has to be judged.
         """
-        rules = self._about(tool, names)
+        rules = self._rules_about(tool, names)
         if type(self) is not Permissions:
             return None  # A subclass may judge in another way.
         if tool.facts.preflight is None and not tool.signature.accesses:
@@ -178,7 +182,7 @@ class Permissions:
         if any(rule.needs_arguments for rule in rules):
             return None
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
-        allowing_modes = {mode for mode in MODES if _judged(request, rules, mode).word == "allow"}
+        allowing_modes = {mode for mode in MODES if _judge_request(request, rules, mode).word == "allow"}
 
         def may_run(session: Session | None) -> bool:
             return (self._mode if session is None or session._mode is None else session._mode) in allowing_modes  # noqa: SLF001
@@ -193,19 +197,19 @@ class Permissions:
         it may show. Each call is judged separately.
         """
         mode = self.mode_of(session)
-        return is_possible(tool, self._about(tool, names), mode, _own_word(tool, mode), session)
+        return is_possible(tool, self._rules_about(tool, names), mode, _word_of_mode(tool, mode), session)
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
-        return any(rule.opens_port(url) for rule in self._about(tool, names))
+        return any(rule.opens_port(url) for rule in self._rules_about(tool, names))
 
 
-def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
+def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
     findings = [*request.findings, *_rule_findings(request, rules)]
     refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
         return _build_verdict("deny", refusals, findings)
-    row, mode_word = _row(request.tool), _own_word(request.tool, mode)
+    row, mode_word = _row(request.tool), _word_of_mode(request.tool, mode)
     by_mode = Finding(mode_word, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
@@ -218,7 +222,7 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
     if mode == "bypass" or not asks:
         decisive = [finding for finding in findings if finding.word == "allow"] or [by_mode]
         return _build_verdict("allow", decisive, [*findings, by_mode])
-    grant = covered(request)
+    grant = find_covering_grant(request)
     unanswered = [finding for finding in asks if grant is None or not is_answerable(finding, request.tool)]
     if not unanswered and grant is not None:
         granted = Finding(
@@ -232,7 +236,7 @@ def _row(tool: Tool) -> Row:
     return row_of(tool.facts, is_contained=_is_contained(tool))
 
 
-def _own_word(tool: Tool, mode: Mode) -> Word:
+def _word_of_mode(tool: Tool, mode: Mode) -> Word:
     """Return what the mode decides about such a tool if no rule, fact or hook applies."""
     return TABLE[_row(tool)][mode]
 
@@ -249,7 +253,12 @@ def _is_contained(tool: Tool) -> bool:
 
 def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
     findings = [
-        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}{_explain_doubt(rule, request)}", "rule")
+        Finding(
+            rule.word,
+            _describe_rule(rule),
+            f"a rule says {rule.word}: {rule.text}{_explain_doubt(rule, request)}",
+            "rule",
+        )
         for rule in rules
         if rule.word != "allow" and rule.matches(request)
     ]
@@ -257,7 +266,7 @@ def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Fi
     if allows and allows_together(allows, request):
         touching = (rule for rule in allows if rule.access is not None and rule.values(request))
         first = next((rule for rule in allows if rule.matches(request)), None) or next(touching, allows[0])
-        findings.append(Finding("allow", _named(first), "a rule allows it", "rule"))
+        findings.append(Finding("allow", _describe_rule(first), "a rule allows it", "rule"))
     return findings
 
 
@@ -266,13 +275,13 @@ def _explain_doubt(rule: Rule, request: PermissionRequest) -> str:
     commands = (
         [access.target for access in request.accesses if access.kind == "command"] if rule.needs_arguments else []
     )
-    why = next(filter(None, map(unreadable, commands)), None)
+    why = next(filter(None, map(why_unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):
         why = "a redirection in the command leads to a file that cannot be told"
     return "" if why is None else f", because {why}"
 
 
-def _named(rule: Rule) -> str:
+def _describe_rule(rule: Rule) -> str:
     return f"rule `{rule}`" + (f" ({rule.source})" if rule.source else "")
 
 

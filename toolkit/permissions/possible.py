@@ -18,18 +18,18 @@ from .rules import Rule
 __all__ = ["is_possible"]
 
 
-def is_possible(tool: Tool, rules: Sequence[Rule], mode: Mode, own: Word, session: Session | None) -> bool:
+def is_possible(tool: Tool, rules: Sequence[Rule], mode: Mode, mode_word: Word, session: Session | None) -> bool:
     """
     Return whether a call of *tool* may run, or may be asked about, under the *rules* that concern it.
 
-    *own* is what the mode decides about such a tool if no rule, fact or hook applies.
+    *mode_word* is what the mode decides about such a tool if no rule, fact or hook applies.
     """
     if any(rule.word == "deny" and rule.is_total for rule in rules):
         return False
     if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
-        return not (mode == "plan" and own == "deny")
+        return not (mode == "plan" and mode_word == "deny")
     if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
         return True
     is_allowed = any(rule.word == "allow" for rule in rules)
     is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)
-    return not is_asked and (is_allowed or (own == "allow" and not tool.facts.open_world))
+    return not is_asked and (is_allowed or (mode_word == "allow" and not tool.facts.open_world))

@@ -20,19 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from .._option_checks import one_of
+from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..verdicts import Word
 from .rules import Rule, RuleError, read_rule
 from .toml_files import TomlFile
-from .trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
+from .trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
 
-__all__ = ["Ignored", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
+__all__ = ["IgnoredSetting", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
-_NAME = "permissions.toml"
+_FILE_NAME = "permissions.toml"
 _MODES = ("plan", "default", "auto", "dont_ask", "bypass")
 _WORDS: tuple[Word, ...] = get_args(Word)
-_MOST_SHOWN = 20
+_MAX_SHOWN_PROBLEMS = 20
 
 
 class RuleFileError(ToolkitError, ValueError):
@@ -45,15 +45,15 @@ class RuleFileError(ToolkitError, ValueError):
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
-        more = len(self.problems) - _MOST_SHOWN
-        lines = [*self.problems[:_MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        more = len(self.problems) - _MAX_SHOWN_PROBLEMS
+        lines = [*self.problems[:_MAX_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[RuleFileError], tuple[tuple[str, ...]]]:
         return type(self), (self.problems,)
 
 
-class Ignored(NamedTuple):
+class IgnoredSetting(NamedTuple):
     """A setting of a project that does not count, and the reason."""
 
     what: str
@@ -77,13 +77,13 @@ class RuleSet:
 
     rules: tuple[Rule, ...] = ()
     mode: str | None = None
-    ignored: tuple[Ignored, ...] = ()
+    ignored: tuple[IgnoredSetting, ...] = ()
     files: tuple[Path, ...] = ()
 
 
 def user_rules() -> Path:
     """Return the path of the user's own rules; the file need not exist."""
-    return configuration_folder() / _NAME
+    return configuration_folder() / _FILE_NAME
 
 
 def read_rules(
@@ -109,18 +109,21 @@ def read_rules(
     from_user = _RuleFile("user", None if user is None else Path(user), problems)
     project_folder = None if project is None else Path(project)
     from_project = _RuleFile(
-        "project", None if project_folder is None else project_folder / PROJECT_FOLDER / _NAME, problems, project_folder
+        "project",
+        None if project_folder is None else project_folder / PROJECT_FOLDER / _FILE_NAME,
+        problems,
+        project_folder,
     )
     session_rules = _read_session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
     why = (
         _why_not_loosen(trust, project_folder, from_project.file)
-        if project_folder is not None and from_project.loosens
+        if project_folder is not None and from_project.loosening_settings
         else None
     )
     counted_rules = [rule for rule in from_project.rules if why is None or rule.word != "allow"]
-    ignored = [] if why is None else [Ignored(setting, why) for setting in from_project.loosens]
+    ignored = [] if why is None else [IgnoredSetting(setting, why) for setting in from_project.loosening_settings]
     modes = [from_user.mode, from_project.mode if why is None else None]
     return RuleSet(
         rules=(*from_user.rules, *counted_rules, *session_rules),
@@ -129,14 +132,14 @@ def read_rules(
         files=tuple(
             source.file.path
             for source in (from_user, from_project)
-            if source.file.path is not None and source.file.is_there
+            if source.file.path is not None and source.file.exists
         ),
     )
 
 
 def _why_not_loosen(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
     """Return why a project may not loosen rules; return None if the user trusts it."""
-    why = distrust(trust, project)
+    why = why_not_trusted(trust, project)
     if why is None and not file.is_unchanged():
         # The content that was read has to be the content that is trusted, so the file may not change in between.
         return f"{file.path} changed while it was read; try again"
@@ -163,23 +166,23 @@ class _RuleFile:
         self._whose = whose
         self._problems = problems
         for key, value in self.file.data.items():
-            self._take(key, value)
+            self._add_setting(key, value)
 
     @property
-    def loosens(self) -> list[str]:
+    def loosening_settings(self) -> list[str]:
         """The settings in the file that only a trusted project may make."""
         mode = [] if self.mode is None else [f'mode = "{self.mode}"']
         return mode + [str(rule) for rule in self.rules if rule.word == "allow"]
 
-    def _take(self, key: str, value: Any) -> None:
+    def _add_setting(self, key: str, value: Any) -> None:
         if key in _WORDS:
             self._add_rules(key, value)
         elif key != "mode":
-            self._problems.append(f"{self.file.path}: {one_of(key, ('mode', *_WORDS))}")
+            self._problems.append(f"{self.file.path}: {explain_unknown_choice(key, ('mode', *_WORDS))}")
         elif isinstance(value, str) and value in _MODES:
             self.mode = value
         else:
-            self._problems.append(f"{self.file.path}: mode: {one_of(value, _MODES)}")
+            self._problems.append(f"{self.file.path}: mode: {explain_unknown_choice(value, _MODES)}")
 
     def _add_rules(self, word: Word, texts: Any) -> None:
         if not isinstance(texts, list):

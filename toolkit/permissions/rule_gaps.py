@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..access import Access, Command
 from ..spec import Tool
-from .patterns.names import HOME
+from .patterns.names import OWN_ORIGIN
 from .request import PermissionRequest
-from .rule_values import kind_of, kind_of_access, kind_of_name, parameters
+from .rule_values import kind_of, kind_of_access, kind_of_name, list_parameters
 from .rules import Rule
 
 __all__ = ["find_gaps"]
 
 _VERBS = {"read": "reads files", "write": "writes files", "url": "reaches addresses", "command": "runs commands"}
-_MANY = {"read": "read files", "write": "write files", "url": "reach addresses", "command": "run commands"}
+_PLURAL_VERBS = {"read": "read files", "write": "write files", "url": "reach addresses", "command": "run commands"}
 _MAX_NAMED_TOOLS = 5
 
 
@@ -39,10 +39,10 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
             if any(_covers(other, rule, kind) for other in covering):
                 continue
             others = [tool for tool in tools if not _is_stopped(tool, rule, forbidding)]
-            similar_tools = [tool for tool in others if kind in _stated(tool, request)]
+            similar_tools = [tool for tool in others if kind in _list_stated_kinds(tool, request)]
             if request.tool in named_tools or request.tool in similar_tools:
-                warnings += [_worded(rule, kind, similar_tools)] if similar_tools else []
-            shells = [tool for tool in others if Command.kind in _stated(tool, request)]
+                warnings += [_warn_of_similar_tools(rule, kind, similar_tools)] if similar_tools else []
+            shells = [tool for tool in others if Command.kind in _list_stated_kinds(tool, request)]
             if kind_of_access(kind) == "path" and shells and (request.tool in named_tools or request.tool in shells):
                 warnings.append(_warn_of_commands(rule, kind, shells))
     warnings += [warning for rule in covering for warning in _warn_of_unstated_access(rule, request)]
@@ -52,7 +52,7 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
 def _warn_of_unstated_access(rule: Rule, request: PermissionRequest) -> Iterator[str]:
     """Yield a warning for each access that the current tool may make without stating it, if *rule* is about it."""
     tool, kind = request.tool, kind_of_access(str(rule.access))
-    stated_kinds = _stated(tool, request)
+    stated_kinds = _list_stated_kinds(tool, request)
     if not _is_about(rule, tool):
         return
     if kind == "path" and Command.kind in stated_kinds:
@@ -60,7 +60,7 @@ def _warn_of_unstated_access(rule: Rule, request: PermissionRequest) -> Iterator
             f"`{rule}` holds for the redirections of `{tool.name}`, not for what its programs do with files; only a "
             "sandbox or a rule about commands can stop that"
         )
-    names = [name for name in parameters(tool) if kind_of_name(name) == kind]
+    names = [name for name in list_parameters(tool) if kind_of_name(name) == kind]
     if names and not stated_kinds and tool.facts.preflight is None:
         yield (
             f"`{rule}` cannot hold for `{tool.name}`, which does not state what it touches; "
@@ -69,14 +69,14 @@ def _warn_of_unstated_access(rule: Rule, request: PermissionRequest) -> Iterator
 
 
 def _call(tool: Tool, parameter: str, rule: Rule) -> str:
-    origin = "" if tool.origin == HOME else f"{tool.origin}/"
+    origin = "" if tool.origin == OWN_ORIGIN else f"{tool.origin}/"
     return f"{origin}{tool.name}" + ("" if rule.pattern is None else f"({parameter}={rule.pattern})")
 
 
-def _kinds(rule: Rule, named: Sequence[Tool]) -> list[str]:
+def _kinds(rule: Rule, tools: Sequence[Tool]) -> list[str]:
     """Return the kinds of access that *rule* forbids, by the statements of the tools that it names."""
     kinds: dict[str, None] = {}
-    for tool in named:
+    for tool in tools:
         marked = tool.signature.accesses
         if rule.argument is not None and rule.argument in marked:
             kinds[marked[rule.argument].kind] = None
@@ -99,7 +99,7 @@ def _first_kinds(marked: Sequence[type[Access]], *, only_paths: bool) -> list[st
     return []
 
 
-def _stated(tool: Tool, request: PermissionRequest) -> set[str]:
+def _list_stated_kinds(tool: Tool, request: PermissionRequest) -> set[str]:
     """Return the kinds of access that *tool* states in every call, and in the call of *request* if that is its own."""
     kinds = {access.kind for access in tool.signature.accesses.values()}
     return kinds | {access.kind for access in request.accesses} if tool is request.tool else kinds
@@ -124,14 +124,14 @@ def _covers(other: Rule, rule: Rule, kind: str) -> bool:
     return is_of_kind and other.word in (rule.word, "deny") and other.pattern in (rule.pattern, None)
 
 
-def _worded(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
-    verb = (_VERBS if len(tools) == 1 else _MANY).get(kind, f"touch{'es' if len(tools) == 1 else ''} a {kind}")
-    return f"`{rule}` {_does_not(rule)} {_named(tools)}, which {verb} too; write `{_wider_rule(rule, kind)}`"
+def _warn_of_similar_tools(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
+    verb = (_VERBS if len(tools) == 1 else _PLURAL_VERBS).get(kind, f"touch{'es' if len(tools) == 1 else ''} a {kind}")
+    return f"`{rule}` {_does_not(rule)} {_list_names(tools)}, which {verb} too; write `{_wider_rule(rule, kind)}`"
 
 
 def _warn_of_commands(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
     return (
-        f"`{rule}` {_does_not(rule)} {_named(tools)}, whose commands can {kind} files too; "
+        f"`{rule}` {_does_not(rule)} {_list_names(tools)}, whose commands can {kind} files too; "
         f"`{_wider_rule(rule, kind)}` holds for redirections, and what programs do with files only a sandbox or a rule "
         "about commands can stop"
     )
@@ -145,7 +145,7 @@ def _wider_rule(rule: Rule, kind: str) -> str:
     return f"{rule.word} access:{kind}" + ("" if rule.pattern is None else f"({rule.pattern})")
 
 
-def _named(tools: Sequence[Tool]) -> str:
+def _list_names(tools: Sequence[Tool]) -> str:
     names = [f"`{tool.name}`" for tool in tools[:_MAX_NAMED_TOOLS]]
     if len(tools) > _MAX_NAMED_TOOLS:
         names.append(f"{len(tools) - _MAX_NAMED_TOOLS} more")

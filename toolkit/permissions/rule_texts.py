@@ -8,16 +8,16 @@ import re
 from typing import NamedTuple
 
 from ..access import access_kinds
-from ..errors import nearest
+from ..errors import find_nearest
 from .rule_values import kind_of_name
 
 __all__ = ["RuleParts", "read_parts"]
 
-_MOST_CHARACTERS = 2000
+_MAX_CHARS = 2000
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*(?==|~=)|(?=~=))(~?=)(.*)")
 _ACCESS = "access:"
 # Words that people may write for a kind of access, and the kind that each of them means.
-_MEANT = {
+_KIND_BY_SYNONYM = {
     **dict.fromkeys(("file", "files", "folder", "paths"), "path"),
     **dict.fromkeys(("edit", "delete", "remove", "create", "change", "modify", "writes"), "write"),
     **dict.fromkeys(("view", "open", "list", "search", "reads"), "read"),
@@ -40,8 +40,8 @@ def read_parts(text: str) -> RuleParts:
     """Return the parts of a rule's text; raise `ValueError` with the mistake if the text is wrong."""
     if not isinstance(text, str) or not text:
         raise ValueError("it names no tool; write `read`, or `bash(npm test)`")
-    if len(text) > _MOST_CHARACTERS or not text.isprintable():
-        raise ValueError(f"a rule is one line of at most {_MOST_CHARACTERS} printable characters")
+    if len(text) > _MAX_CHARS or not text.isprintable():
+        raise ValueError(f"a rule is one line of at most {_MAX_CHARS} printable characters")
     name, opening, rest = text.partition("(")
     if any(letter.isspace() for letter in name) or (opening and text != text.rstrip()):
         raise ValueError("there are no spaces outside the parentheses, and one rule in each text")
@@ -80,7 +80,7 @@ def _read_access(name: str) -> tuple[str, str | None]:
     kind = word.removeprefix(_ACCESS)
     kinds = ("path", *access_kinds())
     if kind not in kinds:
-        near = _MEANT.get(kind) or next(iter(nearest(kind, kinds, most=1)), None)
+        near = _KIND_BY_SYNONYM.get(kind) or next(iter(find_nearest(kind, kinds, max_items=1)), None)
         suggestion = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(kinds)};"
         raise ValueError(
             f"{kind!r:.40} is no kind of access; {suggestion} a kind of your own is known once its class is defined"

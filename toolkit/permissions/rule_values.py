@@ -14,54 +14,65 @@ from ..access import Access, Command, Reads, Url, Writes
 from ..spec import Tool
 from .request import PermissionRequest
 
-__all__ = ["Kind", "Value", "kind_of", "kind_of_access", "kind_of_name", "parameters", "values_of", "values_of_access"]
+__all__ = [
+    "Kind",
+    "RuleValue",
+    "kind_of",
+    "kind_of_access",
+    "kind_of_name",
+    "list_parameters",
+    "values_of",
+    "values_of_access",
+]
 
 Kind: TypeAlias = Literal["command", "url", "path", "text"]
 
 _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (Reads, "path"), (Writes, "path")]
 # A parameter with one of these names is compared as this kind, also without a marker. As plain text, `src/*` would
 # match `src/../x`.
-_NAMED: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
+_KIND_BY_NAME: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
 
 
-class Value(NamedTuple):
+class RuleValue(NamedTuple):
     """One text of a call, and the kind as which it is compared."""
 
     text: str
     kind: Kind
 
 
-def values_of(request: PermissionRequest, argument: str | None, form: Kind | None, *, widely: bool) -> list[Value]:
+def values_of(
+    request: PermissionRequest, argument: str | None, pattern_kind: Kind | None, *, widely: bool
+) -> list[RuleValue]:
     """
     Return the values that a rule about *argument* is compared with; return an empty list if there are none.
 
-    *form* is the kind that the pattern looks like. *widely* is true for rules that should rather match too much than
-    too little. For these, the value of a parameter is not enough: the accesses of that kind that the call states are
-    compared too, and a text may be a command.
+    *pattern_kind* is the kind that the pattern looks like. *widely* is true for rules that should rather match too much
+    than too little. For these, the value of a parameter is not enough: the accesses of that kind that the call states
+    are compared too, and a text may be a command.
     """
     if argument is None:
-        values = _values_of_first_kind(request.accesses) or _values_of_first_parameter(request, form)
-        if widely and form == "command":
-            values += [value._replace(kind=form) for value in values if value.kind == "text"]
+        values = _values_of_first_kind(request.accesses) or _values_of_first_parameter(request, pattern_kind)
+        if widely and pattern_kind == "command":
+            values += [value._replace(kind=pattern_kind) for value in values if value.kind == "text"]
         return values
     values = []
-    is_declared = argument in parameters(request.tool)
+    is_declared = argument in list_parameters(request.tool)
     if argument in request.arguments:
-        values = _values_of_parameter(request, argument, form)
+        values = _values_of_parameter(request, argument, pattern_kind)
     if widely or not is_declared:
         values += values_of_access(request, argument)
     return values
 
 
-def values_of_access(request: PermissionRequest, access: str) -> list[Value]:
+def values_of_access(request: PermissionRequest, access: str) -> list[RuleValue]:
     """Return the targets that the call states for this kind of *access*; "path" means reads and writes."""
     accesses = [
         stated_access for stated_access in request.accesses if access in (stated_access.kind, _path_word(stated_access))
     ]
-    return [Value(stated_access.target, kind_of(type(stated_access))) for stated_access in accesses]
+    return [RuleValue(stated_access.target, kind_of(type(stated_access))) for stated_access in accesses]
 
 
-def parameters(tool: Tool) -> tuple[str, ...]:
+def list_parameters(tool: Tool) -> tuple[str, ...]:
     """Return the names of the parameters that a model can send, in order."""
     return tuple(tool.signature.schema.get("properties", ()))
 
@@ -73,48 +84,48 @@ def kind_of(access: type[Access]) -> Kind:
 
 def kind_of_access(access: str) -> Kind:
     """Return the kind as which the target of an access rule is compared."""
-    return _NAMED.get(access, "text")
+    return _KIND_BY_NAME.get(access, "text")
 
 
 def kind_of_name(argument: str | None) -> Kind | None:
     """Return the kind as which the argument of a rule is compared if its name alone decides that; else None."""
-    return None if argument is None else _NAMED.get(argument)
+    return None if argument is None else _KIND_BY_NAME.get(argument)
 
 
 def _path_word(access: Access) -> str | None:
     return "path" if kind_of(type(access)) == "path" else None
 
 
-def _values_of_first_kind(accesses: Iterable[Access]) -> list[Value]:
+def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
     """
     Return the accesses of the first kind that is present: commands, else URLs, else paths, else others.
 
     The first kind says what the call does; accesses of the later kinds only say where.
     """
-    values = [Value(access.target, kind_of(type(access))) for access in accesses]
+    values = [RuleValue(access.target, kind_of(type(access))) for access in accesses]
     for kind in ("command", "url", "path", "text"):
         if matches := [value for value in values if value.kind == kind]:
             return matches
     return []
 
 
-def _values_of_first_parameter(request: PermissionRequest, form: Kind | None) -> list[Value]:
-    first = next(iter(parameters(request.tool)), None)
-    return [] if first is None else _values_of_parameter(request, first, form)
+def _values_of_first_parameter(request: PermissionRequest, pattern_kind: Kind | None) -> list[RuleValue]:
+    first = next(iter(list_parameters(request.tool)), None)
+    return [] if first is None else _values_of_parameter(request, first, pattern_kind)
 
 
-def _values_of_parameter(request: PermissionRequest, name: str, form: Kind | None) -> list[Value]:
+def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Kind | None) -> list[RuleValue]:
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
     marked = request.tool.signature.accesses.get(name)
-    kind = _NAMED.get(name, "text") if marked is None else kind_of(marked)
+    kind = _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
     if kind == "text" and any(isinstance(leaf, PurePath) for leaf in leaves):
         kind = "path"
-    if kind == "text" and form == "url":
-        kind = form
+    if kind == "text" and pattern_kind == "url":
+        kind = pattern_kind
     if not all(isinstance(leaf, PurePath) or type(leaf) is str for leaf in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
-    return [Value(_text(leaf), kind) for leaf in leaves]
+    return [RuleValue(_text(leaf), kind) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -34,17 +34,26 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from ..access import Access, Command, Reads
-from ..errors import ToolkitError, nearest
+from ..errors import ToolkitError, find_nearest
 from ..spec import Tool
 from ..verdicts import Word
 from .patterns.commands import CommandPattern, commands_allowed, commands_concerned
-from .patterns.names import NamePattern, fold_case, wildcard
+from .patterns.names import NamePattern, compile_wildcard, fold_case
 from .patterns.paths import PathPattern
-from .patterns.redirections import redirected_paths
+from .patterns.redirections import find_redirected_paths
 from .patterns.urls import UrlPattern
 from .request import PermissionRequest
 from .rule_texts import RuleParts, read_parts
-from .rule_values import Kind, Value, kind_of, kind_of_access, kind_of_name, parameters, values_of, values_of_access
+from .rule_values import (
+    Kind,
+    RuleValue,
+    kind_of,
+    kind_of_access,
+    kind_of_name,
+    list_parameters,
+    values_of,
+    values_of_access,
+)
 
 __all__ = ["Rule", "RuleError", "allows_together", "read_rule"]
 
@@ -53,7 +62,7 @@ _ADDRESS = re.compile(r"[A-Za-z*][A-Za-z0-9+.*-]*://")
 _COMPONENTS = re.compile(r"[/\\]")
 _ANYTHING = ("*", "**", ":*")
 # For each kind of access rule about files: whether it looks at redirections that write (True) or that read (False).
-_WAYS = {"read": (False,), "write": (True,), "path": (False, True)}
+_REDIRECTION_DIRECTIONS = {"read": (False,), "write": (True,), "path": (False, True)}
 
 
 class RuleError(ToolkitError, ValueError):
@@ -86,13 +95,13 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.word not in _WORDS:
-            raise RuleError(f"rule {_shown(self.text)}: {_shown(self.word)} is not a word; write allow, ask or deny")
+            raise RuleError(f"rule {_quote(self.text)}: {_quote(self.word)} is not a word; write allow, ask or deny")
         try:
             parts = read_parts(self.text)
             name = NamePattern.read(parts.name, exact_origin=self.word == "allow")
             _check_pattern(parts)
         except ValueError as error:
-            raise RuleError(f"rule {_shown(self.text)}: {error}") from None
+            raise RuleError(f"rule {_quote(self.text)}: {error}") from None
         fields = {**parts._asdict(), "_name": name}
         del fields["name"]
         for attribute, value in fields.items():
@@ -126,15 +135,15 @@ class Rule:
         The answer is the same for every call of the tool.
         """
         if self.word == "allow":
-            return self._name.fits_exactly(tool.name, tool.facts.group, tool.origin)
+            return self._name.matches_exactly(tool.name, tool.facts.group, tool.origin)
         all_names = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
-        return self._name.fits(all_names, tool.facts.group, tool.origin)
+        return self._name.matches(all_names, tool.facts.group, tool.origin)
 
     def mistake(self, tool: Tool) -> str | None:
         """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
         if self.pattern is None or self.access is not None:
             return None
-        parameter_names = parameters(tool)
+        parameter_names = list_parameters(tool)
         marked = tool.signature.accesses
         if self.argument is None:
             kinds = [kind_of(access) for access in marked.values()]
@@ -143,7 +152,8 @@ class Rule:
             is_open = tool.facts.preflight is not None or tool.signature.schema.get("additionalProperties") is not False
             if not (self.argument in parameter_names or kind_of_name(self.argument) or is_open):
                 names = ", ".join(
-                    f"`{name}`" for name in nearest(self.argument, parameter_names, most=1) or parameter_names[:5]
+                    f"`{name}`"
+                    for name in find_nearest(self.argument, parameter_names, max_items=1) or parameter_names[:5]
                 )
                 return f"`{tool.name}` has no parameter `{self.argument}`" + (f"; it has {names}" if names else "")
         kind = next((candidate for candidate in ("command", "url", "path") if candidate in kinds), None)
@@ -169,17 +179,17 @@ class Rule:
 
     def opens_port(self, url: str) -> bool:
         """Return whether this is an allow rule that names the host of *url* together with its port."""
-        if self.word != "allow" or self.pattern is None or _form(self.pattern, self.argument) != "url":
+        if self.word != "allow" or self.pattern is None or _guess_kind(self.pattern, self.argument) != "url":
             return False
         try:
-            return _url(self.pattern).opens_port(url)
+            return _read_url(self.pattern).opens_port(url)
         except ValueError:  # a URL that can be read in two ways
             return False
 
-    def allows_value(self, value: Value, root: str) -> bool:
+    def allows_value(self, value: RuleValue, root: str) -> bool:
         """Return whether this allow rule certainly matches *value*."""
         if self.ignores_case:
-            return value.kind == "text" and not _climbs(value, str(self.pattern)) and self._fits_folded(value)
+            return value.kind == "text" and not _climbs(value, str(self.pattern)) and self._matches_ignoring_case(value)
         return self.pattern is None or _allows(self.pattern, value, root)
 
     def _allows(self, request: PermissionRequest) -> bool:
@@ -188,33 +198,37 @@ class Rule:
         values = self.values(request)
         return bool(values) and all(self.allows_value(value, request.root) for value in values)
 
-    def _concerns(self, value: Value, root: str) -> bool:
-        if self.ignores_case and self._fits_folded(value):
+    def _concerns(self, value: RuleValue, root: str) -> bool:
+        if self.ignores_case and self._matches_ignoring_case(value):
             return True
         return self.pattern is None or _concerns(self.pattern, value, root)
 
     def _concerns_files(self, request: PermissionRequest) -> bool:
         """Return whether a rule about files matches a file that a command of the call redirects to or from."""
         paths = self._find_redirected_paths(request)
-        return any(path is None or self._concerns(Value(path, "path"), request.root) for path in paths)
+        return any(path is None or self._concerns(RuleValue(path, "path"), request.root) for path in paths)
 
     def has_unknown_file(self, request: PermissionRequest) -> bool:
         """Return whether this rule is about files and a command of the call redirects to or from an unknown file."""
         return None in self._find_redirected_paths(request)
 
     def _find_redirected_paths(self, request: PermissionRequest) -> list[str | None]:
-        ways = _WAYS.get(self.access or "", ())
+        ways = _REDIRECTION_DIRECTIONS.get(self.access or "", ())
         commands = [access.target for access in request.accesses if access.kind == Command.kind] if ways else []
-        return [path for command in commands for writes in ways for path in redirected_paths(command, writes=writes)]
+        return [
+            path for command in commands for writes in ways for path in find_redirected_paths(command, writes=writes)
+        ]
 
-    def _fits_folded(self, value: Value) -> bool:
-        return bool(wildcard(fold_case(str(self.pattern))).match(fold_case(value.text)))
+    def _matches_ignoring_case(self, value: RuleValue) -> bool:
+        return bool(compile_wildcard(fold_case(str(self.pattern))).match(fold_case(value.text)))
 
-    def values(self, request: PermissionRequest) -> list[Value]:
+    def values(self, request: PermissionRequest) -> list[RuleValue]:
         """Return the values of the call that the pattern is compared with."""
         if self.access is not None:
             return values_of_access(request, self.access)
-        return values_of(request, self.argument, _form(str(self.pattern), self.argument), widely=self.word != "allow")
+        return values_of(
+            request, self.argument, _guess_kind(str(self.pattern), self.argument), widely=self.word != "allow"
+        )
 
     def __str__(self) -> str:
         return f"{self.word} {self.text}"
@@ -224,7 +238,7 @@ def read_rule(text: str, *, source: str = "") -> Rule:
     """Return the rule that one line writes. The line begins with the word: `deny bash(git push:*)`."""
     word, _, rest = text.partition(" ") if isinstance(text, str) else ("", "", "")
     if word not in _WORDS:
-        raise RuleError(f"rule {_shown(text)}: it begins with allow, ask or deny: `deny bash(git push:*)`")
+        raise RuleError(f"rule {_quote(text)}: it begins with allow, ask or deny: `deny bash(git push:*)`")
     return Rule(word, rest, source)  # type: ignore[arg-type]  # the check above proves that it is a `Word`
 
 
@@ -238,7 +252,7 @@ def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
     allows = [rule for rule in rules if rule.word == "allow"]
     if any(rule.matches(request) for rule in allows):
         return True
-    patterns: dict[tuple[Value, ...], list[str]] = {}
+    patterns: dict[tuple[RuleValue, ...], list[str]] = {}
     try:
         if _accesses_allowed([rule for rule in allows if rule.access is not None], request):
             return True
@@ -267,45 +281,45 @@ def _is_allowed(access: Access, rules: Sequence[Rule], request: PermissionReques
     return any(all(rule.allows_value(value, request.root) for value in targets) for rule, targets in relevant)
 
 
-def _climbs(value: Value, pattern: str) -> bool:
+def _climbs(value: RuleValue, pattern: str) -> bool:
     """Return whether a text may be a path with `..` that leads to another place than *pattern* shows."""
     return ".." in _COMPONENTS.split(value.text) and ".." not in pattern
 
 
-def _allows(pattern: str, value: Value, root: str) -> bool:
+def _allows(pattern: str, value: RuleValue, root: str) -> bool:
     match value.kind:
         case "command":
             return commands_allowed(value.text, [pattern])
         case "url":
-            return _url(pattern).allows(value.text)
+            return _read_url(pattern).allows(value.text)
         case "path":
-            return _path(pattern).allows(value.text, root)
+            return _read_path(pattern).allows(value.text, root)
     # This value is not marked as a path, but it may be one. A path with `..` leads elsewhere than the pattern shows.
-    return bool(wildcard(pattern).match(value.text)) and not _climbs(value, pattern)
+    return bool(compile_wildcard(pattern).match(value.text)) and not _climbs(value, pattern)
 
 
-def _concerns(pattern: str, value: Value, root: str) -> bool:
+def _concerns(pattern: str, value: RuleValue, root: str) -> bool:
     match value.kind:
         case "command":
             return commands_concerned(value.text, pattern)
         case "url":
-            return _url(pattern).concerns(value.text)
+            return _read_url(pattern).concerns(value.text)
         case "path":
-            return _path(pattern).concerns(value.text, root)
-    return bool(wildcard(pattern).match(value.text))
+            return _read_path(pattern).concerns(value.text, root)
+    return bool(compile_wildcard(pattern).match(value.text))
 
 
 @functools.lru_cache(maxsize=1024)
-def _url(pattern: str) -> UrlPattern:
+def _read_url(pattern: str) -> UrlPattern:
     return UrlPattern.read("*://**:*/**" if pattern in _ANYTHING else pattern)
 
 
 @functools.lru_cache(maxsize=1024)
-def _path(pattern: str) -> PathPattern:
+def _read_path(pattern: str) -> PathPattern:
     return PathPattern.read(pattern)
 
 
-_READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read, "url": _url, "path": _path}
+_READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read, "url": _read_url, "path": _read_path}
 
 
 def _check_pattern_kind(kind: Kind | None, pattern: str) -> None:
@@ -314,7 +328,7 @@ def _check_pattern_kind(kind: Kind | None, pattern: str) -> None:
         _READERS[kind](pattern)
 
 
-def _form(pattern: str, argument: str | None) -> Kind | None:
+def _guess_kind(pattern: str, argument: str | None) -> Kind | None:
     """
     Return the kind that a pattern looks like, regardless of the value that it is compared with.
 
@@ -335,8 +349,8 @@ def _check_pattern(parts: RuleParts) -> None:
             f"`~=` compares texts, and this is a {kind}; write `=`: "
             "a deny of a path ignores case anyway, and so does the host of an address"
         )
-    _check_pattern_kind(kind or _form(parts.pattern, parts.argument), parts.pattern)
+    _check_pattern_kind(kind or _guess_kind(parts.pattern, parts.argument), parts.pattern)
 
 
-def _shown(text: object) -> str:
+def _quote(text: object) -> str:
     return f"`{text[:80]}`" if isinstance(text, str) and text and text.isprintable() else repr(text)[:80]

@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["TomlFile"]
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 class TomlFile:
@@ -29,24 +29,24 @@ class TomlFile:
 
     Attributes:
         data: The settings in the file; empty if the file is missing or cannot be used.
-        is_there: Whether the file exists and could be read.
+        exists: Whether the file exists and could be read.
     """
 
     def __init__(self, path: Path | None, problems: list[str], *, within: Path | None = None) -> None:
         self.path = path
         self.data: dict[str, Any] = {}
-        self.is_there = False
+        self.exists = False
         self._content = b""
         try:
             if path is not None:
                 self._read(path, within)
         except (OSError, ValueError, RecursionError) as error:
-            problems.append(f"{path}: cannot be used ({_worded(error)}); correct it, or move it away")
+            problems.append(f"{path}: cannot be used ({_explain_error(error)}); correct it, or move it away")
 
     def is_unchanged(self) -> bool:
         """Return whether the file still holds the content that was read from it."""
         try:
-            return self.path is not None and _content(self.path) == self._content
+            return self.path is not None and _read_content(self.path) == self._content
         except (OSError, ValueError):
             return False
 
@@ -55,13 +55,13 @@ class TomlFile:
             real_path, real_folder = (Path(os.path.realpath(location)) for location in (path, within))
             if not real_path.is_relative_to(real_folder):
                 raise ValueError(f"it is a link that leads out of {within}")
-        content = _content(path)
+        content = _read_content(path)
         if content is not None:
-            self.is_there, self._content = True, content
+            self.exists, self._content = True, content
             self.data = tomllib.loads(content.decode("utf-8-sig"))
 
 
-def _content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     """Return the content of the file at *path*; return None if there is no file."""
     try:
         # The type is checked once the file is open. `O_NONBLOCK` is needed because opening a pipe would wait.
@@ -74,15 +74,15 @@ def _content(path: Path) -> bytes | None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file")
         with open(handle, "rb", closefd=False) as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
     finally:
         os.close(handle)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it is larger than {_MAX_BYTES:,} bytes")
     return content
 
 
-def _worded(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     return error.strerror or "it cannot be opened" if isinstance(error, OSError) else str(error)

@@ -17,19 +17,25 @@ from typing import Any
 
 from ..access import Access, accesses_in
 from ..errors import Safety, ToolError
-from ..facts import takes, told_of
+from ..facts import bind_call, has_parameter
 from ..results import ToolCall
 from ..spec import Tool
-from ..values.rendering import described, own_copy
+from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding
-from .rule_values import kind_of, kind_of_name, parameters
+from .rule_values import kind_of, kind_of_name, list_parameters
 
-__all__ = ["by_author", "contradiction", "naming", "touched", "unknown"]
+__all__ = [
+    "approval_findings",
+    "collect_accesses",
+    "deny_failed_preflight",
+    "deny_write_by_read_only",
+    "parameters_naming",
+]
 
 _log = logging.getLogger("toolkit")
 
 
-async def touched(
+async def collect_accesses(
     tool: Tool,
     decoded: Mapping[str, Any],
     call: ToolCall | None = None,
@@ -48,26 +54,26 @@ async def touched(
     ]
     preflight = tool.facts.preflight
     if preflight is not None:
-        function = told_of(preflight, copy.copy(call))
-        if make_permissions is not None and takes(preflight, "permissions"):
+        function = bind_call(preflight, copy.copy(call))
+        if make_permissions is not None and has_parameter(preflight, "permissions"):
             function = functools.partial(function, permissions=make_permissions())
-        stated: Any = function(own_copy(decoded))
+        stated: Any = function(copy_arguments(decoded))
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
         invalid = [item for item in listed if not isinstance(item, Access)]
         if invalid:
             raise TypeError(
-                f"preflight has to return what it touches, such as Writes(path); got {described(invalid[0])}"
+                f"preflight has to return what it touches, such as Writes(path); got {describe_value(invalid[0])}"
             )
         accesses += listed
     return tuple(dict.fromkeys(accesses))
 
 
-def naming(tool: Tool, access: Access) -> Iterator[str]:
+def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:
     """Yield the names of the parameters that hold a target of the same kind as *access*."""
     kind = kind_of(type(access))
-    for name in parameters(tool):
+    for name in list_parameters(tool):
         marked = tool.signature.accesses.get(name)
         if marked is None:
             is_same_kind = kind_of_name(name) == kind
@@ -77,22 +83,24 @@ def naming(tool: Tool, access: Access) -> Iterator[str]:
             yield name
 
 
-def unknown(tool: Tool, error: Exception) -> Finding:
+def deny_failed_preflight(tool: Tool, error: Exception) -> Finding:
     """Return the denial for a call whose `preflight` raised *error*, so that it is unknown what the call touches."""
     by = f"fact `preflight` of `{tool.name}`"
     if isinstance(error, ToolError):
         return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
     _log.warning("the preflight of `%s` failed", tool.name, exc_info=error)
-    return Finding("deny", by, f"`{tool.name}` could not tell what it is about to touch: {described(error)}", "judge")
+    return Finding(
+        "deny", by, f"`{tool.name}` could not tell what it is about to touch: {describe_value(error)}", "judge"
+    )
 
 
-def contradiction(tool: Tool) -> Finding:
+def deny_write_by_read_only(tool: Tool) -> Finding:
     """Return the denial for a tool that is stated to be read-only and says that it is about to write."""
     reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
     return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
 
 
-async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
+async def approval_findings(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     """Return a finding that asks for approval if the fact `approval` of the tool requires it."""
     approval = tool.facts.approval
     if approval == "never":
@@ -101,7 +109,7 @@ async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     if approval == "always":
         return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
     try:
-        answer: Any = approval(own_copy(decoded))
+        answer: Any = approval(copy_arguments(decoded))
         needed = await answer if inspect.isawaitable(answer) else answer
     except Exception as error:  # noqa: BLE001 -- a tool that cannot tell whether to ask has to ask
         reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"

@@ -24,14 +24,14 @@ from ..errors import ToolkitError
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
 
-__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "distrust"]
+__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "why_not_trusted"]
 
 PROJECT_FOLDER = ".toolkit"
 
 _VERSION = 1
-_MOST_FILES = 2000
-_MOST_BYTES = 16 * 1024 * 1024
-_MOST_DEPTH = 16
+_MAX_FILES = 2000
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_DEPTH = 16
 
 
 class TrustError(ToolkitError, ValueError):
@@ -82,7 +82,7 @@ class Trust:
         that the trust file cannot be used.
         """
         try:
-            entry = self._read().get(_key(folder))
+            entry = self._read().get(_real_path(folder))
             if entry is None:
                 return "unknown"
         except (TrustError, OSError):
@@ -105,17 +105,17 @@ class Trust:
         """
         current_digest = content_digest(folder)
         if digest is not None and digest != current_digest:
-            raise TrustError(f"{_key(folder)} has changed since it was shown; look at it again")
+            raise TrustError(f"{_real_path(folder)} has changed since it was shown; look at it again")
         with self._hold_lock():
             folders = self._read()
-            folders[_key(folder)] = {"sha256": current_digest, "trusted_at": int(time.time())}
+            folders[_real_path(folder)] = {"sha256": current_digest, "trusted_at": int(time.time())}
             self._write(folders)
 
     def revoke(self, folder: str | os.PathLike[str]) -> None:
         """Remove *folder* from the trusted folders; it need not exist any more, and need not have been trusted."""
         with self._hold_lock():
             folders = self._read()
-            if folders.pop(_key(folder), None) is not None:
+            if folders.pop(_real_path(folder), None) is not None:
                 self._write(folders)
 
     def folders(self) -> tuple[Path, ...]:
@@ -192,7 +192,7 @@ def _lock(handle: int) -> None:
     fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
+def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
     """
     Return why the files of *project* do not count; return None if the user trusts the project.
 
@@ -221,7 +221,7 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
         TrustError: A part of the content cannot be covered: it cannot be read, a link leads out, there is too much of
             it, or it is neither a file nor a folder.
     """
-    root = Path(_key(folder))
+    root = Path(_real_path(folder))
     if not root.is_dir():
         raise TrustError(f"{root} is not a folder; name the project's folder")
     top = root / PROJECT_FOLDER
@@ -231,9 +231,9 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
             raise TrustError(f"{top} has to be a folder, and no link; make it one")
         if top.is_dir():
             folder_digest = _FolderDigest(top, digest)
-            folder_digest.take(top, 0)
+            folder_digest.add_folder(top, 0)
             for script in find_scripts(root):
-                folder_digest.take_script(root, script)
+                folder_digest.add_script(root, script)
     except OSError as error:
         raise TrustError(f"{top} cannot be read whole ({error}); make it readable, or remove what is not") from error
     return digest.hexdigest()
@@ -245,61 +245,61 @@ class _FolderDigest:
     def __init__(self, top: Path, digest: Any) -> None:
         self._top = top
         self._digest = digest
-        self._files = 0
-        self._bytes = 0
+        self._file_count = 0
+        self._byte_count = 0
 
-    def take(self, folder: Path, depth: int) -> None:
-        if depth > _MOST_DEPTH:
+    def add_folder(self, folder: Path, depth: int) -> None:
+        if depth > _MAX_DEPTH:
             raise TrustError(f"{folder} is nested too deeply; {PROJECT_FOLDER} is for rules, hooks and skills")
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda item: os.fsencode(item.name)):
-                self._files += 1
-                if self._files > _MOST_FILES:
-                    raise TrustError(f"{self._top} holds more than {_MOST_FILES} files; keep data elsewhere")
-                self._entry(entry, depth)
+                self._file_count += 1
+                if self._file_count > _MAX_FILES:
+                    raise TrustError(f"{self._top} holds more than {_MAX_FILES} files; keep data elsewhere")
+                self._add_entry(entry, depth)
 
-    def take_script(self, root: Path, name: str) -> None:
+    def add_script(self, root: Path, name: str) -> None:
         """Add a file that a hook runs and that is outside the folder."""
         path = Path(os.path.realpath(root / name))
         if not path.is_relative_to(root):
             raise TrustError(f"{root / name} is a link that leads out of {root}; put a copy there instead")
-        self._note(b"script", os.fsencode(name), os.fsencode(path.relative_to(root)), self._content(path))
+        self._update_digest(b"script", os.fsencode(name), os.fsencode(path.relative_to(root)), self._digest_file(path))
 
-    def _entry(self, entry: os.DirEntry[str], depth: int) -> None:
+    def _add_entry(self, entry: os.DirEntry[str], depth: int) -> None:
         path = Path(entry.path)
         if entry.is_symlink():
             target = os.readlink(path)
             real_path = Path(os.path.realpath(path))
             if not real_path.is_relative_to(self._top):
                 raise TrustError(f"{path} is a link that leads out of {self._top}; put a copy there instead")
-            self._note(b"link", path, os.fsencode(target))
+            self._update_digest(b"link", path, os.fsencode(target))
         elif entry.is_dir():
-            self._note(b"folder", path, b"")
-            self.take(path, depth + 1)
+            self._update_digest(b"folder", path, b"")
+            self.add_folder(path, depth + 1)
         elif entry.is_file():
-            self._note(b"file", path, self._content(path))
+            self._update_digest(b"file", path, self._digest_file(path))
         else:
             raise TrustError(f"{path} is neither a file nor a folder; remove it")
 
-    def _content(self, path: Path) -> bytes:
+    def _digest_file(self, path: Path) -> bytes:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with open(os.open(path, flags), "rb") as file:
             status = os.fstat(file.fileno())
-            data = file.read(_MOST_BYTES + 1 - self._bytes) if stat.S_ISREG(status.st_mode) else b""
-        self._bytes += len(data)
-        if self._bytes > _MOST_BYTES:
-            raise TrustError(f"{self._top} holds more than {_MOST_BYTES // 2**20} MB; keep data elsewhere")
+            data = file.read(_MAX_BYTES + 1 - self._byte_count) if stat.S_ISREG(status.st_mode) else b""
+        self._byte_count += len(data)
+        if self._byte_count > _MAX_BYTES:
+            raise TrustError(f"{self._top} holds more than {_MAX_BYTES // 2**20} MB; keep data elsewhere")
         is_executable = b"x" if status.st_mode & 0o111 else b"-"
         return is_executable + hashlib.sha256(data).digest()
 
-    def _note(self, *parts: bytes | Path) -> None:
+    def _update_digest(self, *parts: bytes | Path) -> None:
         for part in parts:
             data = os.fsencode(part.relative_to(self._top)) if isinstance(part, Path) else part
             # The length comes first, so that two different folders never give the same bytes.
             self._digest.update(len(data).to_bytes(8, "big") + data)
 
 
-def _key(folder: str | os.PathLike[str]) -> str:
+def _real_path(folder: str | os.PathLike[str]) -> str:
     try:
         return os.path.realpath(folder)
     except (ValueError, OSError) as error:

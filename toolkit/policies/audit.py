@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from ..errors import ToolkitError
-from ..values.rendering import as_json, is_strict
+from ..values.rendering import as_json, is_strict_json
 from .redaction import Redaction, RedactionRule
 
 __all__ = ["AuditError", "AuditLog"]
@@ -29,9 +29,9 @@ _log = logging.getLogger("toolkit")
 
 _VERSION = 1
 _SYNCED_EVENTS = frozenset({"intent"})
-_OWN = frozenset({"version", "at", "event"})
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe at this path must be refused at once, and not block
+_RESERVED_FIELDS = frozenset({"version", "at", "event"})
+_OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_OPEN_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe at this path must be refused at once, and not block
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
@@ -66,7 +66,7 @@ class AuditLog:
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._is_closed = False
-        with self._failing(), self._opened():
+        with self._raise_audit_errors(), self._open_locked():
             pass  # raises now if the log cannot be written
 
     @property
@@ -82,16 +82,16 @@ class AuditLog:
             AuditError: The whole line could not be written.
             ValueError: A field has a name that the log itself uses.
         """
-        if reserved_names := _OWN & fields.keys():
+        if reserved_names := _RESERVED_FIELDS & fields.keys():
             raise ValueError(
                 f"an audit line has its own {', '.join(sorted(reserved_names))}; give the field another name"
             )
-        with self._failing():
+        with self._raise_audit_errors():
             if self._is_closed:
                 raise ValueError("it is closed")
-            masked_fields = self._redaction.value(fields) if self._redaction else fields
-            text = _encoded({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
-            with self._opened() as handle:
+            masked_fields = self._redaction.mask_value(fields) if self._redaction else fields
+            text = _encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
+            with self._open_locked() as handle:
                 _append(handle, text.encode("ascii") + b"\n")
                 if self._sync and event in _SYNCED_EVENTS:
                     os.fsync(handle)
@@ -116,7 +116,7 @@ class AuditLog:
         """
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                entry = _decoded(line)
+                entry = _decode_line(line)
                 if isinstance(entry, dict):
                     yield entry
                 elif line.endswith(b"\n"):
@@ -125,7 +125,7 @@ class AuditLog:
                     _log.warning("the last line of %s is torn after %d bytes; it is left out", path, len(line))
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _raise_audit_errors(self) -> Iterator[None]:
         """Raise `AuditError` for every exception in the block: the line counts as not written."""
         try:
             yield
@@ -133,7 +133,7 @@ class AuditLog:
             raise AuditError(f"the audit log {self._path} cannot be written: {error}") from error
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open_locked(self) -> Iterator[int]:
         """Open and lock the file, and yield its descriptor."""
         deadline = time.monotonic() + self._wait_seconds
         while True:
@@ -157,9 +157,9 @@ class AuditLog:
 
     def _open(self) -> tuple[int, bool]:
         try:
-            handle, is_new = os.open(self._path, _FLAGS | os.O_EXCL, 0o600), True
+            handle, is_new = os.open(self._path, _OPEN_FLAGS | os.O_EXCL, 0o600), True
         except FileExistsError:
-            handle, is_new = os.open(self._path, _FLAGS, 0o600), False
+            handle, is_new = os.open(self._path, _OPEN_FLAGS, 0o600), False
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise OSError("it is not a regular file")
@@ -206,17 +206,17 @@ def _sync_folder(path: str) -> None:
         os.close(handle)
 
 
-def _encoded(line: dict[str, Any]) -> str:
+def _encode_line(line: dict[str, Any]) -> str:
     """Return *line* as JSON in ASCII, so that no value can add a line feed, and a single surrogate is kept."""
     try:
-        if is_strict(line):
+        if is_strict_json(line):
             return _ENCODER.encode(line)
     except (TypeError, ValueError, RecursionError):
         pass  # it has a cycle or a NaN, or is nested too deeply
     return _ENCODER.encode(as_json(line))
 
 
-def _decoded(line: bytes) -> dict[str, Any] | str:
+def _decode_line(line: bytes) -> dict[str, Any] | str:
     """Return the object in *line*, or the reason why it cannot be read."""
     try:
         entry = json.loads(line)

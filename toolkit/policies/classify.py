@@ -18,17 +18,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, Safety, ToolError, Transient
-from ..values.rendering import described
+from ..values.rendering import describe_value
 
-__all__ = ["Rule", "Rules", "checked_rules", "classified", "retry_after_seconds"]
+__all__ = ["ClassifyRule", "ClassifyRules", "classify_error", "compile_rules", "parse_retry_after"]
 
 _log = logging.getLogger("toolkit")
 
-Rule: TypeAlias = Callable[[BaseException], "ToolError | type[ToolError] | None"]
-Rules: TypeAlias = "Mapping[type[BaseException], type[ToolError] | Rule] | Rule | Sequence[Any]"
+ClassifyRule: TypeAlias = Callable[[BaseException], "ToolError | type[ToolError] | None"]
+ClassifyRules: TypeAlias = "Mapping[type[BaseException], type[ToolError] | ClassifyRule] | ClassifyRule | Sequence[Any]"
 _Happened: TypeAlias = Literal["no", "maybe"]
 
-_MOST_CHARS = 2000
+_MAX_MESSAGE_CHARS = 2000
 
 # Package, class, and whether the effect may have happened before the error. None is for an error that is not transient,
 # although one of its parent classes is.
@@ -70,7 +70,9 @@ _WRAPPING_PACKAGES = frozenset(["urllib", "requests", "urllib3"])
 _UNREACHABLE_ERRNOS = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH])
 
 
-def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], float] = time.time) -> ToolError:
+def classify_error(
+    error: BaseException, rules: ClassifyRules = (), *, now: Callable[[], float] = time.time
+) -> ToolError:
     """
     Return the `ToolError` that *error* counts as.
 
@@ -78,16 +80,16 @@ def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], flo
     """
     if isinstance(error, ToolError):
         return error
-    for rule in checked_rules(rules):
-        answer = _answer(rule, error)
+    for rule in compile_rules(rules):
+        answer = _apply_rule(rule, error)
         if answer is not None:
-            return answer if isinstance(answer, ToolError) else _made(answer, error, now)
+            return answer if isinstance(answer, ToolError) else _build_error(answer, error, now)
     if isinstance(error, BaseExceptionGroup):
         return _classify_group(error, rules, now)
     return _classify_by_table(error, now)
 
 
-def checked_rules(rules: Rules) -> list[Rule]:
+def compile_rules(rules: ClassifyRules) -> list[ClassifyRule]:
     """
     Return *rules* as functions.
 
@@ -106,11 +108,11 @@ def checked_rules(rules: Rules) -> list[Rule]:
     if callable(rules) and not isinstance(rules, type):
         return [rules]
     if isinstance(rules, (list, tuple)):
-        return [rule for entry in rules for rule in checked_rules(entry)]
+        return [rule for entry in rules for rule in compile_rules(entry)]
     raise TypeError(f"classify wants a dictionary, a function, or a list of these, got {rules!r}")
 
 
-def _build_class_rule(rules: Mapping[type[BaseException], Any]) -> Rule:
+def _build_class_rule(rules: Mapping[type[BaseException], Any]) -> ClassifyRule:
     def rule(error: BaseException) -> ToolError | type[ToolError] | None:
         family = type(error).__mro__
         # The nearest class wins; the order of the dictionary does not matter. Virtual base classes, which are not among
@@ -126,7 +128,7 @@ def _build_class_rule(rules: Mapping[type[BaseException], Any]) -> Rule:
     return rule
 
 
-def _answer(rule: Rule, error: BaseException) -> ToolError | type[ToolError] | None:
+def _apply_rule(rule: ClassifyRule, error: BaseException) -> ToolError | type[ToolError] | None:
     try:
         answer: Any = rule(error)
     except Exception:  # noqa: BLE001 -- a failing rule of the user must not lose the call
@@ -138,35 +140,37 @@ def _answer(rule: Rule, error: BaseException) -> ToolError | type[ToolError] | N
     return None
 
 
-def _made(kind: type[ToolError], error: BaseException, now: Callable[[], float]) -> ToolError:
+def _build_error(kind: type[ToolError], error: BaseException, now: Callable[[], float]) -> ToolError:
     if kind is Transient:
         table_error = _classify_by_table(error, now)
-        return table_error if isinstance(table_error, Transient) else Transient(_message(error))
+        return table_error if isinstance(table_error, Transient) else Transient(_describe_error(error))
     try:
-        return BadArgs(_message(error)) if kind is BadArgs else kind(_message(error))
+        return BadArgs(_describe_error(error)) if kind is BadArgs else kind(_describe_error(error))
     except Exception:  # noqa: BLE001 -- a class that needs more than a message
-        return ToolError(_message(error))
+        return ToolError(_describe_error(error))
 
 
-def _message(error: BaseException) -> str:
-    return described(error)[:_MOST_CHARS]
+def _describe_error(error: BaseException) -> str:
+    return describe_value(error)[:_MAX_MESSAGE_CHARS]
 
 
 # Exception groups, which a task group raises if its children fail.
 
 
-def _classify_group(group: BaseExceptionGroup[BaseException], rules: Rules, now: Callable[[], float]) -> ToolError:
+def _classify_group(
+    group: BaseExceptionGroup[BaseException], rules: ClassifyRules, now: Callable[[], float]
+) -> ToolError:
     """
     Return the gravest of the errors in *group*.
 
     The group is transient only if all its errors are, and then its effect may have happened.
     """
-    tool_errors = [classified(error, rules, now=now) for error in _leaves(group)]
+    tool_errors = [classify_error(error, rules, now=now) for error in _iter_leaves(group)]
     for family in (Safety, BadArgs):
         for tool_error in tool_errors:
             if isinstance(tool_error, family):
                 return tool_error
-    message = "; ".join(dict.fromkeys(map(str, tool_errors)))[:_MOST_CHARS]
+    message = "; ".join(dict.fromkeys(map(str, tool_errors)))[:_MAX_MESSAGE_CHARS]
     waits = [tool_error.retry_after_seconds for tool_error in tool_errors if isinstance(tool_error, Transient)]
     if len(waits) < len(tool_errors):
         return ToolError(message)
@@ -174,10 +178,10 @@ def _classify_group(group: BaseExceptionGroup[BaseException], rules: Rules, now:
     return Transient(message, retry_after_seconds=max(filter(None, waits), default=None), happened="maybe")
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def _iter_leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
+            yield from _iter_leaves(error)
         else:
             yield error
 
@@ -186,22 +190,24 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def _classify_by_table(error: BaseException, now: Callable[[], float]) -> ToolError:
-    status = _status(error)
+    status = _find_status(error)
     if status is not None:
         return _classify_by_status(status, error, now)
-    happened = _by_name(error)
-    return ToolError(_message(error)) if happened is None else Transient(_message(error), happened=happened)
+    happened = _find_happened(error)
+    return (
+        ToolError(_describe_error(error)) if happened is None else Transient(_describe_error(error), happened=happened)
+    )
 
 
-def _by_name(error: BaseException) -> _Happened | None:
+def _find_happened(error: BaseException) -> _Happened | None:
     """
     Return whether the effect may have happened before *error*; None if *error* is not transient.
 
     An exception that *error* wraps is looked up first. Then the nearest class of *error* that is in the table decides.
     """
     package = _find_package(type(error))
-    inner = _wrapped(error) if package in _WRAPPING_PACKAGES else None
-    if inner is not None and (happened := _by_name(inner)) is not None:
+    inner = _find_wrapped_error(error) if package in _WRAPPING_PACKAGES else None
+    if inner is not None and (happened := _find_happened(inner)) is not None:
         return happened
     for kind in type(error).__mro__:
         key = (_find_package(kind), kind.__name__)
@@ -215,7 +221,7 @@ def _find_package(kind: type) -> str:
     return _PACKAGE_ALIASES.get(package, package)
 
 
-def _wrapped(error: BaseException) -> BaseException | None:
+def _find_wrapped_error(error: BaseException) -> BaseException | None:
     """Return the exception that urllib, urllib3 or requests has wrapped in its own; None if there is none."""
     for inner in (getattr(error, "reason", None), *error.args[:1]):
         if isinstance(inner, BaseException) and inner is not error:
@@ -223,7 +229,7 @@ def _wrapped(error: BaseException) -> BaseException | None:
     return None
 
 
-def _status(error: BaseException) -> int | None:
+def _find_status(error: BaseException) -> int | None:
     """
     Return the HTTP status of *error*; None if it has none.
 
@@ -248,17 +254,17 @@ def _read_attribute(holder: Any, name: str) -> Any:
 
 def _classify_by_status(status: int, error: BaseException, now: Callable[[], float]) -> ToolError:
     if status != 429 and status < 500:
-        return ToolError(_message(error))
+        return ToolError(_describe_error(error))
     headers = _read_attribute(_read_attribute(error, "response"), "headers") or _read_attribute(error, "headers")
     return Transient(
-        _message(error),
-        retry_after_seconds=retry_after_seconds(headers, now=now),
+        _describe_error(error),
+        retry_after_seconds=parse_retry_after(headers, now=now),
         # A server answers 429 before it does anything. A server that fails may have started the work.
         happened="no" if status == 429 else "maybe",
     )
 
 
-def retry_after_seconds(headers: Any, *, now: Callable[[], float] = time.time) -> float | None:
+def parse_retry_after(headers: Any, *, now: Callable[[], float] = time.time) -> float | None:
     """
     Return the seconds that a Retry-After header asks the client to wait.
 

@@ -23,7 +23,7 @@ from ..content import FilePart, JsonPart, Part, TextPart
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..results import ErrorInfo, ToolResult
-from ..values.rendering import as_json, described, keyed
+from ..values.rendering import as_json, describe_value, dict_with_unique_keys
 
 __all__ = ["MASK", "Redaction", "RedactionRule"]
 
@@ -46,13 +46,13 @@ class Redaction:
         if isinstance(rules, str) or not isinstance(rules, Iterable):
             raise TypeError("redact wants a list of rules; put the text into one")  # not shown, because it is a secret
         for rule in rules:
-            self._add(rule)
+            self._add_rule(rule)
 
-    def _add(self, rule: RedactionRule) -> None:
+    def _add_rule(self, rule: RedactionRule) -> None:
         if isinstance(rule, str):
             if not rule:
                 raise ValueError("an empty text cannot be redacted; name what has to be masked")
-            self._spans += [_build_span_finder(form) for form in _forms(rule)]
+            self._spans += [_build_span_finder(form) for form in _list_forms(rule)]
         elif isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
             self._spans.append(lambda text: (match.span() for match in rule.finditer(text)))
         elif callable(rule):
@@ -77,74 +77,80 @@ class Redaction:
         extended._spans += self._spans
         return extended
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         covered_spans = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
         if covered_spans:
-            text = _masked(text, covered_spans)
+            text = _mask_spans(text, covered_spans)
         for function in self._functions:
-            text = _applied(function, text)
+            text = _apply_function(function, text)
         return text
 
-    def value(self, value: Any) -> Any:
+    def mask_value(self, value: Any) -> Any:
         """Return *value* with all secrets in it masked. A value that is not JSON is converted to JSON first."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
-            return self.text(value)
+            return self.mask_text(value)
         # Containers of other classes are converted to plain ones first: their own methods may do anything, and fail.
         if type(value) is list:
-            return [self.value(item) for item in value]
+            return [self.mask_value(item) for item in value]
         if type(value) is dict:
-            return keyed((self.text(str(key)), self.value(item)) for key, item in value.items())
+            return dict_with_unique_keys(
+                (self.mask_text(str(key)), self.mask_value(item)) for key, item in value.items()
+            )
         if isinstance(value, (int, float)):
-            masked = self.text(_number(value))
-            return value if masked == _number(value) else masked
-        return self.value(as_json(value))
+            masked = self.mask_text(_format_number(value))
+            return value if masked == _format_number(value) else masked
+        return self.mask_value(as_json(value))
 
-    def result(self, result: ToolResult) -> ToolResult:
+    def mask_result(self, result: ToolResult) -> ToolResult:
         """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
-        result.text = self.text(result.text)
-        result.value = self.value(result.value)
-        result.parts = [self._part(part) for part in result.parts]
-        result.repairs = [self.text(note) for note in result.repairs]
-        result.retries = [self.text(note) for note in result.retries]
-        result.metadata = self.value(result.metadata)
+        result.text = self.mask_text(result.text)
+        result.value = self.mask_value(result.value)
+        result.parts = [self._mask_part(part) for part in result.parts]
+        result.repairs = [self.mask_text(note) for note in result.repairs]
+        result.retries = [self.mask_text(note) for note in result.retries]
+        result.metadata = self.mask_value(result.metadata)
         if result.error is not None:
             result.error = ErrorInfo(
-                self.text(result.error.message), self.value(result.error.details), result.error.cause
+                self.mask_text(result.error.message), self.mask_value(result.error.details), result.error.cause
             )
         if result.request is not None:
-            result.request = self.request(result.request)
+            result.request = self.mask_request(result.request)
         return result
 
-    def request(self, request: ApprovalRequest) -> ApprovalRequest:
+    def mask_request(self, request: ApprovalRequest) -> ApprovalRequest:
         auth = request.auth
         return replace(
             request,
-            arguments=self.value(dict(request.arguments)),
-            reason=self.text(request.reason),
-            preview=None if request.preview is None else self.text(request.preview),
-            repairs=tuple(self.text(note) for note in request.repairs),
+            arguments=self.mask_value(dict(request.arguments)),
+            reason=self.mask_text(request.reason),
+            preview=None if request.preview is None else self.mask_text(request.preview),
+            repairs=tuple(self.mask_text(note) for note in request.repairs),
             # A grant with a secret is left out, because a masked grant would allow something else.
-            grants=tuple(grant for grant in request.grants if self.text(grant.shown) == grant.shown),
+            grants=tuple(grant for grant in request.grants if self.mask_text(grant.shown) == grant.shown),
             auth=None
             if auth is None
-            else replace(auth, reason=self.text(auth.reason), url=None if auth.url is None else self.text(auth.url)),
+            else replace(
+                auth, reason=self.mask_text(auth.reason), url=None if auth.url is None else self.mask_text(auth.url)
+            ),
         )
 
-    def progress(self, progress: Progress) -> Progress:
-        message = None if progress.message is None else self.text(progress.message)
-        return replace(progress, message=message, value=self.value(progress.value))
+    def mask_progress(self, progress: Progress) -> Progress:
+        message = None if progress.message is None else self.mask_text(progress.message)
+        return replace(progress, message=message, value=self.mask_value(progress.value))
 
-    def _part(self, part: Part) -> Part:
+    def _mask_part(self, part: Part) -> Part:
         if isinstance(part, TextPart):
-            return TextPart(self.text(part.text))
+            return TextPart(self.mask_text(part.text))
         if isinstance(part, FilePart):
-            return replace(part, uri=self.text(part.uri), name=None if part.name is None else self.text(part.name))
-        return JsonPart(self.value(part.value)) if isinstance(part, JsonPart) else part
+            return replace(
+                part, uri=self.mask_text(part.uri), name=None if part.name is None else self.mask_text(part.name)
+            )
+        return JsonPart(self.mask_value(part.value)) if isinstance(part, JsonPart) else part
 
 
-def _applied(function: Callable[[str], str], text: str) -> str:
+def _apply_function(function: Callable[[str], str], text: str) -> str:
     try:
         output: Any = function(text)
     except Exception as error:  # noqa: BLE001 -- the rule is the user's; a text that it could not check must not leave
@@ -156,7 +162,7 @@ def _applied(function: Callable[[str], str], text: str) -> str:
     return MASK
 
 
-def _masked(text: str, covered_spans: list[tuple[int, int]]) -> str:
+def _mask_spans(text: str, covered_spans: list[tuple[int, int]]) -> str:
     """Return *text* with a mask in place of each span in *covered_spans*, which is sorted and may have overlaps."""
     pieces: list[str] = []
     end = 0
@@ -167,7 +173,7 @@ def _masked(text: str, covered_spans: list[tuple[int, int]]) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _forms(text: str) -> set[str]:
+def _list_forms(text: str) -> set[str]:
     """Return the forms in which *text* may appear: unchanged, as in JSON, as in a Python repr, and as in a URL."""
     quoted = [urllib.parse.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
     plus = urllib.parse.quote_plus(text, errors="replace")
@@ -189,24 +195,24 @@ def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
     """Yield the rules that mask one secret, both as the model sent it and as the tool sees it."""
     if callable(reveal := getattr(secret, "get_secret_value", None)):  # a secret type of pydantic hides its value
         secret = reveal()
-    yield from _texts(as_json(secret))
+    yield from _rules_for_json(as_json(secret))
     if isinstance(secret, (bytes, bytearray)):
-        yield from _texts(secret.decode(errors="replace"))
+        yield from _rules_for_json(secret.decode(errors="replace"))
     elif secret is not None and not isinstance(secret, (str, int, float, Mapping, list, tuple, AbstractSet)):
-        yield from _texts(described(secret))
+        yield from _rules_for_json(describe_value(secret))
 
 
-def _texts(value: Any) -> Iterator[str | re.Pattern[str]]:
+def _rules_for_json(value: Any) -> Iterator[str | re.Pattern[str]]:
     """Yield a rule for each leaf of a JSON value. A boolean, null and an empty text are not secrets."""
     if isinstance(value, (dict, list)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+            yield from _rules_for_json(item)
     elif isinstance(value, str):
         yield from [value] if value else []
     elif value is not None and not isinstance(value, bool):
         # Inside a longer number the same digits are not the secret.
-        yield re.compile(rf"(?<!\d){re.escape(_number(value))}(?!\d)")
+        yield re.compile(rf"(?<!\d){re.escape(_format_number(value))}(?!\d)")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return hex(value) if isinstance(value, int) and value.bit_length() > 3000 else repr(value)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_take_retry", default=None)
 
-_MOST_CHARS = 200
+_MAX_ERROR_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +65,13 @@ class RetryPolicy:
 
 
 @contextmanager
-def count_retries(take: Callable[[], str | None]) -> Iterator[None]:
+def count_retries(take_retry: Callable[[], str | None]) -> Iterator[None]:
     """
-    Call *take* before every retry inside the block, both of tool calls and of requests to a provider.
+    Call *take_retry* before every retry inside the block, both of tool calls and of requests to a provider.
 
-    *take* counts one retry and returns None, or returns the reason why no retry is left.
+    *take_retry* counts one retry and returns None, or returns the reason why no retry is left.
     """
-    token = _take_retry.set(take)
+    token = _take_retry.set(take_retry)
     try:
         yield
     finally:
@@ -124,11 +124,11 @@ async def retrying(
                 raise failed
             finally:
                 failed = None  # breaks the cycle: the traceback of the error refers to this frame
-        noted(f"attempt {attempt - 1} failed ({_short(failed)}); tried again after {wait:.2f} s")
+        noted(f"attempt {attempt - 1} failed ({_shorten_error(failed)}); tried again after {wait:.2f} s")
         failed = None
         await sleep(wait)
 
 
-def _short(error: Transient) -> str:
+def _shorten_error(error: Transient) -> str:
     text = str(error) or type(error).__name__
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}..."
+    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}..."

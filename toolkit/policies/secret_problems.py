@@ -25,27 +25,27 @@ def without_secrets(error: BadArgs, secrets: frozenset[str], *arguments: Any) ->
     *arguments* are the arguments of the call, in every form that the caller has: JSON text, an object, decoded. The new
     error has no cause, because the cause may quote the value.
     """
-    return BadArgs(lambda: _hidden(error, secrets, arguments))
+    return BadArgs(lambda: _mask_problems(error, secrets, arguments))
 
 
-def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...]) -> list[Problem]:
-    folded_names = frozenset(map(_folded, secrets))
-    objects = [_read(form) for form in arguments]
+def _mask_problems(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...]) -> list[Problem]:
+    folded_names = frozenset(map(_fold_name, secrets))
+    objects = [_decode_arguments(form) for form in arguments]
     if objects and not any(isinstance(form, Mapping) for form in objects):
         # The value that was sent in place of an object may be the secret itself.
         return [_drop_quoted_value(problem) for problem in error.problems]
-    redaction = Redaction().with_secrets(_values(objects, folded_names))
+    redaction = Redaction().with_secrets(_iter_secret_values(objects, folded_names))
     return [
         Problem("the value does not fit", problem.path[:1])
-        if problem.path and _folded(problem.path[0]) in folded_names
-        else Problem(redaction.text(problem.message), [_mask_step(step, redaction) for step in problem.path])
+        if problem.path and _fold_name(problem.path[0]) in folded_names
+        else Problem(redaction.mask_text(problem.message), [_mask_step(step, redaction) for step in problem.path])
         for problem in error.problems
     ]
 
 
 def _mask_step(step: str | int, redaction: Redaction) -> str | int:
     """Return one step of a path with secrets masked, because the secret may also have been sent as a key."""
-    return redaction.text(step) if isinstance(step, str) else step
+    return redaction.mask_text(step) if isinstance(step, str) else step
 
 
 def _drop_quoted_value(problem: Problem) -> Problem:
@@ -53,13 +53,13 @@ def _drop_quoted_value(problem: Problem) -> Problem:
     return Problem(text, problem.path) if got else problem
 
 
-def _values(objects: list[Any], folded_names: frozenset[str]) -> Iterator[Any]:
+def _iter_secret_values(objects: list[Any], folded_names: frozenset[str]) -> Iterator[Any]:
     for form in objects:
         if isinstance(form, Mapping):
-            yield from (value for name, value in form.items() if _folded(name) in folded_names)
+            yield from (value for name, value in form.items() if _fold_name(name) in folded_names)
 
 
-def _read(arguments: Any) -> Any:
+def _decode_arguments(arguments: Any) -> Any:
     """Return *arguments* decoded if they are JSON text, also if that text contains JSON text once more."""
     for _ in range(2):
         if not isinstance(arguments, (str, bytes, bytearray)):
@@ -71,6 +71,6 @@ def _read(arguments: Any) -> Any:
     return arguments
 
 
-def _folded(name: object) -> str:
+def _fold_name(name: object) -> str:
     """Return *name* in the form in which `repair` compares keys: without case and separators."""
     return "".join(letter for letter in str(name).casefold() if letter.isalnum())

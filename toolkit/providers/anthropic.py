@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..formats import anthropic
-from ..formats.result_content import Picture
-from ..values.strictjson.checks import copied, loads
+from ..formats.result_content import ResultImage
+from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
@@ -21,13 +21,13 @@ from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
     arguments_object,
-    count,
+    as_object_list,
+    build_user_content,
+    copy_native_content,
+    get_object,
     is_same_turn,
-    native_of,
-    objects,
-    said_by,
-    stop_for,
-    table_of,
+    map_stop_reason,
+    read_token_count,
     wire_id,
     wire_name,
 )
@@ -43,7 +43,7 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "refusal",
     "pause_turn": "paused",
 }
-_IDS = re.compile(r"[A-Za-z0-9_-]+")
+_LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
 _ID_FIELDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
@@ -54,10 +54,10 @@ class AnthropicProvider(RemoteProvider):
     _title = "Anthropic"
     _format = Format(anthropic.NAMING, anthropic.definitions, anthropic.calls)
     _address = "https://api.anthropic.com"
-    _variables = ("ANTHROPIC_API_KEY",)
+    _key_variables = ("ANTHROPIC_API_KEY",)
     _key_header = ("authorization", "Bearer {}")
     _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- it is never changed
-    _reserved = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
+    _reserved_options = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
     # The API requires a number. A file that the model writes has to fit. More would take too long without a stream.
     _max_tokens = 16_000
 
@@ -69,55 +69,57 @@ class AnthropicProvider(RemoteProvider):
             "model": self.model,
             "max_tokens": request.max_tokens or self.max_tokens,
             "system": request.system or None,
-            "messages": [wire_message for message in request.messages for wire_message in self._said(message)],
+            "messages": [
+                wire_message for message in request.messages for wire_message in self._translate_message(message)
+            ],
             "tools": self._definitions(request),
             "stream": stream or None,
         }
 
-    def _said(self, message: Message) -> list[dict[str, Any]]:
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_block(part) for part in said_by(message)]}]
+            return [{"role": "user", "content": [_build_block(part) for part in build_user_content(message)]}]
         if isinstance(message, ToolMessage):
-            return [_identified(wire_message) for wire_message in anthropic.results(message.results)]
-        content = objects(native_of(message, self.name))
+            return [_replace_ids(wire_message) for wire_message in anthropic.results(message.results)]
+        content = as_object_list(copy_native_content(message, self.name))
         if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
-            content = _rebuilt(message)
+            content = _build_content(message)
         content = [block for block in content if not _is_blank(block)]
-        return [_identified({"role": "assistant", "content": content})] if content else []
+        return [_replace_ids({"role": "assistant", "content": content})] if content else []
 
-    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         content = [block for block in response["content"] if isinstance(block, dict)]
         text = "".join(block["text"] for block in content if block.get("type") == "text")
-        explanation = table_of(response, "stop_details").get("explanation")
+        explanation = get_object(response, "stop_details").get("explanation")
         plain = AssistantMessage(
             text=text or (explanation if isinstance(explanation, str) else ""),
-            calls=self._calls(response, request),
+            calls=self._read_calls(response, request),
         )
-        content = [_sendable(block) for block in content]
-        native = None if content == _rebuilt(plain) else Native(self.name, content)
+        content = [_make_sendable(block) for block in content]
+        native = None if content == _build_content(plain) else Native(self.name, content)
         return Reply(
             message=replace(plain, native=native),
-            stop=stop_for(response.get("stop_reason"), _STOPS),
-            usage=_usage(table_of(response, "usage")),
+            stop=map_stop_reason(response.get("stop_reason"), _STOPS),
+            usage=_read_usage(get_object(response, "usage")),
         )
 
-    def _assembler(self) -> _Assembler:
-        return _Assembler()
+    def _assembler(self) -> _AnthropicAssembler:
+        return _AnthropicAssembler()
 
 
-def _block(part: str | Picture) -> dict[str, Any]:
+def _build_block(part: str | ResultImage) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
     return {"type": "image", "source": source}
 
 
-def _identified(message: dict[str, Any]) -> dict[str, Any]:
+def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:
     """Change the ids in *message* to ids that the API accepts, and return *message*."""
     for block in message["content"]:
         key = _ID_FIELDS.get(str(block.get("type")))  # a server may have sent any JSON as the type
         if key is not None:
-            block[key] = wire_id(block.get(key), _IDS)
+            block[key] = wire_id(block.get(key), _LEGAL_ID)
     return message
 
 
@@ -131,7 +133,7 @@ def _is_blank(block: Mapping[str, Any]) -> bool:
     return block.get("type") == "text" and not str(block.get("text")).strip()
 
 
-def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
+def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
     for call in message.calls:
         name = wire_name(anthropic.NAMING, call.name)
@@ -139,29 +141,32 @@ def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
     return content
 
 
-def _sendable(block: dict[str, Any]) -> dict[str, Any]:
+def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
     """
     Return *block* as it can be sent back to the API.
 
     Arguments that were cut off are not an object, and the API accepts only an object.
     """
-    block = copied(block)
+    block = copy_json(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
         block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}
     return block
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    cache_reads, cache_writes = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
+    cache_reads, cache_writes = (
+        read_token_count(usage, "cache_read_input_tokens"),
+        read_token_count(usage, "cache_creation_input_tokens"),
+    )
     return Usage(
-        input_tokens=count(usage, "input_tokens") + cache_reads + cache_writes,
-        output_tokens=count(usage, "output_tokens"),
+        input_tokens=read_token_count(usage, "input_tokens") + cache_reads + cache_writes,
+        output_tokens=read_token_count(usage, "output_tokens"),
         cached_tokens=cache_reads,
         cache_write_tokens=cache_writes,
     )
 
 
-class _Assembler:
+class _AnthropicAssembler:
     """Builds the message from its events: the message starts, its blocks grow one after another, and it stops."""
 
     def __init__(self) -> None:
@@ -180,15 +185,15 @@ class _Assembler:
             return self._grow(event["index"], event["delta"])
         elif kind == "message_delta":
             self._message.update(event["delta"])
-            counts = {name: value for name, value in table_of(event, "usage").items() if value is not None}
-            self._message["usage"] = {**table_of(self._message, "usage"), **counts}
+            counts = {name: value for name, value in get_object(event, "usage").items() if value is not None}
+            self._message["usage"] = {**get_object(self._message, "usage"), **counts}
         elif kind == "message_stop":
             self.is_complete = True
         return ""
 
     def response(self) -> dict[str, Any]:
         for index, pieces in self._inputs.items():
-            self._blocks[index]["input"] = _input("".join(pieces))
+            self._blocks[index]["input"] = _parse_input("".join(pieces))
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> str:
@@ -206,7 +211,7 @@ class _Assembler:
 _TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-def _input(text: str) -> Any:
+def _parse_input(text: str) -> Any:
     """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
     try:
         arguments = loads(text or "{}")

@@ -13,13 +13,22 @@ from urllib.parse import quote
 
 from ..formats import gemini
 from ..formats.base import Definitions, Offering
-from ..formats.result_content import Picture, given_id
+from ..formats.result_content import ResultImage, get_provider_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
-from .wire import arguments_object, count, native_of, objects, said_by, stop_for, table_of, wire_name
+from .wire import (
+    arguments_object,
+    as_object_list,
+    build_user_content,
+    copy_native_content,
+    get_object,
+    map_stop_reason,
+    read_token_count,
+    wire_name,
+)
 
 __all__ = ["GeminiProvider"]
 
@@ -32,10 +41,10 @@ _STOPS: dict[str, StopReason] = {
     ),
 }
 _VERSION_AT_END = re.compile(r"/v\d\w*$")
-# Models of the third generation and later refuse a call without a signature. `_FOREIGN` is accepted as a signature: it
-# says that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
-_UNSIGNED = re.compile(r"(?:models/)?gemini-[12][.-]")
-_FOREIGN = "skip_thought_signature_validator"
+# Models of the third generation and later refuse a call without a signature. `_FOREIGN_SIGNATURE` is accepted as a
+# signature: it says that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
+_UNSIGNED_MODEL = re.compile(r"(?:models/)?gemini-[12][.-]")
+_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 
 def _definitions(catalog: Offering, session: Session | None, *, strict: bool) -> Definitions:
@@ -54,11 +63,11 @@ class GeminiProvider(RemoteProvider):
     _title = "Gemini"
     _format = Format(gemini.NAMING, _definitions, gemini.calls)
     _address = "https://generativelanguage.googleapis.com"
-    _variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    _key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")
-    _models = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is part of the address
-    _answer_names = ("modelVersion", "responseId")
-    _reserved = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
+    _model_pattern = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is part of the address
+    _model_and_id_fields = ("modelVersion", "responseId")
+    _reserved_options = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
 
     def _path(self, *, stream: bool) -> str:
         name = self.model if "/" in self.model else f"models/{self.model}"
@@ -77,54 +86,54 @@ class GeminiProvider(RemoteProvider):
             "generationConfig": {"maxOutputTokens": limit} if limit else None,
         }
 
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+    def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]
 
     def _contents(self, request: Request) -> list[dict[str, Any]]:
         contents: list[dict[str, Any]] = []
         for message in request.messages:
-            new_contents = self._said(message)
+            new_contents = self._translate_message(message)
             if isinstance(message, ToolMessage) and contents:
                 _copy_call_names(contents[-1]["parts"], new_contents)
             contents += new_contents
         return contents
 
-    def _said(self, message: Message) -> list[dict[str, Any]]:
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "parts": [_part(part) for part in said_by(message)]}]
+            return [{"role": "user", "parts": [_build_part(part) for part in build_user_content(message)]}]
         if isinstance(message, ToolMessage):
             return gemini.results(message.results)
-        parts = objects(native_of(message, self.name))
-        if parts is None or not _is_same(parts, message):
-            parts = self._rebuilt(message)
+        parts = as_object_list(copy_native_content(message, self.name))
+        if parts is None or not _has_same_calls(parts, message):
+            parts = self._build_parts(message)
         return [{"role": "model", "parts": parts}] if parts else []
 
-    def _rebuilt(self, message: AssistantMessage) -> list[dict[str, Any]]:
+    def _build_parts(self, message: AssistantMessage) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
         for number, call in enumerate(message.calls):
             part: dict[str, Any] = {"functionCall": _build_function_call(call)}
-            if not number and not _UNSIGNED.match(self.model):
-                part["thoughtSignature"] = _FOREIGN
+            if not number and not _UNSIGNED_MODEL.match(self.model):
+                part["thoughtSignature"] = _FOREIGN_SIGNATURE
             parts.append(part)
         return parts
 
-    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         candidates = response.get("candidates") or []
-        is_blocked = not candidates and table_of(response, "promptFeedback").get("blockReason")
+        is_blocked = not candidates and get_object(response, "promptFeedback").get("blockReason")
         candidate = {} if is_blocked else candidates[0]
-        parts = [part for part in table_of(candidate, "content").get("parts") or () if isinstance(part, dict)]
+        parts = [part for part in get_object(candidate, "content").get("parts") or () if isinstance(part, dict)]
         text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         message = AssistantMessage(
-            text=text, calls=self._calls(response, request), native=Native(self.name, parts) if parts else None
+            text=text, calls=self._read_calls(response, request), native=Native(self.name, parts) if parts else None
         )
-        stop = "refusal" if is_blocked else stop_for(candidate.get("finishReason"), _STOPS)
-        return Reply(message=message, stop=stop, usage=_usage(table_of(response, "usageMetadata")))
+        stop = "refusal" if is_blocked else map_stop_reason(candidate.get("finishReason"), _STOPS)
+        return Reply(message=message, stop=stop, usage=_read_usage(get_object(response, "usageMetadata")))
 
-    def _assembler(self) -> _Assembler:
-        return _Assembler()
+    def _assembler(self) -> _GeminiAssembler:
+        return _GeminiAssembler()
 
 
-def _part(part: str | Picture) -> dict[str, Any]:
+def _build_part(part: str | ResultImage) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
     return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
@@ -132,7 +141,7 @@ def _part(part: str | Picture) -> dict[str, Any]:
 
 def _build_function_call(call: ToolCall) -> dict[str, Any]:
     function_call: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
-    call_id = given_id(ToolResult(call_id=call.id))  # the same id as the result is sent with
+    call_id = get_provider_id(ToolResult(call_id=call.id))  # the same id as the result is sent with
     return function_call if call_id is None else {**function_call, "id": call_id}
 
 
@@ -147,38 +156,40 @@ def _copy_call_names(call_parts: list[dict[str, Any]], answers: list[dict[str, A
             answer.update({"id": call["id"]} if call.get("id") else {})
 
 
-def _is_same(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:
+def _has_same_calls(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:
     """Return whether *parts* have the calls of *message*. The names are compared, because Gemini gives no ids."""
-    names = [table_of(part, "functionCall").get("name") for part in parts if "functionCall" in part]
+    names = [get_object(part, "functionCall").get("name") for part in parts if "functionCall" in part]
     return names == [gemini.NAMING.wire(call.name) for call in message.calls]
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
     return Usage(
-        input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
-        output_tokens=count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount"),
-        cached_tokens=count(usage, "cachedContentTokenCount"),
+        input_tokens=read_token_count(usage, "promptTokenCount") + read_token_count(usage, "toolUsePromptTokenCount"),
+        output_tokens=read_token_count(usage, "candidatesTokenCount") + read_token_count(usage, "thoughtsTokenCount"),
+        cached_tokens=read_token_count(usage, "cachedContentTokenCount"),
     )
 
 
-class _Assembler:
+class _GeminiAssembler:
     """Builds the answer from its chunks. Each chunk is an answer with further parts."""
 
     def __init__(self) -> None:
-        self._whole: dict[str, Any] = {}
+        self._fields: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
         self._parts: list[dict[str, Any]] = []
 
     @property
     def is_complete(self) -> bool:
-        return bool(self._candidate.get("finishReason") or table_of(self._whole, "promptFeedback").get("blockReason"))
+        return bool(
+            self._candidate.get("finishReason") or get_object(self._fields, "promptFeedback").get("blockReason")
+        )
 
     def feed(self, event: dict[str, Any]) -> str:
-        self._whole.update(event)
+        self._fields.update(event)
         text = ""
         for candidate in (event.get("candidates") or ())[:1]:
             self._candidate.update(candidate)
-            for part in table_of(candidate, "content").get("parts") or ():
+            for part in get_object(candidate, "content").get("parts") or ():
                 self._add(dict(part))
                 if "text" in part and not part.get("thought"):
                     text += part["text"]
@@ -186,9 +197,9 @@ class _Assembler:
 
     def response(self) -> dict[str, Any]:
         if not self._candidate:
-            return self._whole
+            return self._fields
         content = {"role": "model", "parts": self._parts}
-        return {**self._whole, "candidates": [{**self._candidate, "content": content}]}
+        return {**self._fields, "candidates": [{**self._candidate, "content": content}]}
 
     def _add(self, part: dict[str, Any]) -> None:
         """Append *part*, or append its text to the last part if both have only text of the same kind."""

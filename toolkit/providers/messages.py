@@ -16,9 +16,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from ..content import FilePart, ImagePart, Part, TextPart, part_from_json
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json
-from ..values.strictjson.checks import copied
+from ..values.strictjson.checks import copy_json
 
-__all__ = ["AssistantMessage", "Message", "Native", "PerMessage", "ToolMessage", "UserMessage", "message_from_json"]
+__all__ = ["AssistantMessage", "Message", "MessageCache", "Native", "ToolMessage", "UserMessage", "message_from_json"]
 
 _VERSION = 1
 
@@ -61,7 +61,11 @@ class UserMessage(_ComparableMessage):
         return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     def to_json(self) -> dict[str, Any]:
-        return {"version": _VERSION, "role": "user", "parts": [copied(as_json(part.to_json())) for part in self.parts]}
+        return {
+            "version": _VERSION,
+            "role": "user",
+            "parts": [copy_json(as_json(part.to_json())) for part in self.parts],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Native:
     content: Any
 
     def to_json(self) -> dict[str, Any]:
-        return {"provider": self.provider, "content": copied(self.content)}
+        return {"provider": self.provider, "content": copy_json(self.content)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,7 +108,9 @@ class AssistantMessage(_ComparableMessage):
             "version": _VERSION,
             "role": "assistant",
             "text": self.text,
-            "calls": [{"id": call.id, "name": call.name, "arguments": copied(call.arguments)} for call in self.calls],
+            "calls": [
+                {"id": call.id, "name": call.name, "arguments": copy_json(call.arguments)} for call in self.calls
+            ],
             "native": None if self.native is None else self.native.to_json(),
         }
 
@@ -116,34 +122,36 @@ class ToolMessage(_ComparableMessage):
     results: tuple[ToolResult, ...]
 
     def to_json(self) -> dict[str, Any]:
-        results = [copied(result.to_json()) for result in self.results]
+        results = [copy_json(result.to_json()) for result in self.results]
         return {"version": _VERSION, "role": "tool", "results": results}
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 
-class PerMessage(Generic[T]):
+class MessageCache(Generic[T]):
     """
-    A cache of what *make* returns for each message of a growing conversation.
+    A cache of what *compute* returns for each message of a growing conversation.
 
-    Messages do not change, so the same object is the same message, and *make* is called once for it. Without the cache
-    each turn would cost as much as all turns before it.
+    Messages do not change, so the same object is the same message, and *compute* is called once for it. Without the
+    cache each turn would cost as much as all turns before it.
     """
 
-    def __init__(self, make: Callable[[Message], T]) -> None:
-        self._make = make
+    def __init__(self, compute: Callable[[Message], T]) -> None:
+        self._compute = compute
         self._messages: list[Message] = []
-        self._made: list[T] = []
+        self._values: list[T] = []
 
-    def of(self, messages: Sequence[Message]) -> Sequence[T]:
+    def values_for(self, messages: Sequence[Message]) -> Sequence[T]:
         """Return what `make` returned for each of *messages*, in order."""
         cached_count = len(self._messages)
         if cached_count > len(messages) or not all(map(operator.is_, self._messages, messages)):
-            self._messages, self._made, cached_count = [], [], 0  # a message was removed or replaced
-        self._made += [self._make(message) for message in messages[cached_count:]]  # adds all, or none if it raises
+            self._messages, self._values, cached_count = [], [], 0  # a message was removed or replaced
+        self._values += [
+            self._compute(message) for message in messages[cached_count:]
+        ]  # adds all, or none if it raises
         self._messages += messages[cached_count:]
-        return self._made
+        return self._values
 
 
 def message_from_json(data: Mapping[str, Any]) -> Message:
@@ -166,48 +174,54 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
         raise ValueError("not a message: it nests too deeply") from error
 
 
-def _user(data: Mapping[str, Any]) -> UserMessage:
-    return UserMessage(tuple(_each(data, "parts", _part)))
+def _read_user_message(data: Mapping[str, Any]) -> UserMessage:
+    return UserMessage(tuple(_read_items(data, "parts", _read_part)))
 
 
-def _assistant(data: Mapping[str, Any]) -> AssistantMessage:
-    native = _field(data, "native", (Mapping, type(None)))
+def _read_assistant_message(data: Mapping[str, Any]) -> AssistantMessage:
+    native = _read_field(data, "native", (Mapping, type(None)))
     return AssistantMessage(
-        text=_field(data, "text", str),
-        calls=tuple(_each(data, "calls", _call)),
-        native=None if native is None else Native(_field(native, "provider", str), copied(native.get("content"))),
+        text=_read_field(data, "text", str),
+        calls=tuple(_read_items(data, "calls", _read_call)),
+        native=None
+        if native is None
+        else Native(_read_field(native, "provider", str), copy_json(native.get("content"))),
     )
 
 
-def _tool(data: Mapping[str, Any]) -> ToolMessage:
-    return ToolMessage(tuple(_each(data, "results", lambda item: ToolResult.from_json(copied(item)))))
+def _read_tool_message(data: Mapping[str, Any]) -> ToolMessage:
+    return ToolMessage(tuple(_read_items(data, "results", lambda item: ToolResult.from_json(copy_json(item)))))
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {"user": _user, "assistant": _assistant, "tool": _tool}
+_READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
+    "user": _read_user_message,
+    "assistant": _read_assistant_message,
+    "tool": _read_tool_message,
+}
 
 
-def _call(data: Mapping[str, Any]) -> ToolCall:
+def _read_call(data: Mapping[str, Any]) -> ToolCall:
     # The arguments are kept exactly as the model sent them. The dispatcher reports what is wrong with them.
-    return ToolCall(_field(data, "name", str), copied(data.get("arguments")), _field(data, "id", str))
+    return ToolCall(_read_field(data, "name", str), copy_json(data.get("arguments")), _read_field(data, "id", str))
 
 
-def _part(data: Mapping[str, Any]) -> Part:
-    part = part_from_json(copied(data))
-    for name, kind in _TEXTS.get(type(part), {}).items():
-        _field(data, name, kind)
+def _read_part(data: Mapping[str, Any]) -> Part:
+    part = part_from_json(copy_json(data))
+    for name, kind in _PART_FIELDS.get(type(part), {}).items():
+        _read_field(data, name, kind)
     return part
 
 
-_TEXTS: dict[type, dict[str, Any]] = {
+_PART_FIELDS: dict[type, dict[str, Any]] = {
     TextPart: {"text": str},
     FilePart: {"uri": str, "media_type": str | None, "name": str | None},
     ImagePart: {"media_type": str},
 }
 
 
-def _each(data: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> list[Any]:
+def _read_items(data: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> list[Any]:
     values = []
-    for index, item in enumerate(_field(data, name, (list, tuple))):
+    for index, item in enumerate(_read_field(data, name, (list, tuple))):
         try:
             values.append(read(item))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -215,7 +229,7 @@ def _each(data: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> lis
     return values
 
 
-def _field(data: Any, name: str, kind: Any) -> Any:
+def _read_field(data: Any, name: str, kind: Any) -> Any:
     value = data.get(name) if isinstance(data, Mapping) else None
     if not isinstance(value, kind):
         raise ValueError(f"not a message: {name!r} cannot be {type(value).__name__}")  # noqa: TRY004 -- unread JSON

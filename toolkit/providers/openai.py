@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai
-from ..formats.result_content import Picture
+from ..formats.result_content import ResultImage
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
+    as_object_list,
+    build_user_content,
+    copy_native_content,
+    get_object,
     is_same_turn,
-    native_of,
-    objects,
-    said_by,
-    stop_for,
-    table_of,
-    usage_of,
+    map_stop_reason,
+    read_openai_usage,
     wire_id,
     wire_name,
 )
@@ -38,9 +38,9 @@ _STOPS: dict[str, StopReason] = {
     "content_filter": "refusal",
 }
 # The fields of a message that are sent anyway, and those that only a server sends. Neither is kept in `native`.
-_USUAL = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
+_USUAL_FIELDS = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
 _USUAL_CALL_FIELDS = frozenset(["id", "type", "function", "index"])
-_IDS = re.compile(r".{1,40}", re.DOTALL)
+_LEGAL_ID = re.compile(r".{1,40}", re.DOTALL)
 
 
 class OpenAIProvider(RemoteProvider):
@@ -56,9 +56,9 @@ class OpenAIProvider(RemoteProvider):
     _title = "OpenAI"
     _format = Format(openai.NAMING, openai.definitions, openai.calls)
     _address = "https://api.openai.com/v1"
-    _variables = ("OPENAI_API_KEY",)
+    _key_variables = ("OPENAI_API_KEY",)
     _key_header = ("authorization", "Bearer {}")
-    _reserved = frozenset(["model", "messages", "tools", "stream"])
+    _reserved_options = frozenset(["model", "messages", "tools", "stream"])
 
     def _path(self, *, stream: bool) -> str:
         return "/chat/completions"
@@ -66,7 +66,9 @@ class OpenAIProvider(RemoteProvider):
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         wire_messages = [
-            self._identified(wire_message) for message in request.messages for wire_message in self._said(message)
+            self._replace_ids(wire_message)
+            for message in request.messages
+            for wire_message in self._translate_message(message)
         ]
         # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
         limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
@@ -79,21 +81,21 @@ class OpenAIProvider(RemoteProvider):
             "stream_options": {"include_usage": True} if stream else None,
         }
 
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+    def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [tool["function"]["name"] for tool in body.get("tools", ())]
 
-    def _said(self, message: Message) -> list[dict[str, Any]]:
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_part(part) for part in said_by(message)]}]
+            return [{"role": "user", "content": [_build_part(part) for part in build_user_content(message)]}]
         if isinstance(message, ToolMessage):
             return openai.results(message.results)
-        wire_message = _rebuilt(message)
-        further = native_of(message, self.name)
+        wire_message = _build_wire_message(message)
+        further = copy_native_content(message, self.name)
         if isinstance(further, dict):
             wire_message = _add_further_fields(wire_message, further, message)
         return [wire_message]
 
-    def _identified(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _replace_ids(self, message: dict[str, Any]) -> dict[str, Any]:
         """
         Change the ids in *message* to ids that OpenAI accepts, and return *message*.
 
@@ -102,34 +104,34 @@ class OpenAIProvider(RemoteProvider):
         if self._is_own_address:
             for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
                 if key in holder:
-                    holder[key] = wire_id(holder[key], _IDS)
+                    holder[key] = wire_id(holder[key], _LEGAL_ID)
         return message
 
-    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]
         wire_message: dict[str, Any] = choice["message"]
         refusal = wire_message.get("refusal")
-        further = _further(wire_message)
+        further = _find_further_fields(wire_message)
         message = AssistantMessage(
-            text=_text(wire_message.get("content")) or (refusal if isinstance(refusal, str) else ""),
-            calls=self._calls(response, request),
+            text=_join_text(wire_message.get("content")) or (refusal if isinstance(refusal, str) else ""),
+            calls=self._read_calls(response, request),
             native=Native(self.name, further) if further else None,
         )
-        stop: StopReason = "refusal" if refusal else stop_for(choice.get("finish_reason"), _STOPS)
-        usage = usage_of(table_of(response, "usage"), "prompt_tokens", "completion_tokens")
+        stop: StopReason = "refusal" if refusal else map_stop_reason(choice.get("finish_reason"), _STOPS)
+        usage = read_openai_usage(get_object(response, "usage"), "prompt_tokens", "completion_tokens")
         return Reply(message=message, stop=stop, usage=usage)
 
-    def _assembler(self) -> _Assembler:
-        return _Assembler()
+    def _assembler(self) -> _ChatCompletionsAssembler:
+        return _ChatCompletionsAssembler()
 
 
-def _part(part: str | Picture) -> dict[str, Any]:
+def _build_part(part: str | ResultImage) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return {"type": "image_url", "image_url": {"url": part.url}}
 
 
-def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
+def _build_wire_message(message: AssistantMessage) -> dict[str, Any]:
     # A message with calls may have no content, and some servers refuse an empty text in it.
     wire_message: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
     if message.calls:
@@ -144,9 +146,9 @@ def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
     return wire_message
 
 
-def _further(wire_message: Mapping[str, Any]) -> dict[str, Any]:
+def _find_further_fields(wire_message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the message, and of each call, that a server has added to text and calls."""
-    fields = {name: value for name, value in wire_message.items() if name not in _USUAL and value is not None}
+    fields = {name: value for name, value in wire_message.items() if name not in _USUAL_FIELDS and value is not None}
     calls = [
         {"id": call.get("id"), **{name: value for name, value in call.items() if name not in _USUAL_CALL_FIELDS}}
         for call in wire_message.get("tool_calls") or ()
@@ -158,8 +160,8 @@ def _further(wire_message: Mapping[str, Any]) -> dict[str, Any]:
 def _add_further_fields(
     wire_message: dict[str, Any], further: dict[str, Any], message: AssistantMessage
 ) -> dict[str, Any]:
-    fields = {name: value for name, value in table_of(further, "fields").items() if name not in _USUAL}
-    calls = objects(further.get("calls"))
+    fields = {name: value for name, value in get_object(further, "fields").items() if name not in _USUAL_FIELDS}
+    calls = as_object_list(further.get("calls"))
     if calls and is_same_turn((call.get("id") for call in calls), message):
         wire_message["tool_calls"] = [
             {**own_call, **{name: value for name, value in call.items() if name not in _USUAL_CALL_FIELDS}}
@@ -168,30 +170,30 @@ def _add_further_fields(
     return {**fields, **wire_message}
 
 
-def _text(content: Any) -> str:
+def _join_text(content: Any) -> str:
     """Return the text of a message. Some servers send it as a list of parts."""
     if isinstance(content, list):
         return "".join(
-            str(part.get("text") or "") for part in content if table_of({"": part}, "").get("type") == "text"
+            str(part.get("text") or "") for part in content if get_object({"": part}, "").get("type") == "text"
         )
     return content if isinstance(content, str) else ""
 
 
-class _Assembler:
+class _ChatCompletionsAssembler:
     """Builds the completion from its chunks: fields of the message grow, and calls grow by their index."""
 
     def __init__(self) -> None:
-        self._whole: dict[str, Any] = {}
+        self._fields: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._calls: list[dict[str, Any]] = []
-        self._finish: Any = None
+        self._finish_reason: Any = None
 
     @property
     def is_complete(self) -> bool:
-        return self._finish is not None
+        return self._finish_reason is not None
 
     def feed(self, event: dict[str, Any]) -> str:
-        self._whole.update({name: value for name, value in event.items() if name != "choices" and value is not None})
+        self._fields.update({name: value for name, value in event.items() if name != "choices" and value is not None})
         text = ""
         for choice in (event.get("choices") or ())[:1]:
             delta = choice.get("delta") or {}
@@ -201,13 +203,13 @@ class _Assembler:
                         self._grow_call(call_delta)
                 elif name != "role" and value is not None:
                     self._message[name] = _join_pieces(self._message.get(name), value)
-            text = _text(delta.get("content")) or _text(delta.get("refusal"))
-            self._finish = choice.get("finish_reason") or self._finish
+            text = _join_text(delta.get("content")) or _join_text(delta.get("refusal"))
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
         return text
 
     def response(self) -> dict[str, Any]:
         message = {**self._message, "tool_calls": self._calls} if self._calls else self._message
-        return {**self._whole, "choices": [{"message": message, "finish_reason": self._finish}]}
+        return {**self._fields, "choices": [{"message": message, "finish_reason": self._finish_reason}]}
 
     def _grow_call(self, delta: Mapping[str, Any]) -> None:
         call = self._find_or_add_call(delta)
@@ -236,7 +238,7 @@ def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
     if delta.get("index") is None and not delta.get("id"):
-        return not (table_of(delta, "function").get("name") and call["function"].get("name"))
+        return not (get_object(delta, "function").get("name") and call["function"].get("name"))
     return delta.get("index") is None or delta["index"] == call.get("index")
 
 

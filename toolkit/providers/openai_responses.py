@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai_responses
-from ..formats.result_content import Picture
+from ..formats.result_content import ResultImage
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
+    as_object_list,
+    build_user_content,
+    copy_native_content,
+    get_object,
     is_same_turn,
-    native_of,
-    objects,
-    said_by,
-    stop_for,
-    table_of,
-    usage_of,
+    map_stop_reason,
+    read_openai_usage,
     wire_id,
     wire_name,
 )
@@ -31,12 +31,12 @@ from .wire import (
 __all__ = ["OpenAIResponsesProvider"]
 
 _STOPS: dict[str, StopReason] = {"completed": "answer", "max_output_tokens": "length", "content_filter": "refusal"}
-_CALLS = frozenset(["function_call", "custom_tool_call"])
+_CALL_TYPES = frozenset(["function_call", "custom_tool_call"])
 _END_EVENTS = frozenset(["response.completed", "response.incomplete"])
-_BETWEEN = "\n\n"
+_MESSAGE_SEPARATOR = "\n\n"
 # These models do not reason, and the API refuses a request for their reasoning.
 _NOT_REASONING = re.compile(r"(?:ft:)?(?:chatgpt|gpt-[34]|gpt-[\d.]+-chat)")
-_IDS = re.compile(r".{1,64}", re.DOTALL)
+_LEGAL_ID = re.compile(r".{1,64}", re.DOTALL)
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
@@ -52,9 +52,11 @@ class OpenAIResponsesProvider(RemoteProvider):
     _title = "OpenAI"
     _format = Format(openai_responses.NAMING, openai_responses.definitions, openai_responses.calls)
     _address = "https://api.openai.com/v1"
-    _variables = ("OPENAI_API_KEY",)
+    _key_variables = ("OPENAI_API_KEY",)
     _key_header = ("authorization", "Bearer {}")
-    _reserved = frozenset(["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"])
+    _reserved_options = frozenset(
+        ["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"]
+    )
 
     def _path(self, *, stream: bool) -> str:
         return "/responses"
@@ -63,7 +65,7 @@ class OpenAIResponsesProvider(RemoteProvider):
         return {
             "model": self.model,
             "instructions": request.system or None,
-            "input": [_identified(item) for message in request.messages for item in self._said(message)],
+            "input": [_replace_id(item) for message in request.messages for item in self._translate_message(message)],
             "tools": self._definitions(request),
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
@@ -71,54 +73,56 @@ class OpenAIResponsesProvider(RemoteProvider):
             "stream": stream or None,
         }
 
-    def _said(self, message: Message) -> list[dict[str, Any]]:
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_part(part) for part in said_by(message)]}]
+            return [{"role": "user", "content": [_build_part(part) for part in build_user_content(message)]}]
         if isinstance(message, ToolMessage):
             return openai_responses.results(message.results)
-        items = objects(native_of(message, self.name))
-        ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALLS)
+        items = as_object_list(copy_native_content(message, self.name))
+        ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES)
         if items is None or not is_same_turn(ids, message):
-            return _rebuilt(message)
-        return [_sendable(item) for item in items if not _is_lost(item)]
+            return _build_items(message)
+        return [_drop_nulls(item) for item in items if not _is_lost_reasoning(item)]
 
-    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         output = [item for item in response["output"] if isinstance(item, dict)]
-        contents = [_contents(item) for item in output if item.get("type") == "message"]
-        text = _BETWEEN.join(filter(None, ("".join(part_text for _, part_text in content) for content in contents)))
-        message = AssistantMessage(
-            text=text, calls=self._calls(response, request), native=Native(self.name, output) if output else None
+        contents = [_list_parts(item) for item in output if item.get("type") == "message"]
+        text = _MESSAGE_SEPARATOR.join(
+            filter(None, ("".join(part_text for _, part_text in content) for content in contents))
         )
-        reason = table_of(response, "incomplete_details").get("reason") or response.get("status")
+        message = AssistantMessage(
+            text=text, calls=self._read_calls(response, request), native=Native(self.name, output) if output else None
+        )
+        reason = get_object(response, "incomplete_details").get("reason") or response.get("status")
         has_refused = any(kind == "refusal" for content in contents for kind, _ in content)
         return Reply(
             message=message,
-            stop="refusal" if has_refused else stop_for(reason, _STOPS),
-            usage=usage_of(table_of(response, "usage"), "input_tokens", "output_tokens"),
+            stop="refusal" if has_refused else map_stop_reason(reason, _STOPS),
+            usage=read_openai_usage(get_object(response, "usage"), "input_tokens", "output_tokens"),
         )
 
-    def _assembler(self) -> _Assembler:
-        return _Assembler()
+    def _assembler(self) -> _ResponsesAssembler:
+        return _ResponsesAssembler()
 
-    def _error_in(self, data: Mapping[str, Any]) -> Any:
+    def _find_error(self, data: Mapping[str, Any]) -> Any:
         if data.get("type") == "error":
             return data
         response = data.get("response", data)
         return response if isinstance(response, Mapping) and response.get("error") else None
 
 
-def _identified(item: dict[str, Any]) -> dict[str, Any]:
+def _replace_id(item: dict[str, Any]) -> dict[str, Any]:
     """Return *item* with an id of its call that the API accepts."""
-    return {**item, "call_id": wire_id(item["call_id"], _IDS)} if "call_id" in item else item
+    return {**item, "call_id": wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
 
 
-def _part(part: str | Picture) -> dict[str, Any]:
+def _build_part(part: str | ResultImage) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     return {"type": "input_image", "image_url": part.url, "detail": "auto"}
 
 
-def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
+def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = [{"role": "assistant", "content": message.text}] if message.text else []
     for call in message.calls:
         name = wire_name(openai_responses.NAMING, call.name)
@@ -126,27 +130,27 @@ def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
     return items
 
 
-def _is_lost(item: Mapping[str, Any]) -> bool:
+def _is_lost_reasoning(item: Mapping[str, Any]) -> bool:
     """Return whether *item* is reasoning without its content: it refers to data that the server has not stored."""
     return item.get("type") == "reasoning" and not item.get("encrypted_content")
 
 
-def _sendable(item: dict[str, Any]) -> dict[str, Any]:
+def _drop_nulls(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def _contents(item: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _list_parts(item: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the kind and the text of each part of a message."""
     return [(part["type"], part.get("text") or part.get("refusal") or "") for part in item["content"]]
 
 
-class _Assembler:
+class _ResponsesAssembler:
     """Builds the response from its events: each item when it is done, and the whole response at the end."""
 
     def __init__(self) -> None:
         self._response: dict[str, Any] | None = None
         self._items: dict[int, dict[str, Any]] = {}
-        self._shown: Any = None  # the item whose text was shown last
+        self._last_index: Any = None  # the item whose text was shown last
 
     @property
     def is_complete(self) -> bool:
@@ -157,8 +161,8 @@ class _Assembler:
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             index, text = event.get("output_index"), str(event["delta"])
             if text:
-                gap = _BETWEEN if self._shown is not None and self._shown != index else ""
-                self._shown = index
+                gap = _MESSAGE_SEPARATOR if self._last_index is not None and self._last_index != index else ""
+                self._last_index = index
                 return gap + text
         elif kind == "response.output_item.done":
             self._items[event["output_index"]] = event["item"]

@@ -23,11 +23,11 @@ from ..formats.wire_names import Naming
 from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall
 from .base import Reply, Request, StreamEvent, TextDelta
-from .http.api_keys import Key, find_key
-from .http.exchange import Exchange, Outgoing, checked_url
-from .http.failures import ProviderFailure, Sent
-from .streams import ODD, Assembler, Incoming, no_answer
-from .wire import finished, made_calls, whole
+from .http.api_keys import ApiKey, find_key
+from .http.exchange import HttpExchange, OutgoingRequest, check_url
+from .http.failures import ProviderFailure, SentRequest
+from .streams import SHAPE_ERRORS, Assembler, IncomingStream, build_unreadable_failure
+from .wire import correct_stop_reason, join_surrogates, normalize_calls
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
@@ -73,13 +73,13 @@ class RemoteProvider(ABC):
     _title: ClassVar[str]
     _format: ClassVar[Format]
     _address: ClassVar[str]
-    _variables: ClassVar[tuple[str, ...]]
+    _key_variables: ClassVar[tuple[str, ...]]
     _key_header: ClassVar[tuple[str, str]]
     _headers: ClassVar[Mapping[str, str]] = {}
-    _models: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
-    _reserved: ClassVar[frozenset[str]]
+    _model_pattern: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
+    _reserved_options: ClassVar[frozenset[str]]
     _max_tokens: ClassVar[int | None] = None
-    _answer_names: ClassVar[tuple[str, str]] = ("model", "id")
+    _model_and_id_fields: ClassVar[tuple[str, str]] = ("model", "id")
 
     def __init__(
         self,
@@ -97,14 +97,14 @@ class RemoteProvider(ABC):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         title = type(self).__name__
-        if not isinstance(model, str) or not self._models.fullmatch(model):
+        if not isinstance(model, str) or not self._model_pattern.fullmatch(model):
             raise ValueError(f"{title}: `model` has to name a model, got {str(model)[:100]!r}")
         for option, seconds in {"timeout_seconds": timeout_seconds, "total_seconds": total_seconds}.items():
             if not 0 < seconds < float("inf"):
                 raise ValueError(f"{title}: `{option}` has to be a number of seconds, got {seconds!r}")
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise ValueError(f"{title}: `max_tokens` has to be a whole number of at least 1, got {max_tokens!r}")
-        reserved_names = sorted(self._reserved.intersection(options or ()))
+        reserved_names = sorted(self._reserved_options.intersection(options or ()))
         if reserved_names:
             raise ValueError(
                 f"{title}: `options` cannot hold {', '.join(reserved_names)}; a request or an argument says that"
@@ -113,12 +113,12 @@ class RemoteProvider(ABC):
         self.max_tokens = self._max_tokens if max_tokens is None else max_tokens
         self.strict = strict
         self.options = dict(options or {})
-        self._key = None if api_key is None else Key(api_key)
+        self._key = None if api_key is None else ApiKey(api_key)
         self._retry = RetryPolicy() if retry is None else retry
         self._sleep = sleep
         self._noted: set[Note] = set()
-        self._exchange = Exchange(
-            self._address if base_url is None else checked_url(base_url),
+        self._exchange = HttpExchange(
+            self._address if base_url is None else check_url(base_url),
             key_header=self._key_header[0],
             key_form=self._key_header[1],
             timeout_seconds=timeout_seconds,
@@ -128,15 +128,15 @@ class RemoteProvider(ABC):
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
     async def reply(self, request: Request) -> Reply:
-        key, outgoing = self._find_key(), self._outgoing(request, stream=False)
+        key, outgoing = self._find_key(), self._build_outgoing(request, stream=False)
         response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key))
         return self._read_reply(response, request)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        key, outgoing = self._find_key(), self._outgoing(request, stream=True)
+        key, outgoing = self._find_key(), self._build_outgoing(request, stream=True)
 
-        async def begin() -> Incoming:
-            incoming = Incoming(self._exchange.events(outgoing, key), self._assembler(), self._title)
+        async def begin() -> IncomingStream:
+            incoming = IncomingStream(self._exchange.stream_events(outgoing, key), self._assembler(), self._title)
             try:
                 await incoming.advance()
             except BaseException:
@@ -186,7 +186,7 @@ class RemoteProvider(ABC):
         """Return *request* in the provider's format."""
 
     @abstractmethod
-    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         """
         Return the message in the provider's answer, the stop reason and the usage.
 
@@ -196,7 +196,7 @@ class RemoteProvider(ABC):
     @abstractmethod
     def _assembler(self) -> Assembler: ...
 
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+    def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names of the tools in *body*, as they are sent."""
         return [tool["name"] for tool in body.get("tools", ())]
 
@@ -213,38 +213,38 @@ class RemoteProvider(ABC):
                 _log.info("%s: %s", self.name, note)
         return definitions or None
 
-    def _calls(self, response: Any, request: Request) -> tuple[ToolCall, ...]:
-        return made_calls(self._format.calls(response, request.catalog), request)
+    def _read_calls(self, response: Any, request: Request) -> tuple[ToolCall, ...]:
+        return normalize_calls(self._format.calls(response, request.catalog), request)
 
-    def _error_in(self, data: Mapping[str, Any]) -> Any:
+    def _find_error(self, data: Mapping[str, Any]) -> Any:
         """Return the error in an answer or an event; None if it has none."""
         return data if data.get("error") else None
 
-    def _outgoing(self, request: Request, *, stream: bool) -> Outgoing:
+    def _build_outgoing(self, request: Request, *, stream: bool) -> OutgoingRequest:
         body = self._body(request, stream=stream)
         for name, value in self.options.items():
             own_value = body.get(name)
             body[name] = {**own_value, **value} if isinstance(own_value, dict) and isinstance(value, Mapping) else value
         body = {name: value for name, value in body.items() if value is not None}
-        sent = Sent(
+        sent = SentRequest(
             provider=self._title,
-            where=self._exchange.where,
+            host=self._exchange.host,
             model=self.model,
             key_source=self._key_source(),
-            tools={name: self._format.naming.called(name, request.catalog)[0] for name in self._tools(body)},
+            tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
-        return Outgoing(
-            path=self._path(stream=stream), body=body, sent=sent, headers=self._headers, error_in=self._error_in
+        return OutgoingRequest(
+            path=self._path(stream=stream), body=body, sent=sent, headers=self._headers, find_error=self._find_error
         )
 
     def _key_source(self) -> str:
         if self._key is not None:
             return self._key.source
-        return " or ".join(self._variables) if self._is_own_address else "`api_key=` (none was given)"
+        return " or ".join(self._key_variables) if self._is_own_address else "`api_key=` (none was given)"
 
-    def _find_key(self) -> Key | None:
+    def _find_key(self) -> ApiKey | None:
         if self._key is None and self._is_own_address:
-            self._key = find_key(None, self._variables, provider=self._title)
+            self._key = find_key(None, self._key_variables, provider=self._title)
         return self._key
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -260,16 +260,19 @@ class RemoteProvider(ABC):
 
     def _read_reply(self, response: dict[str, Any], request: Request) -> Reply:
         try:
-            reply = self._reply(response, request)
-            model, key = (response.get(name) for name in self._answer_names)
+            reply = self._translate_response(response, request)
+            model, key = (response.get(name) for name in self._model_and_id_fields)
             return replace(
                 reply,
-                message=replace(reply.message, text=whole(reply.message.text)),
-                stop=finished(reply.stop, reply.message),
+                message=replace(reply.message, text=join_surrogates(reply.message.text)),
+                stop=correct_stop_reason(reply.stop, reply.message),
                 model=str(model or self.model),
                 id=str(key or ""),
             )
         except ProviderFailure:
             raise
-        except (*ODD, ProviderError) as error:  # the formats raise `ProviderError`; they do not know `ProviderFailure`
-            raise no_answer(self._title, error) from error
+        except (
+            *SHAPE_ERRORS,
+            ProviderError,
+        ) as error:  # the formats raise `ProviderError`; they do not know `ProviderFailure`
+            raise build_unreadable_failure(self._title, error) from error

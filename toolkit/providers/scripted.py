@@ -16,12 +16,12 @@ from ..catalogs.views import CatalogView
 from ..errors import ProviderError
 from ..results import ToolCall
 from .base import Reply, Request, StreamEvent, TextDelta
-from .messages import AssistantMessage, PerMessage, message_from_json
+from .messages import AssistantMessage, MessageCache, message_from_json
 
-__all__ = ["Asked", "Scripted", "ScriptedProvider"]
+__all__ = ["Asked", "ScriptedProvider", "ScriptedTurn"]
 
-_Said: TypeAlias = "Reply | AssistantMessage | str | Sequence[ToolCall] | Exception"
-Scripted: TypeAlias = "_Said | Callable[[Request], _Said | Awaitable[_Said]]"
+_ScriptedReply: TypeAlias = "Reply | AssistantMessage | str | Sequence[ToolCall] | Exception"
+ScriptedTurn: TypeAlias = "_ScriptedReply | Callable[[Request], _ScriptedReply | Awaitable[_ScriptedReply]]"
 """One turn of a script: a reply, an exception to raise, or a function of the request that returns one of them."""
 
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
@@ -53,14 +53,14 @@ class ScriptedProvider:
 
     name = "scripted"
 
-    def __init__(self, replies: Iterable[Scripted], *, model: str = "scripted") -> None:
+    def __init__(self, replies: Iterable[ScriptedTurn], *, model: str = "scripted") -> None:
         if isinstance(replies, (str, AssistantMessage, Reply, Exception)) or not isinstance(replies, Iterable):
             raise TypeError(f"ScriptedProvider wants a list of replies, got {type(replies).__name__}; put it into one")
         self.model = model
         self.requests: list[Asked] = []
         self._replies = iter(replies)
-        self._calls = 0
-        self._copies = PerMessage(lambda message: message_from_json(message.to_json()))
+        self._call_count = 0
+        self._copies = MessageCache(lambda message: message_from_json(message.to_json()))
 
     async def reply(self, request: Request) -> Reply:
         self.requests.append(self._snapshot(request))
@@ -74,7 +74,7 @@ class ScriptedProvider:
         if callable(scripted) and not isinstance(scripted, type):
             scripted = scripted(request)
             scripted = await scripted if inspect.isawaitable(scripted) else scripted
-        return self._reply(scripted, number)
+        return self._build_reply(scripted, number)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Yield the reply word by word, and then the whole reply."""
@@ -100,7 +100,7 @@ class ScriptedProvider:
             table = catalog.table  # a catalog replaces its table and never changes it
             catalog = CatalogView((), lambda: table)
         return Asked(
-            messages=tuple(self._copies.of(request.messages)),
+            messages=tuple(self._copies.values_for(request.messages)),
             system=request.system,
             catalog=catalog,
             session=request.session,
@@ -108,7 +108,7 @@ class ScriptedProvider:
             tools=tools,
         )
 
-    def _reply(self, scripted: Any, number: int) -> Reply:
+    def _build_reply(self, scripted: Any, number: int) -> Reply:
         if isinstance(scripted, Exception):
             raise scripted
         if isinstance(scripted, Reply):
@@ -127,5 +127,5 @@ class ScriptedProvider:
         )
 
     def _with_id(self, call: ToolCall) -> ToolCall:
-        self._calls += 1
-        return call if call.id else ToolCall(call.name, call.arguments, f"call_{self._calls}")
+        self._call_count += 1
+        return call if call.id else ToolCall(call.name, call.arguments, f"call_{self._call_count}")

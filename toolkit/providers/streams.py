@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from ..errors import Transient
-from ..values.rendering import described
+from ..values.rendering import describe_value
 from .http.failures import ProviderFailure
-from .wire import whole
+from .wire import join_surrogates
 
-__all__ = ["ODD", "Assembler", "Incoming", "no_answer"]
+__all__ = ["SHAPE_ERRORS", "Assembler", "IncomingStream", "build_unreadable_failure"]
 
-ODD = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 """The exceptions that are raised when an answer has an unknown shape."""
 
 
@@ -33,12 +33,12 @@ class Assembler(Protocol):
     def response(self) -> dict[str, Any]: ...
 
 
-def no_answer(title: str, error: Exception) -> ProviderFailure:
+def build_unreadable_failure(title: str, error: Exception) -> ProviderFailure:
     """Return the failure to raise for an answer that cannot be read."""
-    return ProviderFailure(f"{title} sent an answer of no known shape: {described(error)[:200]}", why="answer")
+    return ProviderFailure(f"{title} sent an answer of no known shape: {describe_value(error)[:200]}", why="answer")
 
 
-class Incoming:
+class IncomingStream:
     """
     A stream that has started.
 
@@ -49,7 +49,7 @@ class Incoming:
     def __init__(self, events: AsyncGenerator[dict[str, Any]], assembler: Assembler, title: str) -> None:
         self._events = events
         self._title = title
-        self._half = ""
+        self._pending_surrogate = ""
         self._assembler = assembler
         self.text = ""
 
@@ -59,12 +59,12 @@ class Incoming:
         try:
             async for event in self._events:
                 try:
-                    text = self._half + self._assembler.feed(event)
-                except ODD as error:
-                    raise no_answer(self._title, error) from error
+                    text = self._pending_surrogate + self._assembler.feed(event)
+                except SHAPE_ERRORS as error:
+                    raise build_unreadable_failure(self._title, error) from error
                 # A surrogate without its second half is kept, and shown with the next piece.
-                self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-                self.text = whole(text.removesuffix(self._half))
+                self._pending_surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+                self.text = join_surrogates(text.removesuffix(self._pending_surrogate))
                 if self.text:
                     return
         except Transient:
@@ -72,14 +72,14 @@ class Incoming:
                 raise
         if not self._assembler.is_complete:
             raise Transient(f"{self._title} ended the stream before the answer was complete", happened="maybe")
-        self.text, self._half = whole(self._half), ""
+        self.text, self._pending_surrogate = join_surrogates(self._pending_surrogate), ""
 
     def response(self) -> dict[str, Any]:
         """Return the answer as it would have arrived without streaming. Call this at the end of the stream."""
         try:
             return self._assembler.response()
-        except ODD as error:
-            raise no_answer(self._title, error) from error
+        except SHAPE_ERRORS as error:
+            raise build_unreadable_failure(self._title, error) from error
 
     async def aclose(self) -> None:
         await self._events.aclose()

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..content import FilePart, ImagePart, JsonPart, Part, TextPart
-from ..formats.result_content import Picture, pictures_of
+from ..formats.result_content import ResultImage, images_of
 from ..formats.wire_names import Naming
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json, as_text
-from ..values.strictjson.checks import copied, loads
+from ..values.strictjson.checks import copy_json, loads
 from .base import Request, StopReason, Usage
 from .http.exchange import is_too_deep
 from .messages import AssistantMessage, UserMessage
@@ -24,17 +24,17 @@ __all__ = [
     "UNREADABLE",
     "arguments_object",
     "arguments_text",
-    "count",
-    "finished",
+    "as_object_list",
+    "build_user_content",
+    "copy_native_content",
+    "correct_stop_reason",
+    "get_object",
     "is_same_turn",
-    "made_calls",
-    "native_of",
-    "objects",
-    "said_by",
-    "stop_for",
-    "table_of",
-    "usage_of",
-    "whole",
+    "join_surrogates",
+    "map_stop_reason",
+    "normalize_calls",
+    "read_openai_usage",
+    "read_token_count",
     "wire_id",
     "wire_name",
 ]
@@ -42,37 +42,37 @@ __all__ = [
 UNREADABLE = "INVALID_JSON"
 """The key under which the model sees the arguments that it wrote if they were not a JSON object."""
 
-_NOTHING = "(nothing)"
-_HALF = re.compile("[\ud800-\udfff]")
-_FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
+_EMPTY_MESSAGE_TEXT = "(nothing)"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def said_by(message: UserMessage) -> list[str | Picture]:
+def build_user_content(message: UserMessage) -> list[str | ResultImage]:
     """
     Return the texts and pictures of *message*, in order.
 
     The list has at least one item, because providers refuse an empty message.
     """
-    contents = [_shown(part) for part in message.parts]
-    return [content for content in contents if not isinstance(content, str) or content.strip()] or [_NOTHING]
+    contents = [_render_part(part) for part in message.parts]
+    return [content for content in contents if not isinstance(content, str) or content.strip()] or [_EMPTY_MESSAGE_TEXT]
 
 
-def _shown(part: Part) -> str | Picture:
+def _render_part(part: Part) -> str | ResultImage:
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, JsonPart):
         return as_text(as_json(part.value))  # the user may have put any object there
     if isinstance(part, ImagePart):
-        pictures = pictures_of(ToolResult(parts=[part]))
+        pictures = images_of(ToolResult(parts=[part]))
         return pictures[0] if pictures else "(an image that cannot be shown: only PNG, JPEG, GIF and WebP can)"
-    return f"({_file(part)})"
+    return f"({_describe_file(part)})"
 
 
-def _file(part: FilePart) -> str:
+def _describe_file(part: FilePart) -> str:
     return ", ".join(["a file", *filter(None, (part.name, part.media_type, part.uri))])
 
 
-def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
+def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
     """Return *calls*, each with its own id. Arguments that are the text of a JSON object become a dictionary."""
     number = sum(len(message.calls) for message in request.messages if isinstance(message, AssistantMessage))
     sent_ids = {call.id for call in calls}
@@ -84,11 +84,11 @@ def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, .
         while not own_id or own_id in calls_by_id:
             own_id = f"call_{number}" if f"call_{number}" not in sent_ids else ""
             number += 1
-        calls_by_id[own_id] = ToolCall(call.name, _read(call.arguments), own_id, metadata=call.metadata)
+        calls_by_id[own_id] = ToolCall(call.name, _parse_arguments(call.arguments), own_id, metadata=call.metadata)
     return tuple(calls_by_id.values())
 
 
-def _read(arguments: Any) -> Any:
+def _parse_arguments(arguments: Any) -> Any:
     """
     Return *arguments* as a dictionary if they are one, or the JSON text of one.
 
@@ -111,8 +111,8 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
     Arguments that are not an object are put under the key `UNREADABLE`.
     """
-    arguments = _read(call.arguments)
-    return copied(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
+    arguments = _parse_arguments(call.arguments)
+    return copy_json(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -126,7 +126,7 @@ def wire_name(naming: Naming, name: str) -> str:
 
     Characters that no provider accepts are replaced, because the model may have invented the name.
     """
-    return _FOREIGN.sub("_", naming.wire(name))[: naming.longest] or "_"
+    return _ILLEGAL_CHARACTER.sub("_", naming.wire(name))[: naming.max_chars] or "_"
 
 
 def wire_id(call_id: Any, allowed: re.Pattern[str]) -> Any:
@@ -140,13 +140,13 @@ def wire_id(call_id: Any, allowed: re.Pattern[str]) -> Any:
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
-def native_of(message: AssistantMessage, provider: str) -> Any:
+def copy_native_content(message: AssistantMessage, provider: str) -> Any:
     """Return a copy of the native content of *message*; None if it has none, or if another provider sent it."""
     native = message.native
-    return copied(native.content) if native is not None and native.provider == provider else None
+    return copy_json(native.content) if native is not None and native.provider == provider else None
 
 
-def objects(value: Any) -> list[dict[str, Any]] | None:
+def as_object_list(value: Any) -> list[dict[str, Any]] | None:
     """Return *value* if it is a list of objects, and otherwise None."""
     return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else None
 
@@ -160,51 +160,52 @@ def is_same_turn(ids: Iterable[Any], message: AssistantMessage) -> bool:
     return list(ids) == [call.id for call in message.calls]
 
 
-def stop_for(reason: Any, table: Mapping[str, StopReason]) -> StopReason:
+def map_stop_reason(reason: Any, table: Mapping[str, StopReason]) -> StopReason:
     return table.get(reason, "other") if isinstance(reason, str) else "other"
 
 
-def finished(stop: StopReason, message: AssistantMessage) -> StopReason:
+def correct_stop_reason(stop: StopReason, message: AssistantMessage) -> StopReason:
     """Return *stop*, corrected by the calls of *message*: some servers give another reason although it has calls."""
     if message.calls and stop in ("answer", "other"):
         return "calls"
     return "other" if stop == "calls" and not message.calls else stop
 
 
-def whole(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """
     Return *text* without surrogates.
 
     Servers that count in UTF-16 cut a character outside the Basic Multilingual Plane into two surrogates. A pair of
     surrogates is joined again. A single surrogate is replaced.
     """
-    if not _HALF.search(text):
+    if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def table_of(holder: Any, name: str) -> Mapping[str, Any]:
+def get_object(holder: Any, name: str) -> Mapping[str, Any]:
     """Return the object under *name* in *holder*; an empty one if there is none."""
     value = holder.get(name) if isinstance(holder, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
-def count(holder: Mapping[str, Any], name: str) -> int:
+def read_token_count(holder: Mapping[str, Any], name: str) -> int:
     """Return the number of tokens under *name*; 0 if there is no positive whole number."""
     value = holder.get(name)
     return value if type(value) is int and value > 0 else 0
 
 
-def usage_of(usage: Mapping[str, Any], read: str, written: str) -> Usage:
+def read_openai_usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage:
     """
     Return the tokens as OpenAI counts them.
 
-    *read* and *written* are the names of the counts of input and output tokens; they differ between its two APIs.
+    *input_name* and *output_name* are the names of the counts of input and output tokens; they differ between its two
+    APIs.
     """
-    details = table_of(usage, f"{read}_details")
+    details = get_object(usage, f"{input_name}_details")
     return Usage(
-        input_tokens=count(usage, read),
-        output_tokens=count(usage, written),
-        cached_tokens=count(details, "cached_tokens"),
-        cache_write_tokens=count(details, "cache_write_tokens"),
+        input_tokens=read_token_count(usage, input_name),
+        output_tokens=read_token_count(usage, output_name),
+        cached_tokens=read_token_count(details, "cached_tokens"),
+        cache_write_tokens=read_token_count(details, "cache_write_tokens"),
     )

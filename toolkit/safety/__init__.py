@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from .checks import Check, SafetyChecks

@@ -14,15 +14,15 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from .._option_checks import several
+from .._option_checks import require_list
 from ..access import Access
-from ..errors import nearest
+from ..errors import find_nearest
 from ..verdicts import Finding
 from .hosts import AllowedHosts
-from .hosts import judged as judged_host
-from .paths import BadPath, Folders, resolved, shown
+from .hosts import check_url as judged_host
+from .paths import BadPath, Folders, quote_path, resolve_path
 from .protected_files import BUILT_IN, Protected, ProtectedFiles
-from .repositories import protecting_repository
+from .repositories import find_repository_rule
 
 if TYPE_CHECKING:
     from .commands.files import CommandFiles
@@ -79,20 +79,22 @@ class SafetyChecks:
         further: Iterable[Check] = (),
     ) -> None:
         self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
-        files = ProtectedFiles(_table(several(protected, "protected"), several(unprotected, "unprotected")))
+        files = ProtectedFiles(
+            _build_protected_table(require_list(protected, "protected"), require_list(unprotected, "unprotected"))
+        )
         built_in: list[Check] = [
             _FolderCheck(self._folders),
             _ProtectedFileCheck(self._folders, files),
             _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
-        checks = _named([*built_in, *further])
-        off = several(without, "without")
+        checks = _index_by_name([*built_in, *further])
+        off = require_list(without, "without")
         for name in off:
             if name not in checks:
-                raise ValueError(f"without: there is no check {name!r}{_meant(name, checks)}")
+                raise ValueError(f"without: there is no check {name!r}{_suggest_names(name, checks)}")
         self._checks = {name: check for name, check in checks.items() if name not in off}
-        self._kinds = {name: _kinds(check) for name, check in self._checks.items()}
+        self._kinds = {name: _kinds_of(check) for name, check in self._checks.items()}
 
     @property
     def root(self) -> str:
@@ -106,10 +108,10 @@ class SafetyChecks:
 
     def judge(self, accesses: Iterable[Access]) -> list[Finding]:
         """Return every finding against *accesses*, in their order. The list is empty if there is none."""
-        findings = (self._judged(name, access) for access in accesses for name in self._checks)
+        findings = (self._run_check(name, access) for access in accesses for name in self._checks)
         return [finding for finding in findings if finding is not None]
 
-    def _judged(self, name: str, access: Access) -> Finding | None:
+    def _run_check(self, name: str, access: Access) -> Finding | None:
         by = f"check `{name}`"
         try:
             kinds = self._kinds[name]
@@ -175,12 +177,12 @@ class _ProtectedFileCheck:
         except ValueError as error:
             return _refusal(self.name, str(error))
         # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
-        for path in {name: None for place in places for name in (*place.passed, place.path)}:
-            rule = self._files.protecting(path, _reads_or_writes(access))
+        for path in {name: None for place in places for name in (*place.other_names, place.path)}:
+            rule = self._files.find_rule(path, _reads_or_writes(access))
             if rule is None and _reads_or_writes(access) == "write":
-                rule = protecting_repository(self._files, path)
+                rule = find_repository_rule(self._files, path)
             if rule is not None:
-                return _refusal(self.name, _protected(path, rule))
+                return _refusal(self.name, _explain_protection(path, rule))
         return None
 
 
@@ -194,11 +196,14 @@ class _CommandCheck:
         self._files: CommandFiles | None = None
 
     def judge(self, access: Access) -> Finding | None:
-        from .commands.check import CommandFiles, judged  # imported late: slow to load, and most calls run no command
+        from .commands.check import (  # imported late: slow to load, and most calls run no command
+            CommandFiles,
+            check_command,
+        )
 
         if self._files is None:
             self._files = CommandFiles(self._protected, self._folders)
-        return judged(access.target, self._files)
+        return check_command(access.target, self._files)
 
 
 class _HostCheck:
@@ -216,10 +221,10 @@ def _reads_or_writes(access: Access) -> Literal["read", "write"]:
     return "read" if access.kind == "read" else "write"
 
 
-def _protected(path: str, rule: Protected) -> str:
+def _explain_protection(path: str, rule: Protected) -> str:
     restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
     return (
-        f"{shown(path)} is, or holds, {rule.what}, and tools {restriction} that; "
+        f"{quote_path(path)} is, or holds, {rule.what}, and tools {restriction} that; "
         f"leave it to a person, or lift `{rule.pattern}` with SafetyChecks(unprotected=...)"
     )
 
@@ -227,7 +232,7 @@ def _protected(path: str, rule: Protected) -> str:
 # Helpers that read the options of the application.
 
 
-def _named(checks: Iterable[Check]) -> dict[str, Check]:
+def _index_by_name(checks: Iterable[Check]) -> dict[str, Check]:
     by_name: dict[str, Check] = {}
     for check in checks:
         name = getattr(check, "name", None)
@@ -239,24 +244,32 @@ def _named(checks: Iterable[Check]) -> dict[str, Check]:
     return by_name
 
 
-def _kinds(check: Check) -> frozenset[str] | None:
+def _kinds_of(check: Check) -> frozenset[str] | None:
     kinds = getattr(check, "kinds", None)
-    return None if kinds is None else frozenset(several(kinds, f"kinds of check {check.name}"))
+    return None if kinds is None else frozenset(require_list(kinds, f"kinds of check {check.name}"))
 
 
-def _table(protected: list[str | os.PathLike[str] | Protected], unprotected: list[str]) -> list[Protected]:
+def _build_protected_table(
+    protected: list[str | os.PathLike[str] | Protected], unprotected: list[str]
+) -> list[Protected]:
     patterns = [rule.pattern for rule in BUILT_IN]
     for pattern in unprotected:
         if pattern not in patterns:
-            raise ValueError(f"unprotected: there is no built-in pattern {pattern!r}{_meant(pattern, patterns)}")
+            raise ValueError(
+                f"unprotected: there is no built-in pattern {pattern!r}{_suggest_names(pattern, patterns)}"
+            )
     lifted = set(unprotected)
-    added = [_given(entry) for entry in protected]
-    own = [] if _OWN in lifted else [Protected(entry, _OWN_DESCRIPTION, "not written") for entry in _config_patterns()]
+    added = [_as_protected(entry) for entry in protected]
+    own = (
+        []
+        if _OWN_PATTERN in lifted
+        else [Protected(entry, _OWN_DESCRIPTION, "not written") for entry in _config_patterns()]
+    )
     return [*(rule for rule in BUILT_IN if rule.pattern not in lifted), *added, *map(_resolve_pattern, (*own, *added))]
 
 
-_OWN = ".config/toolkit/**"
-_OWN_DESCRIPTION = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN)
+_OWN_PATTERN = ".config/toolkit/**"
+_OWN_DESCRIPTION = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN_PATTERN)
 
 
 def _config_patterns() -> list[str]:
@@ -265,7 +278,7 @@ def _config_patterns() -> list[str]:
     return [f"{base}/toolkit/**" for base in bases if os.path.isabs(base)]
 
 
-def _given(entry: str | os.PathLike[str] | Protected) -> Protected:
+def _as_protected(entry: str | os.PathLike[str] | Protected) -> Protected:
     if isinstance(entry, Protected):
         return entry
     pattern = entry if isinstance(entry, str) else os.path.abspath(entry)
@@ -281,12 +294,12 @@ def _resolve_pattern(rule: Protected) -> Protected:
     names = rule.pattern.split("/")
     plain = next((at for at, name in enumerate(names) if "*" in name or "?" in name), len(names))
     try:
-        folder = resolved("/".join(names[:plain]) or "/", "/")
+        folder = resolve_path("/".join(names[:plain]) or "/", "/")
     except ValueError:
         return rule  # this process cannot follow the path: it may be in another user's home
     return replace(rule, pattern="/".join((folder, *names[plain:])))
 
 
-def _meant(name: str, candidates: Iterable[str]) -> str:
-    names = nearest(name, candidates) or list(candidates)[:10]
+def _suggest_names(name: str, candidates: Iterable[str]) -> str:
+    names = find_nearest(name, candidates) or list(candidates)[:10]
     return f"; did you mean {' or '.join(f'`{candidate}`' for candidate in names)}?"

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from typing import TypeAlias
 
-__all__ = ["is_glob", "may_meet", "regex_of"]
+__all__ = ["is_glob", "may_overlap", "regex_of"]
 
 _GLOB = re.compile(r"[*?\[]")
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
@@ -41,28 +41,28 @@ def regex_of(glob: str) -> str:
     )
 
 
-def may_meet(glob: str, pattern: str, *, dots: bool = False, aimed: bool = False) -> bool:
+def may_overlap(glob: str, pattern: str, *, dots: bool = False, must_be_specific: bool = False) -> bool:
     """
     Return whether a name exists that both *glob* and *pattern* match.
 
     Args:
         dots: Whether `*` matches a leading dot, as after `shopt -s dotglob` and for `find -name`.
-        aimed: Whether *glob* also has to say something about the name. It does if one of its letters, or its leading
-            dot, is a letter that *pattern* writes, and if it is not only a common ending.
+        must_be_specific: Whether *glob* also has to say something about the name. It does if one of its letters, or its
+            leading dot, is a letter that *pattern* writes, and if it is not only a common ending.
     """
     if not dots and pattern.startswith(".") and not glob.startswith((".", "[.")):
         return False
     left, right = _tokens(glob), _tokens(pattern)
     if not left or not right or not (_may_be_equal(left[0], right[0]) and _may_be_equal(left[-1], right[-1])):
         return False
-    if aimed and (ending := _only_ending(glob)) and pattern.lstrip("*?") != ending:
+    if must_be_specific and (ending := _only_ending(glob)) and pattern.lstrip("*?") != ending:
         return False
-    return _walk(left, right, is_aimed=not aimed)
+    return _have_common_name(left, right, is_specific=not must_be_specific)
 
 
-def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool) -> bool:
+def _have_common_name(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_specific: bool) -> bool:
     """Step through both token lists at once. A `*` takes any number of letters of the other list."""
-    waiting, visited = [(0, 0, is_aimed)], set()
+    waiting, visited = [(0, 0, is_specific)], set()
     while waiting:
         state = waiting.pop()
         if state in visited:
@@ -93,14 +93,14 @@ def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool
 
 
 _END = ""
-_MOST_LETTERS = 5
+_MAX_CLASS_CHARS = 5
 
 
 def _says_letter(token: _Token) -> bool:
     """Return whether *token* stands for one letter or one of a few letters: `[ab]` does; `[a-z]` and `?` do not."""
     if isinstance(token, str):
         return True
-    return token is not None and len(token.pattern) <= _MOST_LETTERS and not re.search(r"[\^-]", token.pattern[1:-1])
+    return token is not None and len(token.pattern) <= _MAX_CLASS_CHARS and not re.search(r"[\^-]", token.pattern[1:-1])
 
 
 def _may_be_equal(left: _Token, right: _Token) -> bool:
@@ -115,21 +115,21 @@ def _may_be_equal(left: _Token, right: _Token) -> bool:
 
 @lru_cache(maxsize=2048)
 def _tokens(glob: str) -> tuple[_Token, ...]:
-    return tuple(_token(text) for text in _TOKEN.findall(glob))
+    return tuple(_parse_token(text) for text in _TOKEN.findall(glob))
 
 
-def _token(text: str) -> _Token:
+def _parse_token(text: str) -> _Token:
     if text.startswith("*"):
         return None
     if text == "?":
         return _ANY
-    return _letters(text) if len(text) > 1 else text
+    return _compile_class(text) if len(text) > 1 else text
 
 
 _ANY = re.compile(r"[^\n]")
 
 
-def _letters(text: str) -> re.Pattern[str]:
+def _compile_class(text: str) -> re.Pattern[str]:
     """Return the regular expression for `[a-z]`. Text that cannot be compiled stands for any letter."""
     inner = text[1:-1]
     negated, inner = inner[:1] in ("!", "^"), inner.lstrip("!^") if inner[:1] in ("!", "^") else inner

@@ -15,34 +15,34 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from .._option_checks import several
-from .protected_files import folded
+from .._option_checks import require_list
+from .protected_files import fold_names
 
-__all__ = ["BadPath", "Folders", "Place", "resolved", "shown"]
+__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path"]
 
-_MOST_LINKS = 40
-_MOST_BYTES = 4096
-_MOST_BYTES_OF_A_NAME = 255
+_MAX_LINKS = 40
+_MAX_PATH_BYTES = 4096
+_MAX_NAME_BYTES = 255
 
 
 class BadPath(ValueError):  # noqa: N818 -- the name says what is wrong
     """A text that leads to no file: it is empty, too long or leads in a circle. The caller has to send another path."""
 
 
-class Place(NamedTuple):
+class ResolvedPath(NamedTuple):
     """
     The place that a path leads to.
 
     Attributes:
         path: The absolute path, with links followed. A tail that does not exist is kept.
-        passed: Every other name that the same file has on the way. The first one is the path as written.
+        other_names: Every other name that the same file has on the way. The first one is the path as written.
     """
 
     path: str
-    passed: tuple[str, ...]
+    other_names: tuple[str, ...]
 
 
-def resolved(path: str, root: str) -> str:
+def resolve_path(path: str, root: str) -> str:
     """
     Return the place that *path* leads to: absolute, normalised, with links followed.
 
@@ -52,7 +52,7 @@ def resolved(path: str, root: str) -> str:
         BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
         ValueError: The path may not be followed. The message says why.
     """
-    return _followed(_checked(path), root).path
+    return _follow_path(_check_path(path), root).path
 
 
 class Folders:
@@ -69,20 +69,22 @@ class Folders:
     def __init__(
         self, folders: Sequence[str | os.PathLike[str]], *, read_only: Sequence[str | os.PathLike[str]] = ()
     ) -> None:
-        self.writable = tuple(_folder(folder) for folder in several(folders, "folders", "folders"))
-        self.read_only = tuple(_folder(folder) for folder in several(read_only, "read_only_folders", "folders"))
+        self.writable = tuple(_resolve_folder(folder) for folder in require_list(folders, "folders", "folders"))
+        self.read_only = tuple(
+            _resolve_folder(folder) for folder in require_list(read_only, "read_only_folders", "folders")
+        )
         if not self.writable:
             raise ValueError("tools need at least one folder to start from; name it in `folders`")
         if both := set(self.writable) & set(self.read_only):
             raise ValueError(f"the folder {min(both)!r} cannot be both writable and read-only; name it once")
         self.root = self.writable[0]
-        self._names = {folder: folded(folder) for folder in (*self.writable, *self.read_only)}
-        self._only_read = [self._names[folder] for folder in self.read_only]
+        self._names = {folder: fold_names(folder) for folder in (*self.writable, *self.read_only)}
+        self._read_only_names = [self._names[folder] for folder in self.read_only]
         # No tool can change the links above the root. So they are followed once, and not again for every path.
         is_fixed = not any(_is_inside(self.root, folder) for folder in self.writable if folder != self.root)
         self._start = self.root if is_fixed else "/"
 
-    def places(self, path: str) -> tuple[Place, ...]:
+    def places(self, path: str) -> tuple[ResolvedPath, ...]:
         """
         Return the places that *path* may lead to.
 
@@ -93,12 +95,12 @@ class Folders:
             BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
             ValueError: The path may not be followed. The message says why.
         """
-        place = _followed(_checked(path), self.root, start=self._start)
+        place = _follow_path(_check_path(path), self.root, start=self._start)
         if ".." not in path:
             return (place,)
-        return (place, _followed(os.path.normpath(path), self.root, start=self._start))
+        return (place, _follow_path(os.path.normpath(path), self.root, start=self._start))
 
-    def outside(self, path: str, access: Literal["read", "write"]) -> str | None:
+    def explain_refusal(self, path: str, access: Literal["read", "write"]) -> str | None:
         """Return why *path* may not be accessed, with the remedy, or None if it may be accessed."""
         try:
             return self.find_objection(path, access)
@@ -109,7 +111,7 @@ class Folders:
         """
         Return why *path* may not be accessed, with the remedy, or None if it may be accessed.
 
-        Unlike `outside`, this method raises an error for a path that leads to no file.
+        Unlike `explain_refusal`, this method raises an error for a path that leads to no file.
 
         Raises:
             BadPath: The path leads to no file. The message says what to send instead.
@@ -120,20 +122,20 @@ class Folders:
             raise
         except ValueError as error:
             return str(error)
-        return next(filter(None, (self._outside(path, place.path, access) for place in places)), None)
+        return next(filter(None, (self._objection_to(path, place.path, access) for place in places)), None)
 
-    def _outside(self, path: str, place: str, access: Literal["read", "write"]) -> str | None:
-        leads = f"{shown(path)} leads to {shown(place)}, which" if place != path else shown(path)
+    def _objection_to(self, path: str, place: str, access: Literal["read", "write"]) -> str | None:
+        leads = f"{quote_path(path)} leads to {quote_path(place)}, which" if place != path else quote_path(path)
         inner = max((folder for folder in self._names if _is_inside(place, folder)), key=len, default=None)
         if inner is None:
-            writable = ", ".join(map(shown, self.writable))
+            writable = ", ".join(map(quote_path, self.writable))
             return f"{leads} is outside the folders of this workspace ({writable}); {_REMEDY}"
         if access == "read":
             return None
-        names = folded(place)
+        names = fold_names(place)
         depth = len(self._names[inner])
         # The comparison ignores case: on some disks VENDOR is the same folder as vendor, which is read-only.
-        if any(len(folder) >= depth and folder == names[: len(folder)] for folder in self._only_read):
+        if any(len(folder) >= depth and folder == names[: len(folder)] for folder in self._read_only_names):
             return f"{leads} is in a folder that is only read; {_REMEDY}"
         if any(folder[: len(names)] == names for folder in self._names.values()):
             return f"{leads} is, or holds, a folder of this workspace; change what is in it instead"
@@ -143,8 +145,8 @@ class Folders:
 _REMEDY = "choose another place, or name its folder in SafetyChecks(folders=...)"
 
 
-def _folder(folder: str | os.PathLike[str]) -> str:
-    path = resolved(os.fspath(folder), os.getcwd())
+def _resolve_folder(folder: str | os.PathLike[str]) -> str:
+    path = resolve_path(os.fspath(folder), os.getcwd())
     if os.path.exists(path) and not os.path.isdir(path):
         raise ValueError(f"{path!r} is a file; name the folder it is in")
     return path
@@ -154,33 +156,35 @@ def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
-def shown(path: str) -> str:
+def quote_path(path: str) -> str:
     """Return *path* for a message: quoted, escaped, and cut after 200 characters."""
     return repr(path if len(path) <= 200 else f"{path[:200]}...")
 
 
-def _checked(path: str) -> str:
+def _check_path(path: str) -> str:
     """Return *path* unchanged, or raise an error if it cannot be a path."""
     if not isinstance(path, str):
         raise BadPath(f"a path is text, got {type(path).__name__}")
     if not path:
         raise BadPath("the path is empty; name a file, or write `.` for the folder itself")
     if path[0] == "~":
-        raise ValueError(f"{shown(path)} begins with `~`, which is not expanded; write the whole path, or `./~...`")
+        raise ValueError(
+            f"{quote_path(path)} begins with `~`, which is not expanded; write the whole path, or `./~...`"
+        )
     if "\0" in path:
-        raise BadPath(f"{shown(path)} holds a NUL character, which no path can; send it without")
+        raise BadPath(f"{quote_path(path)} holds a NUL character, which no path can; send it without")
     try:
         data = os.fsencode(path)
     except UnicodeEncodeError:
-        raise BadPath(f"{shown(path)} holds characters that no path can; send it without") from None
-    if len(data) > _MOST_BYTES or any(len(name) > _MOST_BYTES_OF_A_NAME for name in data.split(b"/")):
+        raise BadPath(f"{quote_path(path)} holds characters that no path can; send it without") from None
+    if len(data) > _MAX_PATH_BYTES or any(len(name) > _MAX_NAME_BYTES for name in data.split(b"/")):
         raise BadPath(
-            f"{shown(path)} is too long for a path: a name has at most 255 bytes, and a path 4096; shorten it"
+            f"{quote_path(path)} is too long for a path: a name has at most 255 bytes, and a path 4096; shorten it"
         )
     return path
 
 
-def _followed(path: str, root: str, *, start: str = "/") -> Place:
+def _follow_path(path: str, root: str, *, start: str = "/") -> ResolvedPath:
     """
     Follow *path* name by name.
 
@@ -188,7 +192,7 @@ def _followed(path: str, root: str, *, start: str = "/") -> Place:
     """
     whole = os.path.join(os.path.abspath(root), path)
     if os.name == "nt":  # pragma: no cover -- `realpath` knows the drives, shares and junctions of Windows
-        return Place(os.path.realpath(whole), (os.path.abspath(whole),))
+        return ResolvedPath(os.path.realpath(whole), (os.path.abspath(whole),))
     at, rest = (start, path) if start == root and not path.startswith("/") else ("/", whole)
     passed = [os.path.normpath(whole)]
     links = 0
@@ -201,21 +205,21 @@ def _followed(path: str, root: str, *, start: str = "/") -> Place:
             at = at.rpartition("/")[0] or "/"
             continue
         here = f"/{name}" if at == "/" else f"{at}/{name}"
-        target = _target(here)
+        target = _read_link(here)
         if target is None:
             at = here
             continue
         links += 1
-        if links > _MOST_LINKS:
-            raise BadPath(f"{shown(path)} leads through too many links, or in a circle; name the file itself")
+        if links > _MAX_LINKS:
+            raise BadPath(f"{quote_path(path)} leads through too many links, or in a circle; name the file itself")
         passed.append(os.path.normpath("/".join((here, *waiting[::-1]))))
         waiting += target.split("/")[::-1]
         if target.startswith("/"):
             at = "/"
-    return Place(at, tuple(passed))
+    return ResolvedPath(at, tuple(passed))
 
 
-def _target(path: str) -> str | None:
+def _read_link(path: str) -> str | None:
     """Return the text that a link points to, or None if *path* is not a link or does not exist."""
     try:
         target = os.readlink(path)
@@ -223,8 +227,8 @@ def _target(path: str) -> str | None:
         if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
             return None
         # The path may still be a link, and may lead to any place.
-        raise ValueError(f"{shown(path)} cannot be followed ({error.strerror}); choose another place") from None
+        raise ValueError(f"{quote_path(path)} cannot be followed ({error.strerror}); choose another place") from None
     if path.startswith(("/proc/", "/dev/fd/")):
         # These links mean another file in each process, and some of them lead past every folder check.
-        raise ValueError(f"{shown(path)} is a link that every process has for itself; name the file itself")
+        raise ValueError(f"{quote_path(path)} is a link that every process has for itself; name the file itself")
     return target

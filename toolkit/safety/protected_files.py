@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
-from .name_globs import is_glob, may_meet, regex_of
+from .name_globs import is_glob, may_overlap, regex_of
 
-__all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "folded", "protecting"]
+__all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "find_built_in_rule", "fold_names"]
 
-_MOST_REMEMBERED = 1_000
+_MAX_CACHED_GLOBS = 1_000
 Level = Literal["neither read nor written", "not written"]
 
 
@@ -52,18 +52,18 @@ class ProtectedFiles:
     """
 
     def __init__(self, table: Iterable[Protected]) -> None:
-        self._shapes = [_shape(rule) for rule in table]
-        self._starred = [shape for shape in self._shapes if shape.clue is not None]
-        self._named: dict[str, list[_Shape]] = {}
-        for shape in self._shapes:
+        self._patterns = [_compile_pattern(rule) for rule in table]
+        self._wildcard_patterns = [shape for shape in self._patterns if shape.clue is not None]
+        self._patterns_by_first_name: dict[str, list[_CompiledPattern]] = {}
+        for shape in self._patterns:
             if shape.clue is None:
-                self._named.setdefault(str(shape.names[0]), []).append(shape)
+                self._patterns_by_first_name.setdefault(str(shape.names[0]), []).append(shape)
         # One search for these texts rules out most paths, so that their names are not matched against any pattern.
-        self._clues = re.compile("|".join(re.escape(shape.clue or "") for shape in self._starred))
-        self._first_names = "\n".join(self._named)
-        self._shapes_by_glob: dict[tuple[str, bool], list[_Shape]] = {}
+        self._clue_regex = re.compile("|".join(re.escape(shape.clue or "") for shape in self._wildcard_patterns))
+        self._first_names = "\n".join(self._patterns_by_first_name)
+        self._patterns_by_glob: dict[tuple[str, bool], list[_CompiledPattern]] = {}
 
-    def protecting(
+    def find_rule(
         self, path: str, access: Literal["read", "write"], *, with_content: bool | None = None
     ) -> Protected | None:
         """
@@ -75,17 +75,17 @@ class ProtectedFiles:
         If it is True, a folder that is part of a pattern is protected too, because replacing `.git` also replaces
         `.git/hooks`. The path is matched as it is written. Links are not followed.
         """
-        names = folded(path)
+        names = fold_names(path)
         is_write, is_absolute = access == "write", _ABSOLUTE.match(path) is not None
         with_content = is_write if with_content is None else with_content
         if not names and is_write and with_content and is_absolute:
             # The root of the disk holds every file that is protected by its whole path.
-            return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
-        has_clue = self._clues.search("/".join(names)) is not None
+            return next((shape.rule for shape in self._patterns if shape.is_anchored), None)
+        has_clue = self._clue_regex.search("/".join(names)) is not None
         for start, name in enumerate(names):
-            shapes = [shape for reading in _readings(name) for shape in self._named.get(reading, ())]
-            if has_clue and self._clues.search(name):
-                shapes += [shape for shape in self._starred if (shape.clue or "") in name]
+            shapes = [shape for reading in _spellings(name) for shape in self._patterns_by_first_name.get(reading, ())]
+            if has_clue and self._clue_regex.search(name):
+                shapes += [shape for shape in self._wildcard_patterns if (shape.clue or "") in name]
             for shape in shapes:
                 if shape.is_anchored and (start or not is_absolute):
                     continue
@@ -93,7 +93,9 @@ class ProtectedFiles:
                     return shape.rule
         return None
 
-    def could_protect(self, glob: str, access: Literal["read", "write"], *, dots: bool = False) -> Protected | None:
+    def find_possible_rule(
+        self, glob: str, access: Literal["read", "write"], *, dots: bool = False
+    ) -> Protected | None:
         """
         Return a rule that protects a file which *glob* may stand for, or None if no rule does.
 
@@ -101,45 +103,48 @@ class ProtectedFiles:
             glob: A path with `*`, `?` or `[...]` in any of its names.
             dots: Whether `*` may stand for a leading dot.
         """
-        names = folded(glob)
+        names = fold_names(glob)
         is_write, is_absolute = access == "write", _ABSOLUTE.match(glob) is not None
         for start, name in enumerate(names):
-            for shape in self._shapes_met_by(name, dots=dots):
+            for shape in self._patterns_for_glob(name, dots=dots):
                 if shape.is_anchored and (start or not is_absolute):
                     continue
                 if shape.may_match(names, start, is_write=is_write, dots=dots):
                     return shape.rule
         return None
 
-    def _shapes_met_by(self, name: str, *, dots: bool) -> list[_Shape]:
+    def _patterns_for_glob(self, name: str, *, dots: bool) -> list[_CompiledPattern]:
         """Return every pattern whose first name *name* may stand for, if *name* also says something about it."""
-        if (name, dots) in self._shapes_by_glob:
-            return self._shapes_by_glob[name, dots]
+        if (name, dots) in self._patterns_by_glob:
+            return self._patterns_by_glob[name, dots]
         if not is_glob(name):
             shapes = [
-                *self._named.get(name, ()),
-                *(shape for shape in self._starred if _name_matches(name, shape.names[0])),
+                *self._patterns_by_first_name.get(name, ()),
+                *(shape for shape in self._wildcard_patterns if _name_matches(name, shape.names[0])),
             ]
         else:
             # One search covers all first names, because most globs match none of them.
             texts = re.findall(f"(?m)^{regex_of(name)}$", self._first_names)
             shapes = [
                 shape
-                for shape in (*(shape for text in texts for shape in self._named[text]), *self._starred)
+                for shape in (
+                    *(shape for text in texts for shape in self._patterns_by_first_name[text]),
+                    *self._wildcard_patterns,
+                )
                 # With dots, `*` stands for every secret in the folder, even though it says nothing about their names.
-                if may_meet(name, shape.first, dots=dots, aimed=not (dots and name.strip("*?") == ""))
+                if may_overlap(name, shape.first, dots=dots, must_be_specific=not (dots and name.strip("*?") == ""))
             ]
-        if len(self._shapes_by_glob) < _MOST_REMEMBERED:
-            self._shapes_by_glob[name, dots] = shapes
+        if len(self._patterns_by_glob) < _MAX_CACHED_GLOBS:
+            self._patterns_by_glob[name, dots] = shapes
         return shapes
 
 
-def protecting(path: str, access: Literal["read", "write"]) -> Protected | None:
+def find_built_in_rule(path: str, access: Literal["read", "write"]) -> Protected | None:
     """Return the rule that protects *path* by the built-in patterns, or None if no rule does."""
-    return _default_table().protecting(path, access)
+    return _default_table().find_rule(path, access)
 
 
-def folded(path: str) -> tuple[str, ...]:
+def fold_names(path: str) -> tuple[str, ...]:
     """
     Return the names in *path*, folded so that two spellings of one file are equal on any file system.
 
@@ -165,14 +170,14 @@ _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0), 0x34F]))
 
 
-def _readings(name: str) -> tuple[str, ...]:
+def _spellings(name: str) -> tuple[str, ...]:
     """Return a name and the name that NTFS reads it as: `.env::$DATA` is `.env`."""
     if ":" not in name:
         return (name,)
     return (name, name.partition(":")[0].rstrip(". "))
 
 
-class _Shape:
+class _CompiledPattern:
     """
     A pattern in parts: plain names as text, and names with stars as regular expressions.
 
@@ -187,7 +192,7 @@ class _Shape:
         text = text.removesuffix("**").rstrip("/") if self.is_tree else text
         self.is_anchored = _ABSOLUTE.match(text) is not None
         text = text.removeprefix("**/")
-        names = folded(text)
+        names = fold_names(text)
         if all(re.fullmatch(r"[*?]*\*[*?]*", name) for name in names):
             raise ValueError(f"the pattern {rule.pattern!r} protects everything or nothing; name a file or a folder")
         if text.startswith("~/"):
@@ -201,7 +206,7 @@ class _Shape:
         self.first, self.texts = names[0], names
         texts = re.split(r"[*?]", names[0])
         self.clue = max(texts, key=len) if len(texts) > 1 else None
-        self.but = tuple(_compile_name("/".join(folded(exception))) for exception in rule.but)
+        self.but = tuple(_compile_name("/".join(fold_names(exception))) for exception in rule.but)
 
     def matches(self, names: tuple[str, ...], start: int, *, is_write: bool, with_content: bool) -> bool:
         if not is_write and self.rule.level == "not written":
@@ -213,7 +218,7 @@ class _Shape:
             return with_content  # the path is a folder that holds the protected file
         if end < len(names):
             return self.is_tree
-        return not all(any(_name_matches(reading, but) for but in self.but) for reading in _readings(names[-1]))
+        return not all(any(_name_matches(reading, but) for but in self.but) for reading in _spellings(names[-1]))
 
     def may_match(self, names: tuple[str, ...], start: int, *, is_write: bool, dots: bool) -> bool:
         """Check whether names that are globs may match the pattern. The caller has already compared the first name."""
@@ -221,7 +226,8 @@ class _Shape:
             return False
         end = start + len(self.texts)
         if not all(
-            may_meet(name, text, dots=dots) for name, text in zip(names[start + 1 : end], self.texts[1:], strict=False)
+            may_overlap(name, text, dots=dots)
+            for name, text in zip(names[start + 1 : end], self.texts[1:], strict=False)
         ):
             return False
         if end > len(names):
@@ -229,7 +235,7 @@ class _Shape:
         return self.is_tree if end < len(names) else not any(_name_matches(names[-1], but) for but in self.but)
 
 
-_shape = lru_cache(maxsize=1024)(_Shape)
+_compile_pattern = lru_cache(maxsize=1024)(_CompiledPattern)
 
 
 def _compile_name(name: str) -> str | re.Pattern[str]:
@@ -239,13 +245,13 @@ def _compile_name(name: str) -> str | re.Pattern[str]:
 
 
 def _name_matches(name: str, pattern: str | re.Pattern[str]) -> bool:
-    readings = _readings(name)
+    readings = _spellings(name)
     if isinstance(pattern, str):
         return pattern in readings
     return any(map(pattern.fullmatch, readings))
 
 
-def _rows(level: Level, table: dict[str, str], exceptions: dict[str, str]) -> Iterator[Protected]:
+def _build_rules(level: Level, table: dict[str, str], exceptions: dict[str, str]) -> Iterator[Protected]:
     for description, patterns in table.items():
         for pattern in patterns.split():
             yield Protected(pattern, description, level, tuple(exceptions.get(description, "").split()))
@@ -348,8 +354,8 @@ _EXCEPTIONS = {
 }
 
 BUILT_IN: tuple[Protected, ...] = (
-    *_rows("neither read nor written", _SECRETS, _EXCEPTIONS),
-    *_rows("not written", _RUN_CODE, _EXCEPTIONS),
+    *_build_rules("neither read nor written", _SECRETS, _EXCEPTIONS),
+    *_build_rules("not written", _RUN_CODE, _EXCEPTIONS),
 )
 
 

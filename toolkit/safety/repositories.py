@@ -12,14 +12,14 @@ import re
 
 from .protected_files import Protected, ProtectedFiles
 
-__all__ = ["protecting_repository"]
+__all__ = ["find_repository_rule"]
 
-_SETTINGS = re.compile(
+_SETTINGS_PATH = re.compile(
     r"(.*)/(config|config\.worktree|commondir|info/attributes|hooks(?:/.*)?)", re.DOTALL | re.IGNORECASE
 )
 
 
-def protecting_repository(files: ProtectedFiles, path: str) -> Protected | None:
+def find_repository_rule(files: ProtectedFiles, path: str) -> Protected | None:
     """
     Return the rule that forbids tools to write *path*, if *path* holds settings of a repository on the disk.
 
@@ -27,10 +27,10 @@ def protecting_repository(files: ProtectedFiles, path: str) -> Protected | None:
         files: The list of protected files. A pattern that the user has lifted does not hold here either.
         path: A whole path.
     """
-    match = _SETTINGS.fullmatch(path)
+    match = _SETTINGS_PATH.fullmatch(path)
     if match is None or not _is_repository(match[1]):
         return None
-    return files.protecting(f"repository.git/{match[2]}", "write")
+    return files.find_rule(f"repository.git/{match[2]}", "write")
 
 
 def _is_repository(folder: str) -> bool:

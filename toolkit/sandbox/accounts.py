@@ -12,10 +12,10 @@ import contextlib
 import os
 from typing import Any
 
-__all__ = ["NAME", "choose_user", "describe_user"]
+__all__ = ["USER_NAME", "choose_user", "describe_user"]
 
-NAME = "sandbox"
-_FIRST, _LAST = 1000, 60_000
+USER_NAME = "sandbox"
+_FIRST_NUMBER, _LAST_NUMBER = 1000, 60_000
 
 
 def choose_user() -> int | None:
@@ -30,7 +30,7 @@ def choose_user() -> int | None:
     import pwd
 
     # The numbers are tried one by one, because listing all users may take minutes with a directory service.
-    for number in range(_FIRST, _LAST):
+    for number in range(_FIRST_NUMBER, _LAST_NUMBER):
         with contextlib.suppress(KeyError):
             pwd.getpwuid(number)
             continue
@@ -38,7 +38,7 @@ def choose_user() -> int | None:
             grp.getgrgid(number)
             continue
         return number
-    return _LAST
+    return _LAST_NUMBER
 
 
 def describe_user(number: int) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def describe_user(number: int) -> dict[str, Any]:
     return {
         "user": ["--unshare-user", "--uid", str(number), "--gid", str(number)],
         "names": {
-            "/etc/passwd": f"{NAME}:x:{number}:{number}::{home}:/bin/sh\n",
-            "/etc/group": f"{NAME}:x:{number}:\n",
+            "/etc/passwd": f"{USER_NAME}:x:{number}:{number}::{home}:/bin/sh\n",
+            "/etc/group": f"{USER_NAME}:x:{number}:\n",
         },
     }

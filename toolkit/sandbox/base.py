@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ToolError
 
-__all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launch"]
+__all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launcher_command"]
 
 LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
@@ -20,7 +20,7 @@ LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], dict[str, Any]]
 """A function that returns the launcher's instructions for a command, its working folder and its private folder."""
 
-_LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
+_LAUNCHER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
 _MAX_ARGUMENT_CHARS = 100_000
 _MAX_REQUEST_CHARS = 1_500_000
 
@@ -123,20 +123,20 @@ class Sandbox:
             "third_fd": third_fd,
             "grace_seconds": grace_seconds,
         }
-        return launch(request), dict(env)
+        return launcher_command(request), dict(env)
 
 
-def launch(wish: Mapping[str, Any]) -> list[str]:
+def launcher_command(request: Mapping[str, Any]) -> list[str]:
     """
-    Return the command line that starts the launcher with *wish*.
+    Return the command line that starts the launcher with *request*.
 
     Raises:
-        ToolError: *wish* is too long, or no Python interpreter is known.
+        ToolError: *request* is too long, or no Python interpreter is known.
     """
-    text = json.dumps(wish, separators=(",", ":"))
+    text = json.dumps(request, separators=(",", ":"))
     if len(text) > _MAX_REQUEST_CHARS:
         raise ToolError("the workspace has more protected files than a sandbox can shut away; choose a smaller root")
     if not sys.executable:
         raise ToolError("no Python interpreter is known that could start a sandbox; set `sys.executable`")
     pieces = [text[at : at + _MAX_ARGUMENT_CHARS] for at in range(0, len(text), _MAX_ARGUMENT_CHARS)]
-    return [sys.executable, "-I", "-S", _LAUNCHER, *pieces]
+    return [sys.executable, "-I", "-S", _LAUNCHER_PATH, *pieces]

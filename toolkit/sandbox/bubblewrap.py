@@ -13,31 +13,31 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from ..errors import ToolError
-from .accounts import NAME, choose_user, describe_user
+from .accounts import USER_NAME, choose_user, describe_user
 from .base import Sandbox
 from .kernel_files import DEVICES, mask_kernel_files
 from .limits import Limits
-from .recheck import Lookout
-from .seccomp import LOCAL, NETWORK, supports
-from .seccomp import program as filter_for
-from .system_paths import readable, settings
-from .visible_files import Grounds
+from .recheck import RecheckServer
+from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, supports_machine
+from .seccomp import build_filter as filter_for
+from .system_paths import list_readable_folders, list_settings
+from .visible_files import VisibleFiles
 
 __all__ = ["bubblewrap"]
 
 _TMPFS_BYTES = str(256 << 20)
 # The limit that is built into `bwrap`, minus the arguments that the launcher adds.
-_MOST_ARGUMENTS = 9000 - 40
-_TEMPORARY = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
+_MAX_ARGUMENTS = 9000 - 40
+_TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
 
 
 def bubblewrap(
-    grounds: Grounds,
+    visible_files: VisibleFiles,
     *,
     program: str,
     network: bool = False,
     limits: Limits | None = None,
-    further: Sequence[str] = (),
+    extra_folders: Sequence[str] = (),
     read_only: bool = False,
     local_sockets: bool = False,
     machine: str | None = None,
@@ -46,35 +46,41 @@ def bubblewrap(
     Return the bubblewrap sandbox that uses the `bwrap` at *program*.
 
     Args:
-        grounds: The folders of the workspace, and what is protected in them.
+        visible_files: The folders of the workspace, and what is protected in them.
         program: The path of `bwrap`.
         network: Whether a command may reach the network.
         limits: How much a command may use.
-        further: Folders that a command can read, besides the workspace and the system's folders.
+        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
         read_only: Whether a command can write nothing in the workspace.
         local_sockets: Whether a command can open unix sockets: its own, and those of other programs in the workspace.
         machine: The machine whose system calls are filtered, by default this one.
     """
     bounds = (limits or Limits()).as_wish()
-    is_filtered = supports(machine)
+    is_filtered = supports_machine(machine)
     is_local = local_sockets or not is_filtered
     user = choose_user()
     account = {} if user is None else {**describe_user(user), "devices": DEVICES}
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
-    families = (*NETWORK, *(LOCAL if local_sockets else ()))
-    lookout = Lookout(lambda: {"shut": list(_workspace(grounds, read_only))})
+    families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if local_sockets else ()))
+    recheck_server = RecheckServer(lambda: {"shut": list(_workspace_mounts(visible_files, read_only))})
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
         options = [*_namespace_options(network), *account.get("user", ()), *_own_folder_options(private)]
-        options += [*_system(network, further, account.get("names", ())), *mask_kernel_files()]
-        mounts = list(_workspace(grounds, read_only))
+        options += [*_system_options(network, extra_folders, account.get("names", ())), *mask_kernel_files()]
+        mounts = list(_workspace_mounts(visible_files, read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
         _check_argument_count(
-            len(options) + sum(map(len, mounts)) + len(last_options) + len(argv), len(mounts) - len(grounds.tops)
+            len(options) + sum(map(len, mounts)) + len(last_options) + len(argv),
+            len(mounts) - len(visible_files.workspace_folders),
         )
         request: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": mounts, "then": last_options}
-        request |= {"tops": list(grounds.tops), "look": lookout.address, "drop": False, **bounds}
+        request |= {
+            "tops": list(visible_files.workspace_folders),
+            "look": recheck_server.address,
+            "drop": False,
+            **bounds,
+        }
         request |= {key: account[key] for key in ("names", "devices") if key in account}
         if is_filtered:
             request["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
@@ -86,8 +92,8 @@ def bubblewrap(
         does=_does(is_filtered, is_local, user),
         does_not=_does_not(is_filtered, is_local, network, "crowd" in bounds),
         plan=plan,
-        shows=(*readable(further), *grounds.tops),
-        private_as=_TEMPORARY,
+        shows=(*list_readable_folders(extra_folders), *visible_files.workspace_folders),
+        private_as=_TEMPORARY_FOLDER,
     )
 
 
@@ -107,7 +113,7 @@ def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...
         (True, "has no privileges and cannot gain any"),
         (is_filtered, "dangerous system calls are refused, and files that run as their owner are not made"),
         (not is_local, "opens no unix socket, so it reaches no service of this machine by a path"),
-        (user is not None, f"is the user {NAME}, {user}, and not root; what it makes belongs to root outside"),
+        (user is not None, f"is the user {USER_NAME}, {user}, and not root; what it makes belongs to root outside"),
         (True, "CPU time, memory, file sizes and the number of processes are bounded"),
     ]
     return tuple(words for holds, words in table if holds)
@@ -139,35 +145,40 @@ def _own_folder_options(private: str | None) -> Iterator[str]:
     for place in ("/dev/shm", "/run", "/var"):  # noqa: S108 -- as above
         yield from ("--size", _TMPFS_BYTES, "--tmpfs", place)
     yield from ("--dir", "/var/tmp")  # noqa: S108 -- as above
-    yield from ("--bind", private, _TEMPORARY) if private else ("--size", _TMPFS_BYTES, "--tmpfs", _TEMPORARY)
+    yield from (
+        ("--bind", private, _TEMPORARY_FOLDER) if private else ("--size", _TMPFS_BYTES, "--tmpfs", _TEMPORARY_FOLDER)
+    )
 
 
-def _system(network: bool, further: Sequence[str], own: Container[str]) -> Iterator[str]:
-    """Yield the options for the system's programs and settings, without the settings that are the command's *own*."""
-    for place in readable(further):
+def _system_options(network: bool, extra_folders: Sequence[str], own_settings: Container[str]) -> Iterator[str]:
+    """
+    Yield the options for the system's programs and settings, without the settings that are the command's
+    *own_settings*.
+    """
+    for place in list_readable_folders(extra_folders):
         yield from ("--ro-bind", place, place)
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
         if os.path.islink(name):
             yield from ("--symlink", os.readlink(name), name)
-    for path in settings():
-        if path not in own and (path != "/etc/resolv.conf" or network):
+    for path in list_settings():
+        if path not in own_settings and (path != "/etc/resolv.conf" or network):
             yield from ("--ro-bind", os.path.realpath(path), path)
     if os.path.islink("/etc/mtab"):
         yield from ("--symlink", "/proc/self/mounts", "/etc/mtab")
 
 
-def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
+def _workspace_mounts(visible_files: VisibleFiles, read_only: bool) -> Iterator[list[str]]:
     """Yield the mounts, the outer before the inner. The last word of each is the path of the mount."""
-    for top, may_write in grounds.tops.items():
+    for top, may_write in visible_files.workspace_folders.items():
         yield ["--bind" if may_write and not read_only else "--ro-bind", top, top]
-    for protected in grounds.kept():
+    for protected in visible_files.find_protected():
         if protected.level == "hidden" and protected.is_folder:
             yield ["--perms", "0000", "--tmpfs", protected.path, "--remount-ro", protected.path]
         elif protected.level == "hidden":
             yield ["--ro-bind", "/dev/null", protected.path]
         elif read_only:
             continue
-        elif protected.level == "read-only" or not grounds.may_write(protected.path):
+        elif protected.level == "read-only" or not visible_files.may_write(protected.path):
             yield ["--ro-bind-try", protected.path, protected.path]
         else:
             # A mount cannot be renamed, so a command cannot put another folder in its place.
@@ -175,9 +186,9 @@ def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
 
 
 def _check_argument_count(arguments: int, files: int) -> None:
-    if arguments > _MOST_ARGUMENTS:
+    if arguments > _MAX_ARGUMENTS:
         raise ToolError(
             f"the workspace has {files:,} protected files and folders, more than bubblewrap can cover: it takes "
-            f"{_MOST_ARGUMENTS:,} arguments, about three for each; choose a smaller root, lift patterns with "
+            f"{_MAX_ARGUMENTS:,} arguments, about three for each; choose a smaller root, lift patterns with "
             f'Workspace(unprotected=...), or take best_sandbox(workspace, level="landlock")'
         )

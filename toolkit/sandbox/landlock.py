@@ -17,31 +17,31 @@ from typing import Any
 
 from .base import Sandbox
 from .limits import Limits
-from .recheck import Lookout
-from .seccomp import NETWORK, program, supports
-from .system_paths import readable, settings
-from .visible_files import Grounds
+from .recheck import RecheckServer
+from .seccomp import NETWORK_FAMILIES, build_filter, supports_machine
+from .system_paths import list_readable_folders, list_settings
+from .visible_files import VisibleFiles
 
-__all__ = ["NEWEST", "landlock", "version"]
+__all__ = ["NEWEST_VERSION", "find_landlock_version", "landlock"]
 
-NEWEST = 7
+NEWEST_VERSION = 7
 """The newest version of the interface that this file knows. A newer kernel is used as if it had this version."""
 
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _MAKE_DEVICES = 1 << 6 | 1 << 11
-_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 # What each version can restrict: access to files, network ports (bind, connect), and other scopes (sockets, signals).
 # The last number is the size in bytes of the structure that it reads.
-_FIRST = (1 << 13) - 1
+_ABI_1_RIGHTS = (1 << 13) - 1
 _ABI_FEATURES = {
-    1: (_FIRST, 0, 0, 8),
-    2: (_FIRST | _REFER, 0, 0, 8),
-    3: (_FIRST | _REFER | _TRUNCATE, 0, 0, 8),
-    4: (_FIRST | _REFER | _TRUNCATE, 3, 0, 16),
-    5: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 0, 16),
-    6: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
-    7: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
+    1: (_ABI_1_RIGHTS, 0, 0, 8),
+    2: (_ABI_1_RIGHTS | _REFER, 0, 0, 8),
+    3: (_ABI_1_RIGHTS | _REFER | _TRUNCATE, 0, 0, 8),
+    4: (_ABI_1_RIGHTS | _REFER | _TRUNCATE, 3, 0, 16),
+    5: (_ABI_1_RIGHTS | _REFER | _TRUNCATE | _IOCTL, 3, 0, 16),
+    6: (_ABI_1_RIGHTS | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
+    7: (_ABI_1_RIGHTS | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
 }
 _DEVICES = {
     "/dev/null": _READ | _WRITE | _TRUNCATE,
@@ -51,10 +51,10 @@ _DEVICES = {
     "/dev/urandom": _READ,
     "/proc": _READ | _LIST,
 }
-_LOOK = _EXECUTE | _READ | _LIST
+_READ_RIGHTS = _EXECUTE | _READ | _LIST
 
 
-def version() -> int:
+def find_landlock_version() -> int:
     """Return the version of Landlock that this kernel has, or 0 if it has none."""
     if sys.platform != "linux":
         return 0
@@ -63,50 +63,59 @@ def version() -> int:
 
 
 def landlock(
-    grounds: Grounds,
+    visible_files: VisibleFiles,
     *,
     version: int,
     network: bool = False,
     limits: Limits | None = None,
-    further: Sequence[str] = (),
+    extra_folders: Sequence[str] = (),
     machine: str | None = None,
 ) -> Sandbox:
     """
     Return the Landlock sandbox, as far as *version* of the interface supports it.
 
     Args:
-        grounds: The folders of the workspace, and what is protected in them.
+        visible_files: The folders of the workspace, and what is protected in them.
         version: The version of Landlock that the kernel has.
         network: Whether a command may reach the network.
         limits: How much a command may use.
-        further: Folders that a command can read, besides the workspace and the system's folders.
+        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
         machine: The machine whose system calls are filtered, by default this one.
     """
-    abi = min(version, NEWEST)
+    abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
     bounds = (limits or Limits()).as_wish()
-    is_filtered = supports(machine)
+    is_filtered = supports_machine(machine)
 
-    def looked() -> dict[str, Any]:
-        hidden = [protected.path for protected in grounds.kept() if protected.level == "hidden"]
-        rules = {**_system(further), **dict(_workspace(grounds, hidden, files))}
+    def build_rules() -> dict[str, Any]:
+        hidden = [protected.path for protected in visible_files.find_protected() if protected.level == "hidden"]
+        rules = {**_system_rules(extra_folders), **dict(_workspace_rules(visible_files, hidden, files))}
         ruleset = {
             "files": files,
             "network": 0 if network else ports,
             "scoped": scoped,
             "size": size,
-            "file_rights": _FILE & files,
+            "file_rights": _FILE_RIGHTS & files,
             "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
         }
         return {"landlock": ruleset, "shut": [[path] for path in hidden]}
 
-    lookout = Lookout(looked)
+    recheck_server = RecheckServer(build_rules)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        request = {"argv": list(argv), "cwd": cwd, "drop": True, "look": lookout.address, **looked(), **bounds}
+        request = {
+            "argv": list(argv),
+            "cwd": cwd,
+            "drop": True,
+            "look": recheck_server.address,
+            **build_rules(),
+            **bounds,
+        }
         request["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
         if is_filtered:
-            request["seccomp"] = base64.b64encode(program(NETWORK if network else (), machine=machine)).decode()
+            request["seccomp"] = base64.b64encode(
+                build_filter(NETWORK_FAMILIES if network else (), machine=machine)
+            ).decode()
         return request
 
     return Sandbox(
@@ -115,7 +124,7 @@ def landlock(
         does=_does(is_filtered, abi, network),
         does_not=_does_not(is_filtered, abi, network, "crowd" in bounds),
         plan=plan,
-        shows=(*readable(further), *grounds.tops),
+        shows=(*list_readable_folders(extra_folders), *visible_files.workspace_folders),
     )
 
 
@@ -155,22 +164,24 @@ def _does_not(is_filtered: bool, abi: int, network: bool, is_root: bool) -> tupl
     return tuple(words for holds, words in table if holds)
 
 
-def _system(further: Sequence[str]) -> dict[str, int]:
-    rules = dict.fromkeys(readable(further), _LOOK)
-    rules |= {os.path.realpath(path): _LOOK for path in settings()}
+def _system_rules(extra_folders: Sequence[str]) -> dict[str, int]:
+    rules = dict.fromkeys(list_readable_folders(extra_folders), _READ_RIGHTS)
+    rules |= {os.path.realpath(path): _READ_RIGHTS for path in list_settings()}
     return rules | _DEVICES
 
 
-def _workspace(grounds: Grounds, hidden: Sequence[str], all_rights: int) -> Iterator[tuple[str, int]]:
-    tops = {top: all_rights if may_write else _LOOK for top, may_write in grounds.tops.items()}
+def _workspace_rules(visible_files: VisibleFiles, hidden: Sequence[str], all_rights: int) -> Iterator[tuple[str, int]]:
+    tops = {
+        top: all_rights if may_write else _READ_RIGHTS for top, may_write in visible_files.workspace_folders.items()
+    }
     # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
     parents = {parent for path in special for parent in _parents(path)}
     for top, rights in tops.items():
-        yield from _granted(top, rights, special - {top}, parents)
+        yield from _grant_folder(top, rights, special - {top}, parents)
 
 
-def _granted(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
+def _grant_folder(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
     """
     Yield the rules that grant *rights* for *folder*.
 

@@ -10,20 +10,20 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from ..safety.protected_files import folded
+from ..safety.protected_files import fold_names
 
-__all__ = ["PROBE", "IsKept", "Suspects", "suspects_by"]
+__all__ = ["PROBE_NAME", "FindSuspects", "IsProtected", "build_suspect_finder"]
 
-IsKept: TypeAlias = Callable[[str, Literal["read", "write"]], bool]
+IsProtected: TypeAlias = Callable[[str, Literal["read", "write"]], bool]
 """A function that says whether the file with this absolute path is protected from reading, or from writing."""
 
-Suspects: TypeAlias = Callable[[str, Sequence[str]], set[str]]
+FindSuspects: TypeAlias = Callable[[str, Sequence[str]], set[str]]
 """
 A function that returns those names in a folder that may be protected. It never returns too few names, and seldom more
 than a few.
 """
 
-PROBE = "\0"
+PROBE_NAME = "\0"
 """
 A name that no file has and that no pattern is about. An ordinary name would not do: `*file` would match "some file".
 """
@@ -32,7 +32,7 @@ A name that no file has and that no pattern is about. An ordinary name would not
 _ORDINARY = re.compile(r"[!-9;-\[\]-~]*")
 
 
-def suspects_by(patterns: Iterable[str], is_kept: IsKept) -> Suspects:
+def build_suspect_finder(patterns: Iterable[str], is_protected: IsProtected) -> FindSuspects:
     """
     Return the function that finds suspects for *patterns*.
 
@@ -41,28 +41,28 @@ def suspects_by(patterns: Iterable[str], is_kept: IsKept) -> Suspects:
 
     Args:
         patterns: The patterns, as `ProtectedFiles` has them.
-        is_kept: The verdict of the patterns on one path.
+        is_protected: The verdict of the patterns on one path.
     """
-    first_names = [folded(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
-    plain = {first for first in first_names if not _pieces(first)[1:]}
-    clues = {max(_pieces(first), key=len) for first in first_names if first not in plain}
+    first_names = [fold_names(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
+    plain = {first for first in first_names if not _split_at_wildcards(first)[1:]}
+    clues = {max(_split_at_wildcards(first), key=len) for first in first_names if first not in plain}
 
-    def may_hold(names: str) -> bool:
+    def may_contain_protected(names: str) -> bool:
         if _ORDINARY.fullmatch(names) is None or "./" in f"{names}/":
             return True
         lowered = names.lower()
         return not plain.isdisjoint(lowered.split("/")) or any(clue in lowered for clue in clues)
 
-    def suspects(folder: str, names: Sequence[str]) -> set[str]:
-        if is_kept(folder, "write") or is_kept(f"{folder}/{PROBE}", "write"):
+    def find_suspects(folder: str, names: Sequence[str]) -> set[str]:
+        if is_protected(folder, "write") or is_protected(f"{folder}/{PROBE_NAME}", "write"):
             return set(names)
-        if not may_hold("/".join(names)):
+        if not may_contain_protected("/".join(names)):
             return set()
-        return {name for name in names if may_hold(name)}
+        return {name for name in names if may_contain_protected(name)}
 
-    return suspects
+    return find_suspects
 
 
-def _pieces(name: str) -> list[str]:
+def _split_at_wildcards(name: str) -> list[str]:
     """Return the texts between the wildcards of a pattern's name, or the whole name if it has no wildcard."""
     return re.split(r"[*?]", name)

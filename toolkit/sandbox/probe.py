@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from ..errors import ToolError
 from .base import Sandbox
-from .visible_files import Grounds
+from .visible_files import VisibleFiles
 
 __all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
 
@@ -42,7 +42,7 @@ class ProbeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _ProbeSetup:
     """
     The folder in which a probe runs.
 
@@ -66,23 +66,23 @@ class _Stage:
     def outside(self) -> str:
         return f"{self.folder}/outside"
 
-    def grounds(self, grounds: Grounds) -> Grounds:
-        """Return *grounds* with the folders of this stage added. Only these are searched for protected files."""
+    def add_folders(self, visible_files: VisibleFiles) -> VisibleFiles:
+        """Return *visible_files* with the folders of this stage added. Only these are searched for protected files."""
 
-        def is_kept(path: str, access: Literal["read", "write"]) -> bool:
+        def is_protected(path: str, access: Literal["read", "write"]) -> bool:
             names = {"secret"} if access == "read" else {"secret", "protected"}
             return os.path.dirname(path) == self.inside and os.path.basename(path) in names
 
         return replace(
-            grounds,
-            writable=(*grounds.writable, self.inside),
-            read_only=(*grounds.read_only, self.read_only),
-            is_kept=is_kept,
-            suspects=lambda folder, names: set(names),
-            searched=(self.inside, self.read_only),
+            visible_files,
+            writable=(*visible_files.writable, self.inside),
+            read_only=(*visible_files.read_only, self.read_only),
+            is_protected=is_protected,
+            find_suspects=lambda folder, names: set(names),
+            search_roots=(self.inside, self.read_only),
         )
 
-    def props(self) -> dict[str, Any]:
+    def list_targets(self) -> dict[str, Any]:
         """Return the facts that the attempts need, such as the paths that they must not reach."""
         with open("/proc/self/stat", "rb") as file:
             started = file.read().rpartition(b") ")[2].split()[19].decode()
@@ -104,30 +104,31 @@ class _Stage:
         }
 
 
-def probe_sandbox(make: Callable[[Grounds], Sandbox | str], grounds: Grounds) -> Findings:
+def probe_sandbox(build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles) -> Findings:
     """
-    Run every attempt to escape in the sandbox that *make* returns for *grounds*, and return what each reached.
+    Run every attempt to escape in the sandbox that *build_sandbox* returns for *visible_files*, and return what each
+    reached.
 
     Raises:
         ProbeError: No command runs in the sandbox.
     """
     with contextlib.ExitStack() as stack:
         try:
-            stage, props = stack.enter_context(_make_stage())
+            setup, targets = stack.enter_context(_make_probe_setup())
         except OSError as error:
             raise ProbeError(f"a trial run could not be prepared: {error}") from error
-        sandbox = make(stage.grounds(grounds))
+        sandbox = build_sandbox(setup.add_folders(visible_files))
         if isinstance(sandbox, str):
             raise ProbeError(sandbox)
-        program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(props)]
-        output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], stage.inside)
+        program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(targets)]
+        output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], setup.inside)
         try:
             findings: Findings = json.loads(output)
         except ValueError:
             return {"not be run": [errors or "it said nothing"]}
-        if os.path.exists(f"{stage.outside}/{stage.token}"):
-            findings["write_outside"].append(stage.outside)
-        return {name: [place.removeprefix(f"{stage.folder}/") for place in places] for name, places in findings.items()}
+        if os.path.exists(f"{setup.outside}/{setup.token}"):
+            findings["write_outside"].append(setup.outside)
+        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in findings.items()}
 
 
 def run_trial(sandbox: Sandbox, root: str) -> None:
@@ -163,24 +164,24 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
 
 
 @contextlib.contextmanager
-def _make_stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
+def _make_probe_setup() -> Iterator[tuple[_ProbeSetup, dict[str, Any]]]:
     """Make the folder of a probe, with listening sockets. Both are removed at the end."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-"))
-        stage = _Stage(os.path.realpath(folder), secrets.token_hex(8))
+        setup = _ProbeSetup(os.path.realpath(folder), secrets.token_hex(8))
         for place, names in (
-            (stage.inside, ("secret", "protected")),
-            (stage.read_only, ("file",)),
-            (stage.outside, ("file",)),
+            (setup.inside, ("secret", "protected")),
+            (setup.read_only, ("file",)),
+            (setup.outside, ("file",)),
         ):
             os.mkdir(place, 0o700)
             for name in names:
-                Path(place, name).write_text(stage.token)
-        props = stage.props()
-        os.mkfifo(props["read_only_fifo"])
+                Path(place, name).write_text(setup.token)
+        targets = setup.list_targets()
+        os.mkfifo(targets["read_only_fifo"])
         # Without a reader, a FIFO cannot be opened for writing even if this is allowed.
-        stack.callback(os.close, os.open(props["read_only_fifo"], os.O_RDWR))
-        for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
+        stack.callback(os.close, os.open(targets["read_only_fifo"], os.O_RDWR))
+        for address in (targets["socket"], targets["read_only_socket"], f"\0{targets['abstract']}"):
             for kind, name in ((socket.SOCK_STREAM, address), (socket.SOCK_DGRAM, f"{address}.datagram")):
                 listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
                 _bind(listener, name)
@@ -188,8 +189,8 @@ def _make_stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
                     listener.listen()
         with contextlib.suppress(OSError):  # a machine without a loopback
             port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            props["port"] = port.getsockname()[1]
-        yield stage, props
+            targets["port"] = port.getsockname()[1]
+        yield setup, targets
 
 
 def _bind(listener: socket.socket, address: str) -> None:

@@ -22,19 +22,19 @@ from typing import Any, TypeAlias
 
 from ..errors import ToolError
 
-__all__ = ["Look", "Lookout"]
+__all__ = ["FindHidden", "RecheckServer"]
 
-Look: TypeAlias = Callable[[], dict[str, Any]]
+FindHidden: TypeAlias = Callable[[], dict[str, Any]]
 """A function that returns what has to be hidden now, in the form for the launcher."""
 
-_PATIENCE_SECONDS = 5.0
+_SEND_TIMEOUT_SECONDS = 5.0
 
 
-class Lookout:
-    """A server that answers launchers with what *look* returns. It starts when its address is first read."""
+class RecheckServer:
+    """A server that answers launchers with what *find_hidden* returns. It starts when its address is first read."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, find_hidden: FindHidden) -> None:
+        self._find_hidden = find_hidden
         self._lock = threading.Lock()
         self._address: str | None = None
         self._pid = 0
@@ -48,33 +48,33 @@ class Lookout:
             self._address, self._pid = None, os.getpid()
         with self._lock:
             if self._address is None:
-                self._address = self._opened()
+                self._address = self._start()
             return self._address
 
-    def _opened(self) -> str:
+    def _start(self) -> str:
         name = f"toolkit-{os.getpid()}-{secrets.token_hex(16)}"
         with contextlib.ExitStack() as stack:
             try:
                 listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
                 listener.bind(f"\0{name}")
                 listener.listen(64)
-                arguments = (listener, self._look)
-                threading.Thread(target=_answer, args=arguments, name="toolkit-lookout", daemon=True).start()
+                arguments = (listener, self._find_hidden)
+                threading.Thread(target=_serve, args=arguments, name="toolkit-lookout", daemon=True).start()
             except (OSError, RuntimeError) as error:
                 raise ToolError(f"protected files could not be looked up ({error}); try again later") from error
             stack.pop_all()
-        weakref.finalize(self, _close, listener, os.getpid())
+        weakref.finalize(self, _close_listener, listener, os.getpid())
         return name
 
 
-def _close(listener: socket.socket, pid: int) -> None:
+def _close_listener(listener: socket.socket, pid: int) -> None:
     if os.getpid() == pid:
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)  # this ends the wait in `accept`; closing alone does not
     listener.close()
 
 
-def _answer(listener: socket.socket, look: Look) -> None:
+def _serve(listener: socket.socket, find_hidden: FindHidden) -> None:
     while listener.fileno() >= 0:
         try:
             client, _ = listener.accept()
@@ -83,8 +83,8 @@ def _answer(listener: socket.socket, look: Look) -> None:
             continue
         with client, contextlib.suppress(OSError):
             if _is_same_user(client):
-                client.settimeout(_PATIENCE_SECONDS)
-                client.sendall(_found(look))
+                client.settimeout(_SEND_TIMEOUT_SECONDS)
+                client.sendall(_build_answer(find_hidden))
 
 
 def _is_same_user(client: socket.socket) -> bool:
@@ -93,8 +93,8 @@ def _is_same_user(client: socket.socket) -> bool:
     return bool(struct.unpack("iII", credentials)[1] == os.geteuid())
 
 
-def _found(look: Look) -> bytes:
+def _build_answer(find_hidden: FindHidden) -> bytes:
     try:
-        return json.dumps(look()).encode()
+        return json.dumps(find_hidden()).encode()
     except Exception as error:  # noqa: BLE001 -- the error must fail the command, not this thread
         return json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode()

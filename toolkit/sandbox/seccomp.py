@@ -14,16 +14,16 @@ import socket
 import struct
 from collections.abc import Iterable
 
-__all__ = ["LOCAL", "NETWORK", "program", "supports"]
+__all__ = ["LOCAL_FAMILIES", "NETWORK_FAMILIES", "build_filter", "supports_machine"]
 
-LOCAL: tuple[int, ...] = (socket.AF_UNIX,)
-NETWORK: tuple[int, ...] = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
+LOCAL_FAMILIES: tuple[int, ...] = (socket.AF_UNIX,)
+NETWORK_FAMILIES: tuple[int, ...] = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 
 # The constant of each machine in <linux/audit.h>, and its column in the tables below.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
 # The number of each call on x86_64 and on aarch64. It is None where there is no such call.
-_REFUSED: dict[str, tuple[int | None, int | None]] = {
+_REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -74,7 +74,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 }
 # Calls that set a file's mode: their numbers, and the position of the mode among their arguments. The second table has
 # the position of the flags before that of the mode.
-_MODES: dict[str, tuple[int | None, int | None, int]] = {
+_MODE_CALLS: dict[str, tuple[int | None, int | None, int]] = {
     "chmod": (90, None, 1),
     "fchmod": (91, 52, 1),
     "fchmodat": (268, 53, 2),
@@ -83,7 +83,7 @@ _MODES: dict[str, tuple[int | None, int | None, int]] = {
     "mknod": (133, None, 1),
     "mknodat": (259, 33, 2),
 }
-_OPENS: dict[str, tuple[int | None, int | None, int, int]] = {"open": (2, None, 1, 2), "openat": (257, 56, 2, 3)}
+_OPEN_CALLS: dict[str, tuple[int | None, int | None, int, int]] = {"open": (2, None, 1, 2), "openat": (257, 56, 2, 3)}
 _OPENAT2 = (437, 437)
 _MAKES_A_FILE = 0o20000100  # O_CREAT or O_TMPFILE
 _RUNS_AS_OWNER, _RUNS_AS_GROUP = 0o4000, 0o2000
@@ -98,17 +98,17 @@ _TERMINAL_INPUT_IOCTLS = (0x5412, 0x541C)
 # The flags for user, mount, pid, network, ipc, uts and cgroup: all flags of `clone` that make a namespace.
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 
-_NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
+_NUMBER_OFFSET, _MACHINE_OFFSET, _FIRST_ARGUMENT_OFFSET, _SECOND_ARGUMENT_OFFSET = 0, 4, 16, 24
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _REFUSE = _ERRNO | errno.EPERM
 
 
-def supports(machine: str | None = None) -> bool:
+def supports_machine(machine: str | None = None) -> bool:
     """Return whether this module knows the system call numbers of *machine*, which is this machine by default."""
     return (machine or platform.machine()) in _MACHINES
 
 
-def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
+def build_filter(families: Iterable[int], *, machine: str | None = None) -> bytes:
     """
     Return the filter that allows only sockets of *families*, as instructions of eight bytes.
 
@@ -120,14 +120,14 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
         raise ValueError(f"the system calls of {name!r} are not known here; known are {', '.join(_MACHINES)}")
     audit, column = _MACHINES[name]
     code = [
-        _load(_MACHINE),
+        _load(_MACHINE_OFFSET),
         _jump(_EQUAL, audit, 1, 0),
         _return(_KILL),  # the numbers of another machine mean other calls
-        _load(_NUMBER),
+        _load(_NUMBER_OFFSET),
     ]
     if name == "x86_64":
         code += [_jump(_AT_LEAST, _X32, 0, 1), _return(_REFUSE)]
-    for numbers in _REFUSED.values():
+    for numbers in _REFUSED_CALLS.values():
         number = numbers[column]
         if number is not None:
             code += [_jump(_EQUAL, number, 0, 1), _return(_REFUSE)]
@@ -135,12 +135,16 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
     for number in (_CLONE3[column], _OPENAT2[column]):
         code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
-    code += _if_called(_CLONE[column], [_load(_FIRST), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)])
+    code += _if_called(
+        _CLONE[column], [_load(_FIRST_ARGUMENT_OFFSET), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)]
+    )
     refusals = [_jump(_EQUAL, request, 0, 1) + _return(_REFUSE) for request in _TERMINAL_INPUT_IOCTLS]
-    code += _if_called(_IOCTL[column], [_load(_SECOND), *_pieces(b"".join(refusals))])
+    code += _if_called(_IOCTL[column], [_load(_SECOND_ARGUMENT_OFFSET), *_split_instructions(b"".join(refusals))])
     allowed = [_jump(_EQUAL, family, 0, 1) + _return(_ALLOW) for family in dict.fromkeys(families)]
-    code += _if_called(_SOCKET[column], [_load(_FIRST), *_pieces(b"".join(allowed)), _return(_REFUSE)])
-    pair = [_load(_FIRST), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]
+    code += _if_called(
+        _SOCKET[column], [_load(_FIRST_ARGUMENT_OFFSET), *_split_instructions(b"".join(allowed)), _return(_REFUSE)]
+    )
+    pair = [_load(_FIRST_ARGUMENT_OFFSET), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]
     code += _if_called(_SOCKETPAIR[column], pair)
     return b"".join([*code, _return(_ALLOW)])
 
@@ -152,18 +156,20 @@ def _refuse_modes(column: int, bits: int) -> list[bytes]:
     Outside the sandbox, such a file would run with the rights of its owner or its group.
     """
     code = []
-    for *numbers, mode in _MODES.values():
+    for *numbers, mode in _MODE_CALLS.values():
         if (number := numbers[column]) is not None:
-            code += _if_called(number, [_load(_argument(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)])
-    for *numbers, flags, mode in _OPENS.values():
+            code += _if_called(number, [_load(_argument_offset(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)])
+    for *numbers, flags, mode in _OPEN_CALLS.values():
         if (number := numbers[column]) is not None:
-            makes = [_load(_argument(flags)), _jump(_ANY_BIT, _MAKES_A_FILE, 0, 3)]
-            code += _if_called(number, [*makes, _load(_argument(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)])
+            makes = [_load(_argument_offset(flags)), _jump(_ANY_BIT, _MAKES_A_FILE, 0, 3)]
+            code += _if_called(
+                number, [*makes, _load(_argument_offset(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)]
+            )
     return code
 
 
-def _argument(position: int) -> int:
-    return _FIRST + 8 * position
+def _argument_offset(position: int) -> int:
+    return _FIRST_ARGUMENT_OFFSET + 8 * position
 
 
 # One instruction has the operation, the distance to jump if the test is true and if it is false, and a number.
@@ -194,5 +200,5 @@ def _if_called(number: int, then: list[bytes]) -> list[bytes]:
     return [_jump(_EQUAL, number, 0, len(body)), *body]
 
 
-def _pieces(code: bytes) -> list[bytes]:
+def _split_instructions(code: bytes) -> list[bytes]:
     return [code[at : at + 8] for at in range(0, len(code), 8)]

@@ -18,12 +18,12 @@ from ..errors import ToolError
 from ..workspace import Workspace
 from .base import LEVELS, LevelName, Sandbox
 from .bubblewrap import bubblewrap
-from .landlock import landlock, version
+from .landlock import find_landlock_version, landlock
 from .limits import Limits
 from .probe import ProbeError, probe_sandbox, run_trial
-from .trusted_programs import program
-from .unconfined import limits_only, nothing
-from .visible_files import Grounds, grounds_of
+from .trusted_programs import find_trusted_program
+from .unconfined import limits_only, no_sandbox
+from .visible_files import VisibleFiles, visible_files_of
 
 __all__ = ["best_sandbox", "sandboxes"]
 
@@ -61,10 +61,12 @@ def best_sandbox(
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
-    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
+    options = _SandboxOptions(
+        network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets
+    )
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
-        outcome = _tried(name, workspace, options, probe=probe)
+        outcome = _try_level(name, workspace, options, probe=probe)
         if isinstance(outcome, Sandbox):
             return outcome
         reasons.append(f"{name}: {outcome}")
@@ -83,32 +85,34 @@ def sandboxes(
     """
     Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
     """
-    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
-    return {name: _tried(name, workspace, options, probe=probe) for name in LEVELS}
+    options = _SandboxOptions(
+        network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets
+    )
+    return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
+class _SandboxOptions:
     """The options of the caller, which are the same for every level."""
 
     network: bool
     limits: Limits
-    further: tuple[str, ...]
+    extra_folders: tuple[str, ...]
     local_sockets: bool
 
 
-def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: bool) -> Sandbox | str:
+def _try_level(name: LevelName, workspace: Workspace, options: _SandboxOptions, *, probe: bool) -> Sandbox | str:
     """Return the sandbox of the level after a trial, or the reason why it is not available."""
     if os.name != "posix":
         return "commands need a POSIX system"
-    grounds = grounds_of(workspace)
-    sandbox = _MAKERS[name](grounds, options)
+    visible_files = visible_files_of(workspace)
+    sandbox = _BUILDERS[name](visible_files, options)
     if isinstance(sandbox, str) or not probe or name == "none":
         return sandbox
     try:
         if name == "bubblewrap":
-            return sandbox.with_findings(_probe_findings(grounds, options))
-        trial = _MAKERS[name](replace(grounds, searched=()), options)
+            return sandbox.with_findings(_probe_findings(visible_files, options))
+        trial = _BUILDERS[name](replace(visible_files, search_roots=()), options)
         if isinstance(trial, Sandbox):
             run_trial(trial, workspace.root)
     except ProbeError as error:
@@ -116,49 +120,49 @@ def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: b
     return sandbox
 
 
-def _probe_findings(grounds: Grounds, options: _Options) -> list[str]:
+def _probe_findings(visible_files: VisibleFiles, options: _SandboxOptions) -> list[str]:
     """Return how a probe escapes from bubblewrap, in sentences."""
-    findings = probe_sandbox(lambda stage: _bubblewrap(stage, options), grounds)
+    findings = probe_sandbox(lambda stage: _build_bubblewrap(stage, options), visible_files)
     reached = {name.replace("_", " "): ", ".join(places) for name, places in findings.items() if places}
     return [f"a probe could {attempt}: {places}" for attempt, places in reached.items()]
 
 
-def _bubblewrap(grounds: Grounds, options: _Options) -> Sandbox | str:
-    if problem := _problem_of(grounds):
+def _build_bubblewrap(visible_files: VisibleFiles, options: _SandboxOptions) -> Sandbox | str:
+    if problem := _problem_of(visible_files):
         return problem
-    path = program("bwrap", grounds.writable) if sys.platform == "linux" else None
+    path = find_trusted_program("bwrap", visible_files.writable) if sys.platform == "linux" else None
     if path is None:
         return "`bwrap` is not on PATH outside the workspace; install the package bubblewrap"
     return bubblewrap(
-        grounds,
+        visible_files,
         program=path,
         network=options.network,
         limits=options.limits,
-        further=options.further,
+        extra_folders=options.extra_folders,
         local_sockets=options.local_sockets,
     )
 
 
-def _landlock(grounds: Grounds, options: _Options) -> Sandbox | str:
-    abi = version()
+def _build_landlock(visible_files: VisibleFiles, options: _SandboxOptions) -> Sandbox | str:
+    abi = find_landlock_version()
     if not abi:
         return "this kernel has no Landlock, or it is switched off"
-    return _problem_of(grounds) or landlock(
-        grounds, version=abi, network=options.network, limits=options.limits, further=options.further
+    return _problem_of(visible_files) or landlock(
+        visible_files, version=abi, network=options.network, limits=options.limits, extra_folders=options.extra_folders
     )
 
 
-_MAKERS: dict[LevelName, Callable[[Grounds, _Options], Sandbox | str]] = {
-    "bubblewrap": _bubblewrap,
-    "landlock": _landlock,
+_BUILDERS: dict[LevelName, Callable[[VisibleFiles, _SandboxOptions], Sandbox | str]] = {
+    "bubblewrap": _build_bubblewrap,
+    "landlock": _build_landlock,
     "limits": lambda grounds, options: limits_only(limits=options.limits),
-    "none": lambda grounds, options: nothing(),
+    "none": lambda grounds, options: no_sandbox(),
 }
 
 
-def _problem_of(grounds: Grounds) -> str | None:
-    """Return the reason why no sandbox can confine a command in *grounds*, or None if one can."""
-    for folder in grounds.writable:
+def _problem_of(visible_files: VisibleFiles) -> str | None:
+    """Return the reason why no sandbox can confine a command in *visible_files*, or None if one can."""
+    for folder in visible_files.writable:
         if folder == "/":
             return "the workspace is the whole disk; choose a smaller root"
         if f"{folder}/".startswith(("/proc/", "/sys/", "/dev/")) and not f"{folder}/".startswith("/dev/shm/"):  # noqa: S108 -- it is compared

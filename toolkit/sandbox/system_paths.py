@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-__all__ = ["readable", "settings"]
+__all__ = ["list_readable_folders", "list_settings"]
 
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _SETTINGS = """
@@ -24,19 +24,19 @@ _SETTINGS = """
 """
 
 
-def readable(further: Iterable[str] = ()) -> list[str]:
+def list_readable_folders(extra_folders: Iterable[str] = ()) -> list[str]:
     """
-    Return the folders of programs and libraries, and the *further* ones, with links resolved.
+    Return the folders of programs and libraries, and the *extra_folders* ones, with links resolved.
 
     Only folders that exist are returned. The Python that runs this code is among them, wherever it is installed,
     because tools are often written in Python. It is left out if its folder is the user's home folder or contains it.
     """
-    candidates = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *further]
+    candidates = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *extra_folders]
     places = dict.fromkeys(os.path.realpath(path) for path in candidates if os.path.exists(path))
     return [path for path in places if not any(_is_below(path, other) for other in places)]
 
 
-def settings() -> list[str]:
+def list_settings() -> list[str]:
     """Return the files and folders of `/etc` that programs read and that hold no secrets."""
     paths = (f"/etc/{name}" for name in _SETTINGS.split())
     return [path for path in paths if os.path.exists(path)]

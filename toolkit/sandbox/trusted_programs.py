@@ -6,10 +6,10 @@ import os
 import shutil
 from collections.abc import Sequence
 
-__all__ = ["program"]
+__all__ = ["find_trusted_program"]
 
 
-def program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
+def find_trusted_program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
     """
     Return the full path of the program *name*, or None if there is none.
 

@@ -8,9 +8,9 @@ from typing import Any
 from .base import Sandbox
 from .limits import Limits
 
-__all__ = ["limits_only", "nothing"]
+__all__ = ["limits_only", "no_sandbox"]
 
-_EVERYTHING = (
+_NOT_PREVENTED = (
     "it reads and writes whatever the user may, protected files included; as root, the kernel's settings as well",
     "it reaches the network, and by unix sockets the services of this machine",
     "it can signal the user's other processes, and one that does may leave a process behind",
@@ -28,15 +28,15 @@ def limits_only(*, limits: Limits | None = None) -> Sandbox:
         name="limits",
         network=True,
         does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
-        does_not=_EVERYTHING,
+        does_not=_NOT_PREVENTED,
         plan=plan,
     )
 
 
-def nothing() -> Sandbox:
+def no_sandbox() -> Sandbox:
     """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
         return {"argv": list(argv), "cwd": cwd}
 
-    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_EVERYTHING, plan=plan)
+    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_NOT_PREVENTED, plan=plan)

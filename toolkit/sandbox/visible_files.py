@@ -19,23 +19,23 @@ from typing import Literal
 
 from ..errors import ToolError
 from ..workspace import Workspace
-from .name_filter import PROBE, IsKept, Suspects, suspects_by
+from .name_filter import PROBE_NAME, FindSuspects, IsProtected, build_suspect_finder
 
-__all__ = ["Grounds", "Kept", "grounds_of"]
+__all__ = ["ProtectedPath", "VisibleFiles", "visible_files_of"]
 
-Level = Literal["hidden", "read-only", "held"]
-_LEVEL_ORDER: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
-_MOST_MARKED = 2000
+ProtectionLevel = Literal["hidden", "read-only", "held"]
+_LEVEL_ORDER: dict[ProtectionLevel, int] = {"hidden": 0, "read-only": 1, "held": 2}
+_MAX_SNAPSHOT_FILES = 2000
 _MAX_FOLDERS_BEHIND_LINK = 200
 # The search of so many names takes about ten seconds. An error is better than such a wait before every command.
-_MOST_NAMES = 5_000_000
+_MAX_NAMES = 5_000_000
 # A change within one tick of the clock does not change the time of a folder, so a folder that changed just now is read
 # again.
-_GRAIN_NANOSECONDS = 100_000_000
+_CLOCK_TICK_NANOSECONDS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ProtectedPath:
     """
     A protected file or folder in the workspace.
 
@@ -47,61 +47,63 @@ class Kept:
     """
 
     path: str
-    level: Level
+    level: ProtectionLevel
     is_folder: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FolderScan:
     identity: tuple[int, int, int]
-    kept: tuple[Kept, ...]
-    below: tuple[str, ...]
-    names: int
+    protected: tuple[ProtectedPath, ...]
+    subfolders: tuple[str, ...]
+    name_count: int
     is_settled: bool
 
 
 @dataclass(slots=True, eq=False)
-class Grounds:
+class VisibleFiles:
     """
     The folders of a workspace in the form that a sandbox needs.
 
     Attributes:
         writable: The folders that may be read and written, with links resolved. The first one is the root.
         read_only: The folders that may only be read. If folders lie inside one another, the innermost one counts.
-        is_kept: Says whether a file is protected from reading, or from writing.
-        suspects: Says which names of a folder have to be judged at all. By default, all names are.
-        searched: The folders in which protected files are searched for. By default, these are all folders. Trials use
-            fewer.
-        most_names: The most names in the workspace. A larger workspace is refused, because the search would take too
+        is_protected: Says whether a file is protected from reading, or from writing.
+        find_suspects: Says which names of a folder have to be judged at all. By default, all names are.
+        search_roots: The folders in which protected files are searched for. By default, these are all folders. Trials
+            use fewer.
+        max_names: The most names in the workspace. A larger workspace is refused, because the search would take too
             long.
         clock: Returns the nanoseconds since 1970.
     """
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
-    is_kept: IsKept
-    suspects: Suspects = lambda folder, names: set(names)
-    searched: tuple[str, ...] | None = None
-    most_names: int = _MOST_NAMES
+    is_protected: IsProtected
+    find_suspects: FindSuspects = lambda folder, names: set(names)
+    search_roots: tuple[str, ...] | None = None
+    max_names: int = _MAX_NAMES
     clock: Callable[[], int] = time.time_ns
-    _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
+    _scans: dict[str, _FolderScan] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def tops(self) -> dict[str, bool]:
+    def workspace_folders(self) -> dict[str, bool]:
         """The folders, and whether each may be written, the outer before the inner."""
         return dict(sorted({**dict.fromkeys(self.writable, True), **dict.fromkeys(self.read_only, False)}.items()))
 
     def may_write(self, path: str) -> bool:
         """Return whether the innermost folder that contains *path* may be written."""
-        inner = [may for top, may in self.tops.items() if path == top or path.startswith(f"{top.rstrip('/')}/")]
+        inner = [
+            may for top, may in self.workspace_folders.items() if path == top or path.startswith(f"{top.rstrip('/')}/")
+        ]
         return bool(inner) and inner[-1]
 
-    def kept(self) -> list[Kept]:
+    def find_protected(self) -> list[ProtectedPath]:
         """Return everything that is protected now, folders before their contents."""
-        visited: dict[str, _Seen] = {}
-        protected: dict[str, Kept] = {}
+        visited: dict[str, _FolderScan] = {}
+        protected: dict[str, ProtectedPath] = {}
         try:
-            for top in self.tops if self.searched is None else self.searched:
+            for top in self.workspace_folders if self.search_roots is None else self.search_roots:
                 for item in self._search_folders(top, visited):
                     # Because of links, one file may have several names. The name with the strictest protection counts.
                     if (
@@ -111,9 +113,9 @@ class Grounds:
                         protected[item.path] = item
         finally:
             # This is also stored after an error, so that the next search finds sooner that there are too many names.
-            self._seen = visited
-        named: list[Kept] = []
-        enclosing: list[Kept] = []
+            self._scans = visited
+        named: list[ProtectedPath] = []
+        enclosing: list[ProtectedPath] = []
         for item in sorted(protected.values(), key=lambda item: item.path.split("/")):
             while enclosing and not item.path.startswith(f"{enclosing[-1].path}/"):
                 enclosing.pop()
@@ -124,41 +126,41 @@ class Grounds:
             named.append(item)
         return named
 
-    def marks(self) -> dict[str, tuple[int, ...]]:
+    def snapshot_read_only_files(self) -> dict[str, tuple[int, ...]]:
         """
         Return values for each read-only file that show whether the file was written.
 
         Among them is the time of the last change of the file, which no process can set.
         """
         states: dict[str, tuple[int, ...]] = {}
-        for item in self.kept():
+        for item in self.find_protected():
             if item.level == "read-only":
-                for path in _within(item.path):
+                for path in _walk_paths(item.path):
                     with contextlib.suppress(OSError):
                         status = os.lstat(path)
                         states[path] = (status.st_ino, status.st_ctime_ns, status.st_size, status.st_mode)
         return states
 
-    def _search_folders(self, top: str, visited: dict[str, _Seen]) -> Iterator[Kept]:
+    def _search_folders(self, top: str, visited: dict[str, _FolderScan]) -> Iterator[ProtectedPath]:
         waiting = [top]
-        names = sum(record.names for record in visited.values())
+        names = sum(record.name_count for record in visited.values())
         while waiting:
             folder = waiting.pop()
             if folder in visited:
                 continue
-            folder_record = self._look(folder)
+            folder_record = self._scan_folder(folder)
             if folder_record is not None:
                 visited[folder] = folder_record
-                names += folder_record.names
-                yield from folder_record.kept
-                waiting += folder_record.below
-            if names > self.most_names:
+                names += folder_record.name_count
+                yield from folder_record.protected
+                waiting += folder_record.subfolders
+            if names > self.max_names:
                 raise ToolError(
-                    f"the workspace has more than {self.most_names:,} files and folders, too many to search for "
+                    f"the workspace has more than {self.max_names:,} files and folders, too many to search for "
                     "protected ones before each command; choose a smaller root"
                 )
 
-    def _look(self, folder: str) -> _Seen | None:
+    def _scan_folder(self, folder: str) -> _FolderScan | None:
         """
         Return what is protected directly in *folder*, and which folders have to be searched next.
 
@@ -170,7 +172,7 @@ class Grounds:
             # latter. The device and the inode are used as well, because two folders that were changed in one tick of
             # the clock may have changed places.
             identity = (status.st_dev, status.st_ino, status.st_ctime_ns)
-            previous = self._seen.get(folder)
+            previous = self._scans.get(folder)
             if previous is not None and previous.is_settled and previous.identity == identity:
                 return previous
             now = self.clock()
@@ -179,41 +181,41 @@ class Grounds:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
         except OSError:
             return None  # it is gone or cannot be read; then the command cannot read it either
-        suspects = self.suspects(folder, [name for name, *_ in listed])
-        protected: list[Kept] = []
+        suspects = self.find_suspects(folder, [name for name, *_ in listed])
+        protected: list[ProtectedPath] = []
         below: list[str] = []
         has_links = False
         for name, is_folder, is_link in listed:
             if not is_folder and name not in suspects:
                 continue
             path = os.path.join(folder, name)
-            level = self._level(path, is_folder) if name in suspects else None
+            level = self._protection_level(path, is_folder) if name in suspects else None
             if is_link:
                 has_links = has_links or level is not None
                 protected += self._find_link_targets(path, level)
                 continue
             if level is not None:
-                protected.append(Kept(path, level, is_folder))
+                protected.append(ProtectedPath(path, level, is_folder))
             # A folder that is protected only from writing can still have a secret in it.
             if is_folder and level != "hidden":
                 below.append(path)
         # A FIFO can be written through a read-only mount, because the kernel stores nothing of it on the disk.
         protected += [] if self.may_write(folder) else _find_fifos(entries)
-        is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
-        return _Seen(identity, tuple(protected), tuple(below), len(listed), is_settled)
+        is_settled = now - status.st_ctime_ns > _CLOCK_TICK_NANOSECONDS and not has_links
+        return _FolderScan(identity, tuple(protected), tuple(below), len(listed), is_settled)
 
-    def _level(self, path: str, is_folder: bool) -> Level | None:
-        if not self.is_kept(path, "write"):
+    def _protection_level(self, path: str, is_folder: bool) -> ProtectionLevel | None:
+        if not self.is_protected(path, "write"):
             return None
         # A pattern for files does not protect a folder that happens to have such a name.
-        inner = f"{path}/{PROBE}" if is_folder else path
-        if self.is_kept(inner, "read"):
+        inner = f"{path}/{PROBE_NAME}" if is_folder else path
+        if self.is_protected(inner, "read"):
             return "hidden"
-        if self.is_kept(inner, "write"):
+        if self.is_protected(inner, "write"):
             return "read-only"
         return "held"
 
-    def _find_link_targets(self, link: str, level: Level | None) -> Iterator[Kept]:
+    def _find_link_targets(self, link: str, level: ProtectionLevel | None) -> Iterator[ProtectedPath]:
         """
         Yield the target of a link with a protected name, if the target is in the workspace.
 
@@ -226,13 +228,13 @@ class Grounds:
         while waiting:
             path, place, above = waiting.pop()
             place = _resolve_link(place)
-            level = self._level(path, is_folder := os.path.isdir(place))
+            level = self._protection_level(path, is_folder := os.path.isdir(place))
             if level is None or place in above or not os.path.exists(place):
                 continue
             if level != "held":
-                if any(place.startswith(f"{top.rstrip('/')}/") for top in self.tops):
-                    yield Kept(place, level, is_folder)
-            elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.tops):
+                if any(place.startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):
+                    yield ProtectedPath(place, level, is_folder)
+            elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):
                 folders += 1
                 if folders > _MAX_FOLDERS_BEHIND_LINK:
                     raise ToolError(f"links behind {link} lead to one another without end; remove them")
@@ -241,12 +243,12 @@ class Grounds:
                     waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
 
 
-def _find_fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
+def _find_fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[ProtectedPath]:
     for entry in entries:
         with contextlib.suppress(OSError):
             # The first check costs nothing, and leaves hardly any entry for the second.
             if not entry.is_file(follow_symlinks=False) and stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode):
-                yield Kept(entry.path, "hidden", False)
+                yield ProtectedPath(entry.path, "hidden", False)
 
 
 def _resolve_link(link: str) -> str:
@@ -256,14 +258,14 @@ def _resolve_link(link: str) -> str:
         return link
 
 
-def _within(top: str) -> Iterator[str]:
+def _walk_paths(top: str) -> Iterator[str]:
     """Yield *top* and what is below it, up to a maximum number of entries."""
     yield top
     below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
-    yield from itertools.islice(below, _MOST_MARKED)
+    yield from itertools.islice(below, _MAX_SNAPSHOT_FILES)
 
 
-def grounds_of(workspace: Workspace) -> Grounds:
+def visible_files_of(workspace: Workspace) -> VisibleFiles:
     """
     Return the folders of *workspace* with its own protected files.
 
@@ -271,11 +273,11 @@ def grounds_of(workspace: Workspace) -> Grounds:
     """
     files = workspace.protected_files  # a reference to the workspace would be a circle
 
-    def is_kept(path: str, access: Literal["read", "write"]) -> bool:
-        return files.protecting(path, access) is not None
+    def is_protected(path: str, access: Literal["read", "write"]) -> bool:
+        return files.find_rule(path, access) is not None
 
-    suspects = suspects_by(workspace.protected_patterns, is_kept)
-    grounds: Grounds = workspace.remembered.setdefault(
-        Grounds, Grounds(workspace.folders, workspace.read_only, is_kept, suspects)
+    find_suspects = build_suspect_finder(workspace.protected_patterns, is_protected)
+    visible_files: VisibleFiles = workspace.remembered.setdefault(
+        VisibleFiles, VisibleFiles(workspace.folders, workspace.read_only, is_protected, find_suspects)
     )
-    return grounds
+    return visible_files

@@ -16,13 +16,13 @@ from typing import TypeAlias
 from ..agent.plan_mode import EXIT_PLAN
 from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
 from ..catalogs.snapshot import Table
-from ..errors import nearest
+from ..errors import find_nearest
 from ..spec import Tool
 from .problems import SkillProblem
 from .records import Skill
 from .skill_tools import skill_of
 
-__all__ = ["Joined", "Joining"]
+__all__ = ["JoinedTable", "SkillJoiner"]
 
 _Claims: TypeAlias = tuple[str, bool, bool]
 """A name, whether it is read-only, and whether it is destructive."""
@@ -32,13 +32,13 @@ _RESERVED = frozenset((EXIT_PLAN, "tool_search"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joined(Table):
+class JoinedTable(Table):
     """Tools and skills, and the problems of the skills that were left out."""
 
     problems: tuple[SkillProblem, ...] = ()
 
 
-class Joining:
+class SkillJoiner:
     """
     Joins skills with tools.
 
@@ -46,9 +46,9 @@ class Joining:
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[Tool, bool, bool], Tool] = {}
+        self._tools_by_key: dict[tuple[Tool, bool, bool], Tool] = {}
 
-    def __call__(self, tools: Table, drafts: Iterable[Tool]) -> Joined:
+    def __call__(self, tools: Table, drafts: Iterable[Tool]) -> JoinedTable:
         """Return *tools*, followed by the skills in *drafts* that have everything they need."""
         problems: list[SkillProblem] = []
         skills = all_skills = _drop_taken_names(tools, drafts, problems)
@@ -59,15 +59,15 @@ class Joining:
         }:
             # A skill that lists one of these skills cannot have it, so all skills are checked again.
             problems += [problem for reasons in unfit_skills.values() for problem in reasons]
-            skills = _table(draft for name, draft in skills.tools.items() if name not in unfit_skills)
-        keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
-        earlier = self._made
-        finished = {name: earlier.get(key) or _finished(*key) for name, key in keys.items()}
-        self._made = {keys[name]: tool for name, tool in finished.items()}
-        return Joined({**tools.tools, **finished}, {**tools.aliases, **skills.aliases}, tuple(problems))
+            skills = _build_table(draft for name, draft in skills.tools.items() if name not in unfit_skills)
+        keys = {name: (draft, *_derive_facts(draft, tools, skills)) for name, draft in skills.tools.items()}
+        earlier = self._tools_by_key
+        finished = {name: earlier.get(key) or _complete_tool(*key) for name, key in keys.items()}
+        self._tools_by_key = {keys[name]: tool for name, tool in finished.items()}
+        return JoinedTable({**tools.tools, **finished}, {**tools.aliases, **skills.aliases}, tuple(problems))
 
 
-def _table(drafts: Iterable[Tool]) -> Table:
+def _build_table(drafts: Iterable[Tool]) -> Table:
     tools = {draft.name: draft for draft in drafts}
     return Table(tools, {alias: name for name, draft in tools.items() for alias in draft.facts.aliases})
 
@@ -78,10 +78,10 @@ def _drop_taken_names(tools: Table, drafts: Iterable[Tool], problems: list[Skill
     holders = dict.fromkeys(_RESERVED, "the agent itself")
     folded = {fold_name(name): name for name in (*tools.tools, *tools.aliases)}
     for draft in drafts:
-        skill = _skill(draft)
+        skill = _require_skill(draft)
         clashes = []
         for name in dict.fromkeys((draft.name, *draft.facts.aliases)):
-            tool = tools.called(name)
+            tool = tools.resolve(name)
             holder = holders.get(name) if tool is None else f"the tool `{tool.name}`"
             reason = None if holder is None else f"is taken by {holder}"
             if reason is None and is_foreign(draft):
@@ -94,7 +94,7 @@ def _drop_taken_names(tools: Table, drafts: Iterable[Tool], problems: list[Skill
             accepted[draft.name] = draft
             holders |= dict.fromkeys((draft.name, *draft.facts.aliases), f"the skill in {skill.path}")
             folded |= {fold_name(name): name for name in (draft.name, *draft.facts.aliases)}
-    return _table(accepted.values())
+    return _build_table(accepted.values())
 
 
 def _why_misleading(name: str, folded: Mapping[str, str]) -> str | None:
@@ -112,13 +112,13 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) 
 
     *skills* are the ones that are left of *all_skills*.
     """
-    skill = _skill(draft)
+    skill = _require_skill(draft)
     problems = []
     listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}
     for name, listed_tool in listed.items():
         inner = None if listed_tool is None else skill_of(listed_tool)
         if listed_tool is None:
-            problems.append(_build_problem(skill, f"tools.{name}", _missing(name, tools, all_skills)))
+            problems.append(_build_problem(skill, f"tools.{name}", _explain_missing(name, tools, all_skills)))
         elif inner is not None:
             used = {used_name: tools.find(used_name) or skills.find(used_name) for used_name in inner.tools}
             lacking = ", ".join(f"`{used_name}`" for used_name, tool in used.items() if tool not in listed.values())
@@ -126,7 +126,7 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) 
                 problems.append(
                     _build_problem(skill, f"tools.{name}", f"the skill `{name}` uses {lacking}; list that here too")
                 )
-    reached = _used(skill, tools, skills)
+    reached = _collect_claims(skill, tools, skills)
     for claim, value, words, guilty in (
         ("read_only", True, "is not read-only", [name for name, is_read_only, _ in reached if not is_read_only]),
         ("destructive", False, "is destructive", [name for name, _, is_destructive in reached if is_destructive]),
@@ -139,22 +139,22 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) 
     return problems
 
 
-def _missing(name: str, tools: Table, all_skills: Table) -> str:
+def _explain_missing(name: str, tools: Table, all_skills: Table) -> str:
     if all_skills.find(name) is not None:
         return f"the skill `{name}` is left out itself; mend that first"
-    near = nearest(name, [*tools.tools, *all_skills.tools], most=1)
+    near = find_nearest(name, [*tools.tools, *all_skills.tools], max_items=1)
     hint = f"did you mean `{near[0]}`?" if near else "remove it, or add the tool to the catalog"
     return f"there is no tool `{name}`; {hint}"
 
 
-def _derived(draft: Tool, tools: Table, skills: Table) -> tuple[bool, bool]:
+def _derive_facts(draft: Tool, tools: Table, skills: Table) -> tuple[bool, bool]:
     """Return whether a skill is read-only, and whether it is destructive."""
-    used = [_stated(draft), *_used(_skill(draft), tools, skills)]
+    used = [_own_claims(draft), *_collect_claims(_require_skill(draft), tools, skills)]
     destructive = any(is_destructive for _, _, is_destructive in used)
     return not destructive and all(is_read_only for _, is_read_only, _ in used), destructive
 
 
-def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
+def _complete_tool(draft: Tool, read_only: bool, destructive: bool) -> Tool:
     facts = replace(
         draft.facts,
         read_only=read_only,
@@ -165,7 +165,7 @@ def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
     return replace(draft, facts=facts)
 
 
-def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
+def _collect_claims(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
     """
     Return the claims of everything that a skill may call.
 
@@ -173,20 +173,22 @@ def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
     """
     listed = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
     inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
-    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in listed] + list(map(_stated, inner))
+    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in listed] + list(
+        map(_own_claims, inner)
+    )
 
 
-def _stated(draft: Tool) -> _Claims:
+def _own_claims(draft: Tool) -> _Claims:
     """Return what a skill is by its own file, without regard to what it uses."""
     destructive = draft.facts.destructive
-    return draft.name, _skill(draft).stated.get("read_only") is not False and not destructive, destructive
+    return draft.name, _require_skill(draft).stated.get("read_only") is not False and not destructive, destructive
 
 
 def _build_problem(skill: Skill, key: str, message: str) -> SkillProblem:
     return SkillProblem(skill.path, skill.lines.get(key, 1), message)
 
 
-def _skill(draft: Tool) -> Skill:
+def _require_skill(draft: Tool) -> Skill:
     skill = skill_of(draft)
     assert skill is not None  # noqa: S101 -- drafts are made of skills
     return skill

@@ -21,23 +21,23 @@ from typing import Any, TypeAlias
 
 from ..errors import ToolkitError
 from ..safety.shell.parser import DISTRIBUTION
-from .problems import Mistake
+from .problems import FrontMatterError
 
-__all__ = ["Node", "check_installed", "split"]
+__all__ = ["Node", "check_yaml_installed", "split_front_matter"]
 
 Content: TypeAlias = "str | int | float | bool | list[Node] | dict[str, Node] | None"
 
 _Key: TypeAlias = "tuple[str, int] | None"
 
 _FENCE = re.compile(r"---[ \t]*")
-_MOST_CHARACTERS = 16_000
-_MOST_DEPTH = 8
-_WORDS = {
+_MAX_CHARACTERS = 16_000
+_MAX_DEPTH = 8
+_CONSTANTS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,2})?")
 
 
@@ -57,26 +57,31 @@ class Node:
         return self.content
 
 
-def split(text: str) -> tuple[dict[str, Node], str]:
-    """Return the front matter of *text*, and the text after it. Raise `Mistake` if the front matter cannot be read."""
+def split_front_matter(text: str) -> tuple[dict[str, Node], str]:
+    """
+    Return the front matter of *text*, and the text after it. Raise `FrontMatterError` if the front matter cannot be
+    read.
+    """
     lines = text.split("\n")
     if _FENCE.fullmatch(lines[0]) is None:
-        raise Mistake("there is no front matter; begin with a line `---`, then `description: ...`, then `---`", 1)
+        raise FrontMatterError(
+            "there is no front matter; begin with a line `---`, then `description: ...`, then `---`", 1
+        )
     end = next((index for index, line in enumerate(lines) if index and _FENCE.fullmatch(line)), None)
     if end is None:
-        raise Mistake("the front matter has no end; put a line `---` after it", 1)
+        raise FrontMatterError("the front matter has no end; put a line `---` after it", 1)
     matter = "".join(f"{line}\n" for line in lines[1:end])
-    if len(matter) > _MOST_CHARACTERS:
-        raise Mistake(f"the front matter has more than {_MOST_CHARACTERS:,} characters; put text below it", 1)
-    root = _read(matter)
+    if len(matter) > _MAX_CHARACTERS:
+        raise FrontMatterError(f"the front matter has more than {_MAX_CHARACTERS:,} characters; put text below it", 1)
+    root = _parse_yaml(matter)
     if root is None or root.content is None:
         return {}, "\n".join(lines[end + 1 :])
     if not isinstance(root.content, dict):
-        raise Mistake("front matter is written `key: value`, one to a line", root.line)
+        raise FrontMatterError("front matter is written `key: value`, one to a line", root.line)
     return root.content, "\n".join(lines[end + 1 :])
 
 
-def check_installed() -> None:
+def check_yaml_installed() -> None:
     """Raise `ToolkitError`, which says what to install, if YAML cannot be read."""
     try:
         import yaml  # noqa: F401 -- imported to check that it is installed
@@ -84,50 +89,56 @@ def check_installed() -> None:
         raise ToolkitError(f"skills cannot be read without the extra; pip install '{DISTRIBUTION}[skills]'") from None
 
 
-def _read(matter: str) -> Node | None:
+def _parse_yaml(matter: str) -> Node | None:
     import yaml
 
     builder = _NodeBuilder()
     try:
         for event in yaml.parse(matter, Loader=yaml.SafeLoader):
-            builder.take(event, type(event).__name__.removesuffix("Event"))
+            builder.handle_event(event, type(event).__name__.removesuffix("Event"))
     except yaml.reader.ReaderError as error:
         line = matter.count("\n", 0, error.position) + 2
-        raise Mistake(f"the character U+{ord(matter[error.position]):04X} cannot stand here; remove it", line) from None
+        raise FrontMatterError(
+            f"the character U+{ord(matter[error.position]):04X} cannot stand here; remove it", line
+        ) from None
     except yaml.MarkedYAMLError as error:
         words = error.problem or error.context
         # If a part has no end, name the line where it begins, because the author corrects it there.
         is_open = "end of stream" in words
         mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
-        raise Mistake(
+        raise FrontMatterError(
             f"this is not YAML: {words}; a text with `: ` or `#` in it is put in quotes", mark.line + 2
         ) from None
     return builder.root
 
 
 class _NodeBuilder:
-    """Builds nodes from YAML events, without recursion, and raises `Mistake` at everything that is not plain."""
+    """
+    Builds nodes from YAML events, without recursion, and raises `FrontMatterError` at everything that is not plain.
+    """
 
     def __init__(self) -> None:
         self.root: Node | None = None
         self._open: list[tuple[Node, _Key]] = []  # each with the key under which it will be put
         self._key: _Key = None
 
-    def take(self, event: Any, kind: str) -> None:
+    def handle_event(self, event: Any, kind: str) -> None:
         line = event.start_mark.line + 2  # counted from 1, below the line of dashes
         if kind == "Alias" or getattr(event, "anchor", None) is not None:
-            raise Mistake("`&` and `*` begin YAML's anchors, which are not read here; put a text in quotes", line)
+            raise FrontMatterError(
+                "`&` and `*` begin YAML's anchors, which are not read here; put a text in quotes", line
+            )
         if getattr(event, "tag", None) is not None:
-            raise Mistake("`!` begins YAML's tags, which are not read here; put a text in quotes", line)
+            raise FrontMatterError("`!` begins YAML's tags, which are not read here; put a text in quotes", line)
         if kind == "Scalar":
-            self._scalar(event, line)
+            self._add_scalar(event, line)
         elif kind in ("MappingStart", "SequenceStart"):
             self._begin({} if kind == "MappingStart" else [], line)
         elif kind in ("MappingEnd", "SequenceEnd"):
             node, self._key = self._open.pop()
             self._put(node)
         elif kind == "DocumentStart" and self.root is not None:
-            raise Mistake("there is more than one document; write one", line)
+            raise FrontMatterError("there is more than one document; write one", line)
 
     @property
     def _is_at_key(self) -> bool:
@@ -135,18 +146,18 @@ class _NodeBuilder:
 
     def _begin(self, content: list[Node] | dict[str, Node], line: int) -> None:
         if self._is_at_key:
-            raise Mistake("a key has to be a text", line)
-        if len(self._open) == _MOST_DEPTH:
-            raise Mistake(f"this is nested deeper than {_MOST_DEPTH}; write it flat", line)
+            raise FrontMatterError("a key has to be a text", line)
+        if len(self._open) == _MAX_DEPTH:
+            raise FrontMatterError(f"this is nested deeper than {_MAX_DEPTH}; write it flat", line)
         self._open.append((Node(content, self._key[1] if self._key else line), self._key))
         self._key = None
 
-    def _scalar(self, event: Any, line: int) -> None:
-        text = _whole(event.value, line)
+    def _add_scalar(self, event: Any, line: int) -> None:
+        text = _join_surrogates(event.value, line)
         if self._is_at_key:
             self._key = text, line
             return
-        self._put(Node(_meant(text) if event.style is None else text, self._key[1] if self._key else line))
+        self._put(Node(_parse_scalar(text) if event.style is None else text, self._key[1] if self._key else line))
 
     def _put(self, node: Node) -> None:
         holder = self._open[-1][0].content if self._open else None
@@ -155,14 +166,14 @@ class _NodeBuilder:
         elif isinstance(holder, dict) and self._key is not None:
             name, line = self._key
             if name in holder:
-                raise Mistake(f"`{name:.60}` stands here twice; keep one", line)
+                raise FrontMatterError(f"`{name:.60}` stands here twice; keep one", line)
             holder[name] = node
             self._key = None
         else:
             self.root = node
 
 
-def _whole(text: str, line: int) -> str:
+def _join_surrogates(text: str, line: int) -> str:
     """
     Return *text* with surrogate pairs joined, because JSON writes some characters as two halves.
 
@@ -172,13 +183,15 @@ def _whole(text: str, line: int) -> str:
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise Mistake(r"`\ud800` and its like are halves of characters; write the character itself", line) from None
+        raise FrontMatterError(
+            r"`\ud800` and its like are halves of characters; write the character itself", line
+        ) from None
 
 
-def _meant(text: str) -> Content:
+def _parse_scalar(text: str) -> Content:
     """Return the value of a text without quotes, by the rules of JSON with few additions."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _WHOLE.fullmatch(text):
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) else text

@@ -23,16 +23,16 @@ from .._forks import renew_in_children
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, Problem
-from ..permissions.rule_files import Ignored
+from ..permissions.rule_files import IgnoredSetting
 from ..permissions.trust import Trust
-from .catalog_join import Joined, Joining
-from .front_matter import check_installed
-from .loaded_skills import Shelf
+from .catalog_join import JoinedTable, SkillJoiner
+from .front_matter import check_yaml_installed
+from .loaded_skills import LoadedSkills
 from .problems import SkillProblem
 from .prompts import prompt_of
 from .records import Skill
 from .skill_tools import skill_of
-from .slash_commands import typed_arguments, with_commands
+from .slash_commands import expand_commands, parse_typed_arguments
 
 __all__ = ["Skills"]
 
@@ -67,31 +67,31 @@ class Skills(CatalogView):
             raise TypeError(f"skills stand beside the tools of a catalog, got {type(catalog).__name__}")
         if not check_seconds >= 0:
             raise ValueError(f"check_seconds has to be 0 or more, got {check_seconds!r}")
-        check_installed()
+        check_yaml_installed()
         own = dict.fromkeys(Path(os.path.abspath(os.path.expanduser(folder))) for folder in folders)
         home = None if project is None else Path(os.path.abspath(os.path.expanduser(project)))
-        self._shelf = Shelf(tuple(own), home, trust, self.get, time_ns)
-        joining = Joining()
-        super().__init__((catalog, self._shelf), lambda tools, shelf: joining(tools, shelf.tools.values()))
+        self._loaded_skills = LoadedSkills(tuple(own), home, trust, self.get, time_ns)
+        join = SkillJoiner()
+        super().__init__((catalog, self._loaded_skills), lambda tools, shelf: join(tools, shelf.tools.values()))
         self._check_seconds = check_seconds
         self._clock = clock
-        self._looked_at = clock()
+        self._checked_at = clock()
         self.renew_after_fork()
         renew_in_children(self)
-        self._told: frozenset[SkillProblem] = frozenset()
+        self._logged_problems: frozenset[SkillProblem] = frozenset()
         self.refresh()
 
     def renew_after_fork(self) -> None:
         """Forget that another thread was looking at the files, because a forked child does not have that thread."""
         self._lock = threading.RLock()
-        self._is_looking = False
+        self._is_checking = False
 
     @property
     def table(self) -> Table:
         """The tools and skills as they are now."""
-        if self._clock() - self._looked_at >= self._check_seconds and self._lock.acquire(blocking=False):
+        if self._clock() - self._checked_at >= self._check_seconds and self._lock.acquire(blocking=False):
             try:
-                self._look(self._shelf.look)
+                self._check_files(self._loaded_skills.read_if_changed)
             finally:
                 self._lock.release()
         return super().table
@@ -99,31 +99,31 @@ class Skills(CatalogView):
     def refresh(self) -> None:
         """Read the files now, without regard to what is known about them."""
         with self._lock:
-            self._look(self._shelf.read)
+            self._check_files(self._loaded_skills.read)
 
-    def _look(self, look: Callable[[], None]) -> None:
+    def _check_files(self, read_files: Callable[[], None]) -> None:
         # A listener that is told of a change reads the table too, so this method may be called again from within.
-        if self._is_looking:
+        if self._is_checking:
             return
-        self._is_looking = True
+        self._is_checking = True
         try:
-            self._looked_at = self._clock()
-            look()
-            self._tell()
+            self._checked_at = self._clock()
+            read_files()
+            self._log_new_problems()
         finally:
-            self._is_looking = False
+            self._is_checking = False
 
     @property
     def problems(self) -> tuple[SkillProblem, ...]:
         """What is wrong with the skills that are left out, each with its file, its line and the remedy."""
-        table = cast("Joined", self.table)
-        return (*self._shelf.problems, *table.problems)
+        table = cast("JoinedTable", self.table)
+        return (*self._loaded_skills.problems, *table.problems)
 
     @property
-    def ignored(self) -> tuple[Ignored, ...]:
+    def ignored(self) -> tuple[IgnoredSetting, ...]:
         """The skill files of the project that do not count, and why."""
         _ = self.table
-        return self._shelf.ignored
+        return self._loaded_skills.ignored
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -151,22 +151,22 @@ class Skills(CatalogView):
             BadArgs: The text does not give the arguments that the skill needs.
             ToolError: The prompt would be too long.
         """
-        return with_commands(prompt, self._written_out)
+        return expand_commands(prompt, self._expand_command)
 
-    def _written_out(self, name: str, text: str) -> str | None:
+    def _expand_command(self, name: str, text: str) -> str | None:
         tool = self.table.find(name)
         skill = None if tool is None else skill_of(tool)
         if tool is None or skill is None:
             return None
         try:
-            return prompt_of(skill, tool.check(typed_arguments(skill, text)))
+            return prompt_of(skill, tool.check(parse_typed_arguments(skill, text)))
         except BadArgs as error:
             raise BadArgs([Problem(f"/{name}: {problem}") for problem in error.problems]) from None
 
-    def _tell(self) -> None:
+    def _log_new_problems(self) -> None:
         """Log the problems that are new."""
         problems = self.problems
         for problem in problems:
-            if problem not in self._told:
+            if problem not in self._logged_problems:
                 _log.warning("a skill is left out: %s", problem)
-        self._told = frozenset(problems)
+        self._logged_problems = frozenset(problems)

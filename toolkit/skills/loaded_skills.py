@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..catalog import Catalog
-from ..permissions.rule_files import Ignored
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
+from ..permissions.rule_files import IgnoredSetting
+from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
 from ..spec import Tool
-from ..values.visible import visible
+from ..values.visible import make_visible
 from .parsing import read_skill
 from .problems import SkillProblem
-from .skill_files import Stamp, contents, file_stamp, is_settled, stamp, tree_stamp
+from .skill_files import Stamp, is_settled, read_contents, stamp_file, stamp_folder, stamp_tree
 from .skill_tools import tool_of
 
-__all__ = ["Shelf", "user_skills"]
+__all__ = ["LoadedSkills", "user_skills"]
 
-_NAME = "skills"
+_FOLDER_NAME = "skills"
 _File: TypeAlias = tuple[Path, bytes, bool]
-_Reading: TypeAlias = Tool | tuple[SkillProblem, ...]
+_ToolOrProblems: TypeAlias = Tool | tuple[SkillProblem, ...]
 
 
 def user_skills() -> Path:
     """Return the folder of the user's own skills, whether or not it exists."""
-    return configuration_folder() / _NAME
+    return configuration_folder() / _FOLDER_NAME
 
 
-class Shelf(Catalog):
+class LoadedSkills(Catalog):
     """
     The skills of some folders as tools. The keys are paths, because two skills may have one name.
 
@@ -50,36 +50,36 @@ class Shelf(Catalog):
         folders: Sequence[Path],
         project: Path | None,
         trust: Trust | None,
-        find: Callable[[str], Tool | None],
+        find_tool: Callable[[str], Tool | None],
         time_ns: Callable[[], int],
     ) -> None:
         super().__init__()
         self.problems: tuple[SkillProblem, ...] = ()
-        self.ignored: tuple[Ignored, ...] = ()
+        self.ignored: tuple[IgnoredSetting, ...] = ()
         self._folders = folders
         self._project = project
         self._trust = trust
-        self._find = find
+        self._find_tool = find_tool
         self._time_ns = time_ns
-        self._known: dict[_File, _Reading] = {}
-        self._seen: Stamp = frozenset()
+        self._result_by_file: dict[_File, _ToolOrProblems] = {}
+        self._last_stamp: Stamp = frozenset()
         self._is_settled = False
 
-    def look(self) -> None:
+    def read_if_changed(self) -> None:
         """Read the files again if they may have changed."""
-        if not self._is_settled or self._stamp() != self._seen:
+        if not self._is_settled or self._take_stamp() != self._last_stamp:
             self.read()
 
     def read(self) -> None:
         """Read the files, and store the skills and problems in them."""
         # Take the stamp first, so that a change while the files are read shows in the next stamp.
-        self._seen = self._stamp()
-        self._is_settled = is_settled(self._seen, self._time_ns())
+        self._last_stamp = self._take_stamp()
+        self._is_settled = is_settled(self._last_stamp, self._time_ns())
         problems: list[SkillProblem] = []
         files = [*self._own_files(problems), *self._project_files(problems)]
-        self._known = {file: self._known.get(file) or self._reading(file) for file in files}
+        self._result_by_file = {file: self._result_by_file.get(file) or self._read_file(file) for file in files}
         tools = {}
-        for (path, _, _), reading in self._known.items():
+        for (path, _, _), reading in self._result_by_file.items():
             if isinstance(reading, Tool):
                 tools[str(path)] = reading
             else:
@@ -93,7 +93,7 @@ class Shelf(Catalog):
     def _own_files(self, problems: list[SkillProblem]) -> Iterator[_File]:
         for folder in self._folders:
             if os.path.exists(folder):
-                files, unreadable = contents(folder)
+                files, unreadable = read_contents(folder)
                 problems += unreadable
                 yield from ((path, content, False) for path, content in files.items())
             elif folder != user_skills():  # most users have no such folder
@@ -101,27 +101,27 @@ class Shelf(Catalog):
 
     def _project_files(self, problems: list[SkillProblem]) -> list[_File]:
         self.ignored = ()
-        folder = None if self._project is None else self._project / PROJECT_FOLDER / _NAME
+        folder = None if self._project is None else self._project / PROJECT_FOLDER / _FOLDER_NAME
         if self._project is None or folder is None or not os.path.exists(folder):
             return []
-        files, unreadable = contents(folder)
-        reason = distrust(self._trust, self._project)
-        if reason is None and contents(folder)[0] != files:
+        files, unreadable = read_contents(folder)
+        reason = why_not_trusted(self._trust, self._project)
+        if reason is None and read_contents(folder)[0] != files:
             # The content that was read must be the content that is trusted, so a file must not be swapped in between.
             reason, self._is_settled = f"{folder} changed while it was read; look again", False
         if reason is not None:
-            self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), reason) for path in files)
+            self.ignored = tuple(IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in files)
             return []
         problems += unreadable
         return [(path, content, True) for path, content in files.items()]
 
-    def _reading(self, file: _File) -> _Reading:
+    def _read_file(self, file: _File) -> _ToolOrProblems:
         path, content, is_project = file
         skill, problems = read_skill(path, content, project=is_project)
-        return tuple(problems) if skill is None else tool_of(skill, self._find)
+        return tuple(problems) if skill is None else tool_of(skill, self._find_tool)
 
-    def _stamp(self) -> Stamp:
-        result = frozenset().union(*map(stamp, self._folders))
+    def _take_stamp(self) -> Stamp:
+        result = frozenset().union(*map(stamp_folder, self._folders))
         if self._project is not None and self._trust is not None:
-            result |= tree_stamp(self._project / PROJECT_FOLDER) | file_stamp(self._trust.path)
+            result |= stamp_tree(self._project / PROJECT_FOLDER) | stamp_file(self._trust.path)
         return result

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..values.visible import visible
+from ..values.visible import make_visible
 
-__all__ = ["Mistake", "SkillProblem"]
+__all__ = ["FrontMatterError", "SkillProblem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class SkillProblem:
     message: str
 
     def __str__(self) -> str:
-        place = visible(str(self.path), keep_lines=False) + ("" if self.line is None else f":{self.line}")
-        return f"{place}: {visible(self.message, keep_lines=False)}"
+        place = make_visible(str(self.path), keep_lines=False) + ("" if self.line is None else f":{self.line}")
+        return f"{place}: {make_visible(self.message, keep_lines=False)}"
 
 
-class Mistake(ValueError):  # noqa: N818 -- the name says what it is, not what it does
+class FrontMatterError(ValueError):
     """A mistake in a file that ends the reading of the file."""
 
     def __init__(self, message: str, line: int | None = None) -> None:

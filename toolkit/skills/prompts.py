@@ -14,39 +14,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ToolError
-from ..values.visible import visible
-from .records import FREE, Skill
+from ..values.visible import make_visible
+from .records import DEFAULT_ARGUMENT, Skill
 
-__all__ = ["check_size", "filled", "prompt_of"]
+__all__ = ["check_size", "fill_prompt", "prompt_of"]
 
-_PLACE = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_MOST_CHARACTERS = 1_000_000
+_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MAX_CHARACTERS = 1_000_000
 
 
 def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
     """Return the prompt for the model when *skill* is called with *values*."""
-    texts = {name: _written(value) for name, value in values.items()}
-    used = {name for name in _PLACE.findall(skill.text) if name in texts}
-    rest = [_told(name, text) for name, text in texts.items() if name not in used and text]
+    texts = {name: _render_value(value) for name, value in values.items()}
+    used = {name for name in _PLACEHOLDER.findall(skill.text) if name in texts}
+    rest = [_render_argument(name, text) for name, text in texts.items() if name not in used and text]
     if skill.folder is not None:
-        rest.append(f"The files that belong to this are in {visible(str(skill.folder), keep_lines=False)}")
-    return "\n\n".join([filled(skill.text, texts), *rest])
+        rest.append(f"The files that belong to this are in {make_visible(str(skill.folder), keep_lines=False)}")
+    return "\n\n".join([fill_prompt(skill.text, texts), *rest])
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_prompt(text: str, values: Mapping[str, str]) -> str:
     """Return *text* with *values* in their places. Raise `ToolError` if the result would be too long."""
     # A short text can name a long value many times.
-    check_size(len(text) + sum(len(values.get(name, "")) for name in _PLACE.findall(text)))
-    return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+    check_size(len(text) + sum(len(values.get(name, "")) for name in _PLACEHOLDER.findall(text)))
+    return _PLACEHOLDER.sub(lambda place: values.get(place[1], place[0]), text)
 
 
 def check_size(size: int) -> None:
     """Raise `ToolError` if a prompt has more characters than are allowed."""
-    if size > _MOST_CHARACTERS:
-        raise ToolError(f"the prompt would have {size:,} characters, and {_MOST_CHARACTERS:,} are allowed; send less")
+    if size > _MAX_CHARACTERS:
+        raise ToolError(f"the prompt would have {size:,} characters, and {_MAX_CHARACTERS:,} are allowed; send less")
 
 
-def _written(value: Any) -> str:
+def _render_value(value: Any) -> str:
     """Return a value as prompts show it: a string as it is, None as nothing, and every other value as JSON."""
     if isinstance(value, str):
         return value
@@ -55,5 +55,5 @@ def _written(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _told(name: str, text: str) -> str:
-    return text if name == FREE.name else f"{name}: {text}"
+def _render_argument(name: str, text: str) -> str:
+    return text if name == DEFAULT_ARGUMENT.name else f"{name}: {text}"

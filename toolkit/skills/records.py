@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FREE", "Argument", "Skill", "types_by_word"]
+__all__ = ["ARGUMENT_TYPES", "DEFAULT_ARGUMENT", "Argument", "Skill"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Argument:
     An argument that the caller of a skill gives.
 
     Attributes:
-        type: A key of `types_by_word`.
+        type: A key of `ARGUMENT_TYPES`.
         default: The value if the argument is not given. None means that it may be left out.
         choices: The values that the argument may have. If empty, any value is allowed.
     """
@@ -31,10 +31,10 @@ class Argument:
     choices: tuple[Any, ...] = ()
 
 
-FREE = Argument(name="input", description="What to work on, or what is wanted, in your own words.")
+DEFAULT_ARGUMENT = Argument(name="input", description="What to work on, or what is wanted, in your own words.")
 """The argument of a skill whose file has no `arguments`."""
 
-types_by_word: Mapping[str, Any] = {
+ARGUMENT_TYPES: Mapping[str, Any] = {
     "string": str,
     "text": str,
     "integer": int,
@@ -66,7 +66,7 @@ class Skill:
     name: str
     description: str
     text: str
-    arguments: tuple[Argument, ...] = (FREE,)
+    arguments: tuple[Argument, ...] = (DEFAULT_ARGUMENT,)
     tools: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
     path: Path

@@ -13,59 +13,59 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from .parsing import FOLDER_FILE
+from .parsing import SKILL_FILE_NAME
 from .problems import SkillProblem
 
-__all__ = ["Stamp", "contents", "file_stamp", "is_settled", "stamp", "tree_stamp"]
+__all__ = ["Stamp", "is_settled", "read_contents", "stamp_file", "stamp_folder", "stamp_tree"]
 
 Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 """The path, two times, size and inode number of each file, which show a change without reading the files."""
 
-_MOST_ENTRIES = 1000
-_MOST_BYTES = 64 * 1024
+_MAX_ENTRIES = 1000
+_MAX_BYTES = 64 * 1024
 _MAX_TREE_ENTRIES = 4000
 _SETTLED_NS = 2 * 10**9
 
 
-def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
+def read_contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     """Return the content of the skill files of *folder* by path, in order, and the problems with unreadable files."""
     content_by_path: dict[Path, bytes] = {}
     problems = []
     try:
-        files = _files(folder)
+        files = _list_files(folder)
     except (OSError, ValueError) as error:
-        return {}, [SkillProblem(folder, None, f"its skills cannot be read: {_worded(error)}")]
+        return {}, [SkillProblem(folder, None, f"its skills cannot be read: {_explain_error(error)}")]
     home = os.path.realpath(folder)
     for path in files:
         try:
-            content_by_path[path] = _content(path, home)
+            content_by_path[path] = _read_file(path, home)
         except (OSError, ValueError) as error:
-            problems.append(SkillProblem(path, None, _worded(error)))
+            problems.append(SkillProblem(path, None, _explain_error(error)))
     return content_by_path, problems
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     """Return the paths of the entries that may be skills, in order."""
     with os.scandir(folder) as entries:
         names = []
         for entry in entries:
             names.append(entry.name)
-            if len(names) > _MOST_ENTRIES:
-                raise ValueError(f"it holds more than {_MOST_ENTRIES} entries; keep other things elsewhere")
-    return [path for name in sorted(names) if (path := _file(folder, name)) is not None]
+            if len(names) > _MAX_ENTRIES:
+                raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
+    return [path for name in sorted(names) if (path := _find_skill_file(folder, name)) is not None]
 
 
-def _file(folder: Path, name: str) -> Path | None:
+def _find_skill_file(folder: Path, name: str) -> Path | None:
     if name.startswith(".") or name.lower() == "readme.md":
         return None
     path = folder / name
-    inside = path / FOLDER_FILE
+    inside = path / SKILL_FILE_NAME
     if os.path.lexists(inside):  # also if the folder is a link, whose target is checked when the file is read
         return inside
     return path if name.endswith(".md") else None
 
 
-def _content(path: Path, home: str) -> bytes:
+def _read_file(path: Path, home: str) -> bytes:
     real_path = os.path.realpath(path)
     if os.path.commonpath((real_path, home)) != home:
         raise ValueError(f"it is a link that leads out of {home}; put a copy there instead")
@@ -75,34 +75,34 @@ def _content(path: Path, home: str) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file; remove it, or write one")
         with open(handle, "rb", closefd=False) as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
     finally:
         os.close(handle)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is larger than {_MOST_BYTES // 1024} KB; put what is seldom needed in a file beside it")
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it is larger than {_MAX_BYTES // 1024} KB; put what is seldom needed in a file beside it")
     return content
 
 
-def stamp(folder: Path) -> Stamp:
+def stamp_folder(folder: Path) -> Stamp:
     """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
     try:
-        paths = [folder, *_files(folder)]
+        paths = [folder, *_list_files(folder)]
     except (OSError, ValueError):
         paths = [folder]
     return frozenset(map(_stamp_path, map(str, paths)))
 
 
-def tree_stamp(top: Path) -> Stamp:
+def stamp_tree(top: Path) -> Stamp:
     """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
-    return frozenset(map(_stamp_path, _below(str(top))))
+    return frozenset(map(_stamp_path, _walk_below(str(top))))
 
 
-def file_stamp(path: Path) -> Stamp:
+def stamp_file(path: Path) -> Stamp:
     """Return the stamp of one file."""
     return frozenset([_stamp_path(str(path))])
 
 
-def _below(top: str) -> Iterator[str]:
+def _walk_below(top: str) -> Iterator[str]:
     count = 0
     yield top
     for folder, folders, files in os.walk(top):
@@ -113,13 +113,13 @@ def _below(top: str) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def is_settled(seen: Stamp, now_ns: int) -> bool:
+def is_settled(stamp: Stamp, now_ns: int) -> bool:
     """
-    Return whether *seen* can be relied on.
+    Return whether *stamp* can be relied on.
 
     A file that was changed a moment ago may change again and keep the same stamp.
     """
-    return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in seen)
+    return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in stamp)
 
 
 def _stamp_path(path: str) -> tuple[str, int, int, int, int]:
@@ -130,7 +130,7 @@ def _stamp_path(path: str) -> tuple[str, int, int, int, int]:
     return path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def _worded(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.strerror or 'it cannot be opened'}; make it readable, or remove it"
     return str(error)

@@ -18,7 +18,7 @@ from ..errors import ToolError
 from ..facts import Arguments
 from ..spec import Tool
 from .prompts import prompt_of
-from .records import Argument, Skill, types_by_word
+from .records import ARGUMENT_TYPES, Argument, Skill
 
 __all__ = ["PROJECT_ORIGIN", "skill_of", "tool_of"]
 
@@ -30,23 +30,23 @@ The user's own skills have the origin of tools that are written in the program i
 """
 
 _GROUP = "skills"
-_METADATA = "skill"
+_METADATA_KEY = "skill"
 
 
-def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
+def tool_of(skill: Skill, find_tool: Callable[[str], Tool | None]) -> Tool:
     """
     Return *skill* as a tool, with the facts that its file states.
 
-    *find* returns the tools that the skill may call.
+    *find_tool* returns the tools that the skill may call.
     """
 
     def tools() -> list[Tool]:
         # Pass tools and not names: if the catalog is part of another one, a name may mean another tool there.
-        return [tool for name in skill.tools if (tool := find(name)) is not None]
+        return [tool for name in skill.tools if (tool := find_tool(name)) is not None]
 
     async def run(**values: Any) -> str:
         context: Context = values.pop(context_name)
-        current = find(skill.name)
+        current = find_tool(skill.name)
         if current is None or skill_of(current) is not skill:
             raise ToolError(f"the skill `{skill.name}` was changed or removed since it was looked up; call it again")
         prompt = prompt_of(skill, values)
@@ -79,7 +79,7 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
             "description": skill.description,
             "version": version,
             "preview": preview,
-            "metadata": {_METADATA: skill},
+            "metadata": {_METADATA_KEY: skill},
         },
     )
     return replace(tool, origin=PROJECT_ORIGIN) if skill.project else tool
@@ -87,12 +87,12 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
 
 def skill_of(tool: Tool) -> Skill | None:
     """Return the skill from which *tool* was made, or None for every other tool."""
-    skill = (tool.facts.metadata or {}).get(_METADATA)
+    skill = (tool.facts.metadata or {}).get(_METADATA_KEY)
     return skill if isinstance(skill, Skill) else None
 
 
 def _build_parameter(argument: Argument) -> inspect.Parameter:
-    hint = Literal[argument.choices] if argument.choices else types_by_word[argument.type]
+    hint = Literal[argument.choices] if argument.choices else ARGUMENT_TYPES[argument.type]
     if not argument.required and argument.default is None:
         hint = hint | None
     return inspect.Parameter(

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .prompts import check_size
-from .records import FREE, Argument, Skill
+from .records import DEFAULT_ARGUMENT, Argument, Skill
 
-__all__ = ["typed_arguments", "with_commands"]
+__all__ = ["expand_commands", "parse_typed_arguments"]
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
 # A line with four blanks or a tab in front is Markdown code.
@@ -26,9 +26,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)", re.DOTALL)
 _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))(?=\s|\Z)""")
 
 
-def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) -> str:
+def expand_commands(prompt: str, expand_command: Callable[[str, str], str | None]) -> str:
     """
-    Return *prompt* with each `/name text` replaced by the result of *written_out*.
+    Return *prompt* with each `/name text` replaced by the result of *expand_command*.
 
     If that is None, the line stays.
     """
@@ -43,7 +43,7 @@ def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) ->
         elif mark is not None:
             fence = mark[1]
         elif (command := _COMMAND.fullmatch(line)) is not None:
-            expansion = written_out(command[1], (command[2] or "").strip())
+            expansion = expand_command(command[1], (command[2] or "").strip())
             if expansion is not None:
                 pieces[place] = expansion
                 size += len(expansion)
@@ -51,23 +51,23 @@ def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) ->
     return "".join(pieces)
 
 
-def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
+def parse_typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
     """Return the arguments that *text* gives to *skill*. They still have to be checked like those of any other call."""
     values: dict[str, Any] = {}
-    *firsts, last = skill.arguments or (FREE,)
+    *firsts, last = skill.arguments or (DEFAULT_ARGUMENT,)
     for argument in firsts:
         word = _WORD.match(text)
         if word is None:
             break
-        values[argument.name] = _meant(argument, next(part for part in word.groups() if part is not None))
+        values[argument.name] = _parse_value(argument, next(part for part in word.groups() if part is not None))
         text = text[word.end() :]
     text = text.strip()
-    if text or skill.arguments == (FREE,):
-        values[last.name] = _meant(last, text)
+    if text or skill.arguments == (DEFAULT_ARGUMENT,):
+        values[last.name] = _parse_value(last, text)
     return values
 
 
-def _meant(argument: Argument, text: str) -> Any:
+def _parse_value(argument: Argument, text: str) -> Any:
     """
     Return *text* as a value of the type of the argument.
 

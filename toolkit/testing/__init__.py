@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from .builders import make_call, make_error, make_result, make_waiting

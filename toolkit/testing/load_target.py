@@ -34,9 +34,9 @@ def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
         CatalogError: The module cannot be loaded, the name is not in it, or it has no tools.
     """
     where, _, name = target.partition(":")
-    module = _loaded(where)
+    module = _load_module(where)
     if name:
-        return _named(module, name, target)
+        return _find_catalog(module, name, target)
     catalog = Catalog().load(module)
     if undecorated:
         _add_functions(catalog, module)
@@ -48,33 +48,33 @@ def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
     return catalog
 
 
-def _loaded(where: str) -> ModuleType:
-    if not where:
+def _load_module(source: str) -> ModuleType:
+    if not source:
         raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
     try:
-        return _load_file(Path(where).resolve()) if where.endswith(".py") else _load_by_name(where)
+        return _load_file(Path(source).resolve()) if source.endswith(".py") else _load_by_name(source)
     except ImportError as error:
-        raise CatalogError(f"cannot load {where!r}: {error}; install it, or correct the name") from error
+        raise CatalogError(f"cannot load {source!r}: {error}; install it, or correct the name") from error
     except (Exception, SystemExit) as error:
-        raise CatalogError(f"cannot load {where!r}: it raised {type(error).__name__}: {error}") from error
+        raise CatalogError(f"cannot load {source!r}: it raised {type(error).__name__}: {error}") from error
 
 
-def _load_by_name(where: str) -> ModuleType:
-    here, name = Path.cwd(), where.partition(".")[0]
+def _load_by_name(module_name: str) -> ModuleType:
+    here, name = Path.cwd(), module_name.partition(".")[0]
     if "" not in sys.path and str(here) not in sys.path:
         _make_findable(here)
-        spec = None if name in sys.modules or _is_standard(name) else PathFinder.find_spec(name, [str(here)])
+        spec = None if name in sys.modules or _is_standard_module(name) else PathFinder.find_spec(name, [str(here)])
         if spec is not None and spec.loader is not None:
             # The user means the package in the current folder, even if one of the same name is installed.
             _execute(spec)
-    return importlib.import_module(where)
+    return importlib.import_module(module_name)
 
 
 def _load_file(path: Path) -> ModuleType:
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path):
             return module
-    spec = importlib.util.spec_from_file_location(_name_for(path), path)
+    spec = importlib.util.spec_from_file_location(_choose_module_name(path), path)
     if spec is None or not path.is_file():
         raise ImportError(f"there is no such file as {path}")
     _make_findable(path.parent)  # the file can import the modules beside it, as if it were run as a script
@@ -87,16 +87,16 @@ def _make_findable(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _name_for(path: Path) -> str:
+def _choose_module_name(path: Path) -> str:
     """Return the name for the module of a file: the stem, or the full file name if another module has the stem."""
     name = path.stem
-    if name in sys.modules or _is_standard(name):
+    if name in sys.modules or _is_standard_module(name):
         return path.name
     spec = PathFinder.find_spec(name)
     return name if spec is None or spec.origin in (None, str(path)) else path.name
 
 
-def _is_standard(name: str) -> bool:
+def _is_standard_module(name: str) -> bool:
     return name in sys.stdlib_module_names
 
 
@@ -112,7 +112,7 @@ def _execute(spec: ModuleSpec) -> ModuleType:
     return module
 
 
-def _named(module: ModuleType, name: str, target: str) -> CatalogView:
+def _find_catalog(module: ModuleType, name: str, target: str) -> CatalogView:
     value: Any = module
     for part in name.split("."):
         try:

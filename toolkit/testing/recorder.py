@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..results import Kind, ToolCall, ToolResult
-from ..values.strictjson.checks import copied
+from ..values.strictjson.checks import copy_json
 
 __all__ = ["Recorded", "Recorder", "assert_called"]
 
@@ -32,7 +32,7 @@ class Recorded:
     result: ToolResult
 
     def __str__(self) -> str:
-        return f"{self.name}({_shown(self.arguments)}) -> {self.result.kind}"
+        return f"{self.name}({_to_json_text(self.arguments)}) -> {self.result.kind}"
 
 
 class Recorder:
@@ -47,7 +47,7 @@ class Recorder:
         self.calls: list[Recorded] = []
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        self.calls.append(Recorded(call.name, copied(call.arguments), result))
+        self.calls.append(Recorded(call.name, copy_json(call.arguments), result))
         return result
 
     def names(self) -> list[str]:
@@ -92,17 +92,19 @@ def assert_called(
     Returns:
         The first such call; None if *times* is 0.
     """
-    matches = [call for call in recorder.of(name) if _fits(call, arguments, partly, kind)]
+    matches = [call for call in recorder.of(name) if _is_match(call, arguments, partly, kind)]
     if len(matches) == times or (times is None and matches):
         return matches[0] if matches else None
-    expectation = f"{name}({'...' if arguments is None else _shown(arguments)})" + (f" -> {kind}" if kind else "")
+    expectation = f"{name}({'...' if arguments is None else _to_json_text(arguments)})" + (
+        f" -> {kind}" if kind else ""
+    )
     count_text = "" if times is None else f" {times} times, but {len(matches)} times"
     raise AssertionError(
         "\n".join([f"expected {expectation}{count_text}", *_describe_calls(recorder, name, arguments)])
     )
 
 
-def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kind: Kind | None) -> bool:
+def _is_match(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kind: Kind | None) -> bool:
     if kind is not None and call.result.kind != kind:
         return False
     if arguments is None:
@@ -111,7 +113,7 @@ def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kin
     if partly and isinstance(actual, dict):
         actual = {key: value for key, value in actual.items() if key in arguments}
     # The JSON texts are compared, because in Python `1 == True`.
-    return _shown(actual) == _shown(dict(arguments))
+    return _to_json_text(actual) == _to_json_text(dict(arguments))
 
 
 def _describe_calls(recorder: Recorder, name: str, arguments: Mapping[str, Any] | None) -> Iterator[str]:
@@ -121,19 +123,21 @@ def _describe_calls(recorder: Recorder, name: str, arguments: Mapping[str, Any] 
     yield "what was called:"
     yield from (f"  {number}. {call}" for number, call in enumerate(recorder, 1))
     if arguments is not None and recorder.of(name):
-        expected_lines = _lines(dict(arguments))
-        nearest = max(recorder.of(name), key=lambda call: _likeness(expected_lines, _lines(call.arguments)))
+        expected_lines = _to_json_lines(dict(arguments))
+        nearest = max(recorder.of(name), key=lambda call: _similarity(expected_lines, _to_json_lines(call.arguments)))
         yield f"the nearest call of {name} (- expected, + called):"
-        yield from (f"  {line}" for line in difflib.ndiff(expected_lines, _lines(nearest.arguments)) if line[0] != "?")
+        yield from (
+            f"  {line}" for line in difflib.ndiff(expected_lines, _to_json_lines(nearest.arguments)) if line[0] != "?"
+        )
 
 
-def _likeness(expected: list[str], called: list[str]) -> float:
+def _similarity(expected: list[str], called: list[str]) -> float:
     return difflib.SequenceMatcher(None, expected, called).ratio()
 
 
-def _shown(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
 
 
-def _lines(value: Any) -> list[str]:
+def _to_json_lines(value: Any) -> list[str]:
     return json.dumps(value, sort_keys=True, indent=2, default=repr).splitlines()

@@ -19,13 +19,21 @@ from collections.abc import Iterable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from .codecs import Codec, Reader
-from .strictjson.checks import INT_LIMIT, is_clean
+from .codecs import Codec, HintReader
+from .strictjson.checks import INT_LIMIT, is_valid_text
 
-__all__ = ["as_json", "as_text", "cleaned", "described", "is_strict", "keyed", "own_copy"]
+__all__ = [
+    "as_json",
+    "as_text",
+    "copy_arguments",
+    "describe_value",
+    "dict_with_unique_keys",
+    "is_strict_json",
+    "replace_surrogates",
+]
 
-_MOST_DEPTH = 50
-_MOST_CONTAINERS = 300_000
+_MAX_DEPTH = 50
+_MAX_CONTAINERS = 300_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (int, int.__int__), (float, float.__float__))
 _TEXTS = frozenset({str})
@@ -46,10 +54,10 @@ def as_text(value: Any) -> str:
 
 def as_json(value: Any) -> Any:
     """Convert *value* to strict JSON that stays as close as possible to its meaning."""
-    return _Conversion().of(value)
+    return _Conversion().convert(value)
 
 
-def is_strict(value: Any) -> bool:
+def is_strict_json(value: Any) -> bool:
     """
     Return whether encoding *value* as JSON and decoding it gives the same value.
 
@@ -60,11 +68,11 @@ def is_strict(value: Any) -> bool:
         if kind is dict and not _TEXTS.issuperset(map(type, value)):
             return False
         items = value if kind is list else value.values()
-        return _SCALARS.issuperset(map(type, items)) or all(map(is_strict, items))
+        return _SCALARS.issuperset(map(type, items)) or all(map(is_strict_json, items))
     return kind in _SCALARS
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describe *value* in words, even if its own methods raise."""
     try:
         # The text of a builtin container would be as deep and as long as the container itself.
@@ -74,15 +82,15 @@ def described(value: Any) -> str:
     name = type(value).__name__
     if issubclass(type(value), BaseException):
         text = f"{name}: {text}" if text else name
-    return cleaned(text or f"<{name}>")
+    return replace_surrogates(text or f"<{name}>")
 
 
-def cleaned(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return *text* in a form that can be sent: lone surrogates become question marks."""
-    return text if text.isascii() or is_clean(text) else text.encode("utf-8", "replace").decode()
+    return text if text.isascii() or is_valid_text(text) else text.encode("utf-8", "replace").decode()
 
 
-def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def dict_with_unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from *pairs* without losing a value: a repeated key gets a number, such as `a (2)`."""
     result: dict[str, Any] = {}
     times: dict[str, int] = {}
@@ -102,78 +110,80 @@ class _Conversion:
     It knows the objects that contain the current value, and how many containers may still be made.
     """
 
-    __slots__ = ("_codecs", "_inside", "_left")
+    __slots__ = ("_ancestor_ids", "_codecs", "_containers_left")
 
     def __init__(self) -> None:
-        self._inside: set[int] = set()
-        self._left = _MOST_CONTAINERS
+        self._ancestor_ids: set[int] = set()
+        self._containers_left = _MAX_CONTAINERS
         self._codecs: dict[type, Codec | None] = {}
 
-    def of(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         kind = type(value)
         if value is None or kind is bool:
             return value
         if kind is str:
-            return cleaned(value)
+            return replace_surrogates(value)
         if kind is int:
             return value if -INT_LIMIT < value < INT_LIMIT else hex(value)
         if kind is float:
             return value if value - value == 0 else str(value)
         identity = id(value)
-        if identity in self._inside:
+        if identity in self._ancestor_ids:
             return "<the same object again>"
-        if len(self._inside) >= _MOST_DEPTH:
+        if len(self._ancestor_ids) >= _MAX_DEPTH:
             return "<too deep>"
-        self._left -= 1
-        if self._left < 0:
+        self._containers_left -= 1
+        if self._containers_left < 0:
             return "<too much>"
-        self._inside.add(identity)
+        self._ancestor_ids.add(identity)
         try:
-            return self._structured(value, kind)
+            return self._convert_structure(value, kind)
         except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; its text is still of use
-            return described(value)
+            return describe_value(value)
         finally:
-            self._inside.discard(identity)
+            self._ancestor_ids.discard(identity)
 
-    def _structured(self, value: Any, kind: type) -> Any:
+    def _convert_structure(self, value: Any, kind: type) -> Any:
         if kind is list or kind is tuple:
-            return [self.of(item) for item in value]
+            return [self.convert(item) for item in value]
         # The type is checked, because an object may report a false `__class__`.
         if issubclass(kind, enum.Enum):
-            return self.of(value.value)
+            return self.convert(value.value)
         for plain, exact in _PLAIN:
             if issubclass(kind, plain):
-                return self.of(exact(value))
+                return self.convert(exact(value))
         if issubclass(kind, _BYTES):
             return base64.b64encode(bytes(value)).decode()
         if kind is dict or issubclass(kind, Mapping):
-            return keyed((self._key(key), self.of(item)) for key, item in _limit_items(value.items(), kind))
+            return dict_with_unique_keys(
+                (self._convert_key(key), self.convert(item)) for key, item in _limit_items(value.items(), kind)
+            )
         if issubclass(kind, _ITEMS) and not _field_names(kind):
-            items = [self.of(item) for item in _limit_items(value, kind)]
+            items = [self.convert(item) for item in _limit_items(value, kind)]
             return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
-        return self._object(value, kind)
+        return self._convert_object(value, kind)
 
-    def _key(self, key: Any) -> str:
-        return as_text(self.of(key))
+    def _convert_key(self, key: Any) -> str:
+        return as_text(self.convert(key))
 
-    def _object(self, value: Any, kind: type) -> Any:
-        codec = self._codec(kind)
+    def _convert_object(self, value: Any, kind: type) -> Any:
+        codec = self._find_codec(kind)
         if codec is not None:
             try:
                 encoded = codec.encode(value)
             except (Exception, SystemExit):  # noqa: BLE001 -- it breaks its own annotations; its fields are of use
                 encoded = value
             if encoded is not value:
-                return self.of(encoded)
+                return self.convert(encoded)
         names = _field_names(kind)
         if names:
-            return {name: self.of(getattr(value, name)) for name in names if hasattr(value, name)}
-        return described(value)
+            return {name: self.convert(getattr(value, name)) for name in names if hasattr(value, name)}
+        return describe_value(value)
 
-    def _codec(self, kind: type) -> Codec | None:
+    def _find_codec(self, kind: type) -> Codec | None:
         if kind not in self._codecs:
             try:
-                self._codecs[kind] = Reader().codec(kind)
+                self._codecs[kind] = HintReader().codec(kind)
             except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken
                 self._codecs[kind] = None
         return self._codecs[kind]
@@ -181,7 +191,7 @@ class _Conversion:
 
 def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
     """Return *items*, cut to a limit if *kind* is not a builtin class, because other iterators may never end."""
-    return items if kind in _BUILTIN_CONTAINERS else itertools.islice(items, _MOST_CONTAINERS)
+    return items if kind in _BUILTIN_CONTAINERS else itertools.islice(items, _MAX_CONTAINERS)
 
 
 def _field_names(kind: type) -> list[str]:
@@ -196,7 +206,7 @@ def _field_names(kind: type) -> list[str]:
     return []
 
 
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Copy decoded *arguments* as deeply as Python can, so that the receiver may change the copy."""
     try:
         return copy.deepcopy(dict(arguments))

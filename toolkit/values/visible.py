@@ -13,10 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-__all__ = ["visible"]
+__all__ = ["make_visible"]
 
 
-def visible(text: str, *, keep_lines: bool = True) -> str:
+def make_visible(text: str, *, keep_lines: bool = True) -> str:
     """
     Return *text* in a form that is safe to print and hard to misread.
 
@@ -25,16 +25,16 @@ def visible(text: str, *, keep_lines: bool = True) -> str:
     Args:
         keep_lines: Whether newlines and tabs are kept. If False, they are shown as `\\n` and `\\t`.
     """
-    if not (_ODD_BUT_LINES if keep_lines else _ODD).search(text):
+    if not (_NOT_PRINTABLE_ASCII_OR_LINES if keep_lines else _NOT_PRINTABLE_ASCII).search(text):
         return text
     escaped = _escape_hidden(text, keep_lines)
-    return escaped if escaped.isascii() else _marked(escaped)
+    return escaped if escaped.isascii() else _mark_deceptive(escaped)
 
 
-_ODD = re.compile(r"[^ -~]")
-_ODD_BUT_LINES = re.compile(r"[^ -~\n\t]")
+_NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
+_NOT_PRINTABLE_ASCII_OR_LINES = re.compile(r"[^ -~\n\t]")
 
-_SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
+_SHORT_ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufff9-\ufffc"  # joiners, fillers, blanks
@@ -67,19 +67,19 @@ def _escape_hidden(text: str, keep_lines: bool) -> str:
         else:
             is_shown = category[0] not in "CZ" and not _INVISIBLE.match(character)
             before = {"L": "L", "N": "L", "S": "S"}.get(category[0], "") if is_shown else ""
-        pieces.append(character if is_shown else _code(character))
+        pieces.append(character if is_shown else _escape_character(character))
     return "".join(pieces)
 
 
-def _code(character: str) -> str:
+def _escape_character(character: str) -> str:
     number = ord(character)
     if number > 0xFFFF:
         return f"\\U{number:08x}"
-    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
+    return _SHORT_ESCAPES.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
 
 
 # Letters that look like ASCII letters even when they are alone: Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu.
-_TWINS = frozenset(
+_CONFUSABLES = frozenset(
     "асеорхуѕіјһӏԁԛԝѵүАВЕКМНОРСТХУЅІЈӀԌԚԜҮѴ"
     "ονϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ"  # noqa: RUF001 -- as above
     "օսոհցզՕՍՏԼ"
@@ -88,17 +88,17 @@ _TWINS = frozenset(
     "ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ"  # noqa: RUF001 -- as above
 )
 # Letters that look like ASCII letters only beside ASCII letters: Cyrillic, Greek, Armenian, phonetic Latin, others.
-_COUSINS = frozenset(
+_CONFUSABLES_BESIDE_ASCII = frozenset(
     "вгкмнптиьзбЗЬѡґғҝңҥәҺҏαγικρτυχωηϲϱգժքտղԱՈՀԸɑɡɩɪʏʜʙʟɴʀɢɛɔſᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜱꜰǀƖƽƄƅɾʋɯᶃⱭꞁဝഠଠסוןاهⵏⵔⵝᐯᑌᑭᒍᒪᗅᗞᗪᗷᕼᖇ"
 )
 # Signs that look like the punctuation of paths, addresses and commands, where these signs are never needed.
-_FALSE_SIGNS = "\u01c3\u037e\u2010\u2011\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\u29f9\ua789\ufe68"
+_CONFUSABLE_SIGNS = "\u01c3\u037e\u2010\u2011\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\u29f9\ua789\ufe68"
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = rf"(?:[^\W\d_][{_MARKS}]*)+"
 _PIECES = re.compile(
     rf"(?P<done>‹(?P<letter>.)[{_MARKS}]* U\+(?P<code>[0-9A-F]{{4,6}})›)"  # noqa: RUF001 -- our quotation marks
     r"|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])"
-    rf"|(?P<sign>[{_FALSE_SIGNS}\U0001d7ce-\U0001d7ff]|(?<=[!-~])[\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e](?=[!-~]))"
+    rf"|(?P<sign>[{_CONFUSABLE_SIGNS}\U0001d7ce-\U0001d7ff]|(?<=[!-~])[\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e](?=[!-~]))"
     rf"|(?P<word>{_WORD})"
 )
 _LETTERS = re.compile(rf"([^\W\d_])([{_MARKS}]*)")
@@ -108,7 +108,7 @@ _SHORT_WORD = 3
 _WINDOW_CHARS = 40
 
 
-def _marked(text: str) -> str:
+def _mark_deceptive(text: str) -> str:
     """Return *text*, in which no character acts or hides, with a code point beside each letter that could deceive."""
     pieces: list[str] = []
     end = 0
@@ -139,18 +139,18 @@ def _with_code(character: str, marks: str = "") -> str:
 def _may_be_marked(character: str) -> bool:
     return (
         _passes_for_ascii(character)
-        or character in _FALSE_SIGNS
+        or character in _CONFUSABLE_SIGNS
         or "\uff01" <= character <= "\uff5e"
         or "\U0001d7ce" <= character <= "\U0001d7ff"
     )
 
 
 def _passes_for_ascii(character: str) -> bool:
-    return character in _COUSINS or _is_twin(character)
+    return character in _CONFUSABLES_BESIDE_ASCII or _is_confusable(character)
 
 
-def _is_twin(character: str) -> bool:
-    return character in _TWINS or _is_styled(character)
+def _is_confusable(character: str) -> bool:
+    return character in _CONFUSABLES or _is_styled(character)
 
 
 def _is_styled(character: str) -> bool:
@@ -171,11 +171,11 @@ def _is_deceptive(word: str, text: str, start: int, stop: int) -> bool:
     scripts = set(map(_script, letters))
     if len(scripts) > 1:
         return scripts != {"EAST ASIAN", "FULLWIDTH"}  # full-width letters are normal in East Asian text
-    if not all(map(_is_twin, letters)):
+    if not all(map(_is_confusable, letters)):
         return False
     # Russian and Greek have short words of such letters. Beside an honest word, a reader does not misread them.
     return len(letters) > _SHORT_WORD or not any(
-        _is_honest(neighbour, scripts) for neighbour in _words_beside(text, start, stop)
+        _is_unambiguous(neighbour, scripts) for neighbour in _words_beside(text, start, stop)
     )
 
 
@@ -193,10 +193,10 @@ def _words_beside(text: str, start: int, stop: int) -> Iterator[str]:
         yield after[1]
 
 
-def _is_honest(word: str, scripts: set[str]) -> bool:
+def _is_unambiguous(word: str, scripts: set[str]) -> bool:
     """Return whether *word* uses only the one script in *scripts* and cannot be mistaken for ASCII text."""
     letters = _letters(word)
-    return set(map(_script, letters)) == scripts and not all(map(_is_twin, letters))
+    return set(map(_script, letters)) == scripts and not all(map(_is_confusable, letters))
 
 
 def _script(letter: str) -> str:
@@ -211,7 +211,7 @@ def _script(letter: str) -> str:
     first = name.split(" ", 1)[0]
     if first in _EAST_ASIAN:
         return "EAST ASIAN"
-    return f"{first}, styled" if letter in _COUSINS and first == "LATIN" else first
+    return f"{first}, styled" if letter in _CONFUSABLES_BESIDE_ASCII and first == "LATIN" else first
 
 
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "HALFWIDTH")

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import later as _later
+from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from .entries import Entry
     from .space import Workspace
-    from .writing import Written
+    from .writing import WriteResult
 
-__all__ = ["Entry", "Workspace", "Written"]
+__all__ = ["Entry", "Workspace", "WriteResult"]
 
-__getattr__ = _later(__name__, {"Entry": "entries", "Workspace": "space", "Written": "writing"})
+__getattr__ = _later(__name__, {"Entry": "entries", "Workspace": "space", "WriteResult": "writing"})

@@ -21,20 +21,20 @@ from typing import Any, Literal
 
 from ..errors import ToolError
 
-__all__ = ["LOOK", "READ", "Folder", "Way", "kernel_has_openat2", "open_beneath", "open_step"]
+__all__ = ["PATH_FLAGS", "READ_FLAGS", "OpenFolder", "Way", "kernel_has_openat2", "open_beneath", "open_subfolder"]
 
 Way = Literal["openat2", "walk"]
 
 # Without O_PATH, a process needs the right to read a folder that it only passes. A FIFO must not make it wait.
-LOOK = getattr(os, "O_PATH", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+PATH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
-_MOST_TRIES = 100
+_MAX_TRIES = 100
 
 
-class Folder:
+class OpenFolder:
     """
     A folder that is opened once and held by its descriptor.
 
@@ -47,7 +47,7 @@ class Folder:
     def __init__(self, path: str, *, way: Way | None = None) -> None:
         self.fd = -1
         self.path = path
-        self.fd = os.open(path, LOOK | _DIRECTORY | _CLOSE_ON_EXEC)
+        self.fd = os.open(path, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC)
         self._identity = _identity(os.fstat(self.fd))
         # Call this in any case, so that nothing has to be loaded later. A preview would be refused the loading.
         has_openat2 = kernel_has_openat2()
@@ -73,7 +73,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def open_beneath(folder: Folder, path: str, flags: int, mode: int = 0) -> int:
+def open_beneath(folder: OpenFolder, path: str, flags: int, mode: int = 0) -> int:
     """
     Open *path*, relative to *folder*, without passing any link. Return the descriptor.
 
@@ -81,12 +81,12 @@ def open_beneath(folder: Folder, path: str, flags: int, mode: int = 0) -> int:
         OSError: The same errors as `os.open`. `ELOOP` if a link stands anywhere in the path, including its end.
         ValueError: The path is not plain: it is empty or absolute, or a name in it is `.` or `..`.
     """
-    if path != "." and not _PLAIN.isdisjoint(path.split("/")):
+    if path != "." and not _FORBIDDEN_NAMES.isdisjoint(path.split("/")):
         raise ValueError(f"{path!r} is not a plain path beneath a folder")
-    return _WAYS[folder.way](folder.fd, path, flags | _CLOSE_ON_EXEC, mode)
+    return _OPENERS[folder.way](folder.fd, path, flags | _CLOSE_ON_EXEC, mode)
 
 
-_PLAIN = frozenset(("", ".", ".."))
+_FORBIDDEN_NAMES = frozenset(("", ".", ".."))
 
 
 # The first way: one system call.
@@ -107,9 +107,9 @@ def kernel_has_openat2() -> bool:
     """Return whether `openat2` exists and is not forbidden. The system is asked only once."""
     if sys.platform != "linux" or os.uname().machine not in _OPENAT2_MACHINES:
         return False
-    folder = os.open("/", LOOK | _CLOSE_ON_EXEC)
+    folder = os.open("/", PATH_FLAGS | _CLOSE_ON_EXEC)
     try:
-        os.close(_open_by_openat2(folder, ".", LOOK | _CLOSE_ON_EXEC, 0))
+        os.close(_open_by_openat2(folder, ".", PATH_FLAGS | _CLOSE_ON_EXEC, 0))
     except (OSError, AttributeError):  # an old kernel, a filter, or another Python
         return False
     finally:
@@ -118,7 +118,7 @@ def kernel_has_openat2() -> bool:
 
 
 @cache
-def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
+def _system_functions() -> tuple[Callable[..., int], Callable[..., Any]]:
     """
     Return `syscall`, and the function that raises the error that a call left behind.
 
@@ -137,17 +137,17 @@ def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
 def _open_by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
     # Python's own `open` calls the audit hooks. This function has to call them too, or a preview could write.
     sys.audit("open", path, None, flags)
-    call, fail = _system()
+    call, fail = _system_functions()
     name = os.fsencode(path)
     how = _OpenHow(flags, mode, _RESOLVE)
-    for attempt in range(_MOST_TRIES):
+    for attempt in range(_MAX_TRIES):
         new_fd = call(_OPENAT2, fd, name, ctypes.byref(how), ctypes.sizeof(how))
         if new_fd >= 0:
             return new_fd
         try:
             fail(OSError)
         except (BlockingIOError, InterruptedError):  # a rename or a signal came in between
-            if attempt == _MOST_TRIES - 1:
+            if attempt == _MAX_TRIES - 1:
                 raise
     raise AssertionError("unreachable")  # pragma: no cover -- the last attempt raises
 
@@ -160,26 +160,26 @@ def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
     at = fd
     try:
         for name in folders:
-            below = open_step(at, name)
+            below = open_subfolder(at, name)
             if at != fd:
                 os.close(at)
             at = below
-        return _opened(at, last, flags, mode)
+        return _open_without_link(at, last, flags, mode)
     finally:
         if at != fd:
             os.close(at)
 
 
-def open_step(fd: int, name: str) -> int:
+def open_subfolder(fd: int, name: str) -> int:
     """
     Open the folder *name* in the folder *fd*, and return its descriptor.
 
     Raise `ELOOP` for a link, and `ENOTDIR` for anything else that is not a folder.
     """
-    return _opened(fd, name, LOOK | _DIRECTORY | _CLOSE_ON_EXEC, 0)
+    return _open_without_link(fd, name, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC, 0)
 
 
-def _opened(fd: int, name: str, flags: int, mode: int) -> int:
+def _open_without_link(fd: int, name: str, flags: int, mode: int) -> int:
     try:
         new_fd = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=fd)
     except NotADirectoryError:
@@ -188,10 +188,10 @@ def _opened(fd: int, name: str, flags: int, mode: int) -> int:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise
     # With O_PATH, the link itself is opened.
-    if flags & LOOK == LOOK and stat.S_ISLNK(os.fstat(new_fd).st_mode):
+    if flags & PATH_FLAGS == PATH_FLAGS and stat.S_ISLNK(os.fstat(new_fd).st_mode):
         os.close(new_fd)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return new_fd
 
 
-_WAYS: dict[Way, Callable[[int, str, int, int], int]] = {"openat2": _open_by_openat2, "walk": _open_by_walking}
+_OPENERS: dict[Way, Callable[[int, str, int, int], int]] = {"openat2": _open_by_openat2, "walk": _open_by_walking}

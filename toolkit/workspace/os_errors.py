@@ -6,12 +6,12 @@ import errno
 import os
 
 from ..errors import ToolError
-from ..safety.paths import shown
+from ..safety.paths import quote_path
 
-__all__ = ["told"]
+__all__ = ["explain_os_error"]
 
 
-def told(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError:
+def explain_os_error(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError:
     """
     Return *error* in words: which path it is about, what was tried, why it failed and what would help.
 
@@ -19,15 +19,15 @@ def told(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError
         doing: The operation that was tried: "read", "written", "listed".
         after: A fact that still holds: "the file is as it was".
     """
-    words = _WORDS.get(error.errno or 0)
+    words = _MESSAGES.get(error.errno or 0)
     if words is None:
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
         words = f"cannot be {doing}: {os.strerror(error.errno) if error.errno else error} ({name})"
-    text = f"{shown(path)} {words.format(doing=doing)}"
+    text = f"{quote_path(path)} {words.format(doing=doing)}"
     return ToolError(f"{text}; {after}" if after else text)
 
 
-_WORDS = {
+_MESSAGES = {
     errno.ENOENT: "does not exist; look at what is there first",
     errno.ENOTDIR: "cannot be {doing}: it, or a name on the way to it, is not a folder; look at what is there first",
     errno.EISDIR: "is a folder; name a file in it",

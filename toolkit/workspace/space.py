@@ -20,20 +20,20 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, BinaryIO, Literal, Self, TypeVar
 
-from .._option_checks import several
+from .._option_checks import require_list
 from ..errors import ToolError
-from ..safety.checks import SafetyChecks, _table
+from ..safety.checks import SafetyChecks, _build_protected_table
 from ..safety.paths import Folders
-from ..safety.paths import shown as quoted
+from ..safety.paths import quote_path as quoted
 from ..safety.protected_files import Protected, ProtectedFiles
-from .borders import Borders, Spot
-from .entries import Entry, entry_of
-from .open_beneath import LOOK, READ, Folder, Way, open_beneath
-from .os_errors import told
-from .reading import check_file, content_of
-from .temporaries import swept, temporary_name
-from .walking import entries_beneath, walked
-from .writing import Written, written
+from .borders import Borders, CheckedPath
+from .entries import Entry, make_entry
+from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, Way, open_beneath
+from .os_errors import explain_os_error
+from .reading import check_file, read_content
+from .temporaries import make_temporary_name, remove_stale_temporaries
+from .walking import read_entries, walk_entries
+from .writing import WriteResult, write_file
 
 __all__ = ["Workspace"]
 
@@ -89,20 +89,24 @@ class Workspace:
         self.timeout_seconds = timeout_seconds
         # The options are read once, in the form that the checks get. So a one-shot iterable, or another working folder
         # later, makes no difference.
-        lifted = several(unprotected, "unprotected")
-        code_rules = [code_rule for code_rule in _running() if code_rule.pattern not in lifted]
-        self._protected = [*code_rules, *(_make_absolute(entry) for entry in several(protected, "protected"))]
+        lifted = require_list(unprotected, "unprotected")
+        code_rules = [code_rule for code_rule in _own_code_rules() if code_rule.pattern not in lifted]
+        self._protected = [*code_rules, *(_make_absolute(entry) for entry in require_list(protected, "protected"))]
         self._unprotected = [
-            pattern for pattern in lifted if pattern not in {own_rule.pattern for own_rule in _running()}
+            pattern for pattern in lifted if pattern not in {own_rule.pattern for own_rule in _own_code_rules()}
         ]
-        self._folders = Folders([root, *several(folders, "folders")], read_only=several(read_only, "read_only"))
+        self._folders = Folders(
+            [root, *require_list(folders, "folders")], read_only=require_list(read_only, "read_only")
+        )
         self.root = self._folders.root
-        table = _table(self._protected, self._unprotected)
-        self._files = ProtectedFiles(table)
+        table = _build_protected_table(self._protected, self._unprotected)
+        self._protected_files = ProtectedFiles(table)
         self._patterns = tuple(rule.pattern for rule in table)
-        every = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
-        self._borders: Borders | None = Borders(self._folders, self._files, [_held(path, way) for path in every])
-        self._lock = _Lock()
+        folder_paths = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
+        self._borders: Borders | None = Borders(
+            self._folders, self._protected_files, [_open_folder(path, way) for path in folder_paths]
+        )
+        self._lock = _ProcessLock()
         # Data that other modules keep about these folders, by its type. It ends with the workspace.
         self.remembered: dict[type, Any] = {}
 
@@ -119,7 +123,7 @@ class Workspace:
     @property
     def protected_files(self) -> ProtectedFiles:
         """The patterns of the files that tools may not touch."""
-        return self._files
+        return self._protected_files
 
     @property
     def protected_patterns(self) -> tuple[str, ...]:
@@ -152,7 +156,7 @@ class Workspace:
         So each file has exactly one name, even a file that does not exist yet. Raises `Safety` if a tool may not read
         it.
         """
-        return self._reach(path, "read", _path_of, doing="read")
+        return self._run_on_path(path, "read", _path_of, doing="read")
 
     def is_kept(self, path: str, access: Literal["read", "write"]) -> bool:
         """
@@ -160,7 +164,7 @@ class Workspace:
 
         *path* is a whole path. Only its text is compared, and links are not followed.
         """
-        return self._files.protecting(path, access) is not None
+        return self._protected_files.find_rule(path, access) is not None
 
     def shown(self, path: str) -> str:
         """
@@ -184,7 +188,7 @@ class Workspace:
             Safety: The path leads outside, or to a protected file.
             ToolError: The path does not exist, is not a file, or may not be read.
         """
-        return os.fdopen(self._opened(path), "rb")
+        return os.fdopen(self._open_file(path), "rb")
 
     def read(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """
@@ -193,11 +197,11 @@ class Workspace:
         The default of *max_bytes* is `max_read_bytes`.
         """
         limit = self.max_read_bytes if max_bytes is None else max_bytes
-        fd = self._opened(path)
+        fd = self._open_file(path)
         try:
-            content = content_of(fd, limit)
+            content = read_content(fd, limit)
         except OSError as error:
-            raise told(error, path, doing="read") from error
+            raise explain_os_error(error, path, doing="read") from error
         finally:
             os.close(fd)
         if content is None:
@@ -206,14 +210,16 @@ class Workspace:
 
     def stat(self, path: str) -> Entry:
         """Return the entry that *path* leads to. Links are followed, as in `open`."""
-        _, status = self._reach(path, "read", _looked_at, doing="read")
+        _, status = self._run_on_path(path, "read", _stat_target, doing="read")
         whole = os.path.normpath(os.path.join(self.root, path))
-        return entry_of(self.shown(path), os.path.basename(whole), status)
+        return make_entry(self.shown(path), os.path.basename(whole), status)
 
     def entries(self, path: str = ".") -> list[Entry]:
         """Return the entries of a folder, sorted by name. Links are listed as links, and secrets by their names."""
-        start = self._start(path)
-        return self._reach(path, "read", lambda spot: entries_beneath(spot, spot.inner, start), doing="listed")
+        start = self._path_prefix(path)
+        return self._run_on_path(
+            path, "read", lambda target: read_entries(target, target.relative_path, start), doing="listed"
+        )
 
     def walk(self, path: str = ".", *, skip: Callable[[Entry], bool] | None = None) -> Iterator[Entry]:
         """
@@ -226,15 +232,15 @@ class Workspace:
             skip: A function that returns True for an entry to leave out, with everything below it.
         """
         borders = self._open_borders()
-        start = self._start(path)
-        spot, first = self._reach(
-            path, "read", lambda spot: (spot, entries_beneath(spot, spot.inner, start)), doing="listed"
+        start = self._path_prefix(path)
+        walk_root, first = self._run_on_path(
+            path, "read", lambda spot: (spot, read_entries(spot, spot.relative_path, start)), doing="listed"
         )
-        return walked(spot, first, skip=skip, is_hidden=borders.is_hidden)
+        return walk_entries(walk_root, first, skip=skip, is_hidden=borders.is_hidden)
 
     # Writing.
 
-    def write(self, path: str, data: bytes, *, expected: str | EllipsisType | None = ...) -> Written:
+    def write(self, path: str, data: bytes, *, expected: str | EllipsisType | None = ...) -> WriteResult:
         """
         Write a file completely or not at all. Folders on the way are made.
 
@@ -255,15 +261,20 @@ class Workspace:
                 f"{quoted(path)} would get {len(data):,} bytes, and no more than {self.max_write_bytes:,} are written "
                 f"at once; write less, or raise Workspace(max_write_bytes=...)"
             )
-        old, new_folders = self._reach(
-            _file(path),
+        old, new_folders = self._run_on_path(
+            _refuse_folder_name(path),
             "write",
-            lambda spot: written(
-                spot, data, path=path, expected=expected, max_old_bytes=self.max_read_bytes, lock=self._lock.here()
+            lambda target: write_file(
+                target,
+                data,
+                path=path,
+                expected=expected,
+                max_old_bytes=self.max_read_bytes,
+                lock=self._lock.for_this_process(),
             ),
             doing="written",
         )
-        return Written(path=self.shown(path), old=old, created_folders=tuple(map(self.shown, new_folders)))
+        return WriteResult(path=self.shown(path), old=old, created_folders=tuple(map(self.shown, new_folders)))
 
     def sweep(self, *, older_than_seconds: float = 3600.0) -> list[str]:
         """
@@ -281,16 +292,18 @@ class Workspace:
         return [self.shown(path) for path in dict.fromkeys(removed_paths)]
 
     def _sweep_folder(self, path: str, before: float) -> list[str]:
-        def sweep(spot: Spot) -> list[str]:
-            fd = open_beneath(spot.folder, spot.inner.rpartition("/")[0] or ".", READ | os.O_DIRECTORY)
+        def sweep(target: CheckedPath) -> list[str]:
+            fd = open_beneath(
+                target.folder, target.relative_path.rpartition("/")[0] or ".", READ_FLAGS | os.O_DIRECTORY
+            )
             try:
-                return swept(fd, before)
+                return remove_stale_temporaries(fd, before)
             finally:
                 os.close(fd)
 
         try:
             # The path of a file in the folder is judged, because a folder of the workspace itself may not be written.
-            return self._reach(os.path.join(path, temporary_name()), "write", sweep, doing="listed")
+            return self._run_on_path(os.path.join(path, make_temporary_name()), "write", sweep, doing="listed")
         except ToolError:
             return []  # the folder vanished, or may not be written
 
@@ -311,9 +324,14 @@ class Workspace:
 
     # Helpers.
 
-    def _opened(self, path: str) -> int:
+    def _open_file(self, path: str) -> int:
         """Open a file for reading, and return its descriptor. Refuse everything that is not a file."""
-        fd = self._reach(_file(path), "read", lambda spot: open_beneath(spot.folder, spot.inner, READ), doing="read")
+        fd = self._run_on_path(
+            _refuse_folder_name(path),
+            "read",
+            lambda target: open_beneath(target.folder, target.relative_path, READ_FLAGS),
+            doing="read",
+        )
         try:
             check_file(os.fstat(fd).st_mode, path)
         except ToolError:
@@ -326,56 +344,58 @@ class Workspace:
             raise ToolError(f"the workspace {self.root!r} is closed; make a new one")
         return self._borders
 
-    def _reach(self, path: str, access: Literal["read", "write"], action: Callable[[Spot], T], *, doing: str) -> T:
+    def _run_on_path(
+        self, path: str, access: Literal["read", "write"], action: Callable[[CheckedPath], T], *, doing: str
+    ) -> T:
         try:
-            return self._open_borders().reach(path, access, action)
+            return self._open_borders().run_on_path(path, access, action)
         except ToolError:
             raise  # an error that is also an OSError, as a preview's guard raises it, already has its message
         except OSError as error:
-            raise told(error, path, doing=doing) from error
+            raise explain_os_error(error, path, doing=doing) from error
 
-    def _start(self, path: str) -> str:
+    def _path_prefix(self, path: str) -> str:
         prefix = self.shown(path) if isinstance(path, str) else ""
         if prefix == ".":
             return ""
         return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
-def _looked_at(spot: Spot) -> tuple[Spot, os.stat_result]:
-    fd = open_beneath(spot.folder, spot.inner, LOOK)
+def _stat_target(target: CheckedPath) -> tuple[CheckedPath, os.stat_result]:
+    fd = open_beneath(target.folder, target.relative_path, PATH_FLAGS)
     try:
-        return spot, os.fstat(fd)
+        return target, os.fstat(fd)
     finally:
         os.close(fd)
 
 
-def _path_of(spot: Spot) -> str:
+def _path_of(target: CheckedPath) -> str:
     with suppress(FileNotFoundError):  # a link on the way would have been reported all the same
-        _looked_at(spot)
-    return spot.path
+        _stat_target(target)
+    return target.path
 
 
-def _file(path: str) -> str:
+def _refuse_folder_name(path: str) -> str:
     """Return *path*, or raise `ToolError` if it can only name a folder."""
     if isinstance(path, str) and path.endswith(("/", "/.", "/..")):
         raise ToolError(f"{quoted(path)} names a folder; name a file in it")
     return path
 
 
-class _Lock:
+class _ProcessLock:
     """One lock for the threads of a process. A forked child gets its own lock, which no thread holds yet."""
 
     def __init__(self) -> None:
         self._by_process: dict[int, threading.Lock] = {}
 
-    def here(self) -> threading.Lock:
+    def for_this_process(self) -> threading.Lock:
         return self._by_process.setdefault(os.getpid(), threading.Lock())
 
 
 # Helpers for the options of the application, and for the code that it runs on.
 
 
-def _running() -> list[Protected]:
+def _own_code_rules() -> list[Protected]:
     """
     Return rules that protect the code of this process.
 
@@ -389,8 +409,8 @@ def _make_absolute(entry: str | os.PathLike[str] | Protected) -> str | os.PathLi
     return Path(os.path.abspath(entry)) if isinstance(entry, os.PathLike) else entry
 
 
-def _held(path: str, way: Way | None) -> Folder:
+def _open_folder(path: str, way: Way | None) -> OpenFolder:
     try:
-        return Folder(path, way=way)
+        return OpenFolder(path, way=way)
     except OSError as error:
         raise ValueError(f"{path!r} is no folder that can be opened ({error.strerror}); make it first") from error

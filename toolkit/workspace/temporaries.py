@@ -12,20 +12,20 @@ import secrets
 import stat
 from contextlib import suppress
 
-__all__ = ["TEMPORARY", "swept", "temporary_name"]
+__all__ = ["TEMPORARY_NAME", "make_temporary_name", "remove_stale_temporaries"]
 
-TEMPORARY = re.compile(r"\.toolkit-[0-9a-f]{16}\.tmp")
+TEMPORARY_NAME = re.compile(r"\.toolkit-[0-9a-f]{16}\.tmp")
 
 
-def temporary_name() -> str:
+def make_temporary_name() -> str:
     """Return a name that no other file has and that cannot be guessed."""
     return f".toolkit-{secrets.token_hex(8)}.tmp"
 
 
-def swept(folder: int, before: float) -> list[str]:
+def remove_stale_temporaries(folder: int, before: float) -> list[str]:
     """Remove the temporary files of an open folder that were not written to since *before*. Return their names."""
     with os.scandir(folder) as names:
-        temporary_names = sorted(entry.name for entry in names if TEMPORARY.fullmatch(entry.name))
+        temporary_names = sorted(entry.name for entry in names if TEMPORARY_NAME.fullmatch(entry.name))
     removed = []
     for name in temporary_names:
         with suppress(OSError):  # another process removed it, or it may not be removed

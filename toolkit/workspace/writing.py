@@ -20,18 +20,18 @@ from typing import NamedTuple
 
 from ..decisions import Changed
 from ..errors import ToolError
-from ..safety.paths import shown
-from .borders import Spot
-from .open_beneath import LOOK, READ, open_beneath, open_step
-from .os_errors import told
-from .reading import check_file, content_of
-from .temporaries import TEMPORARY, temporary_name
+from ..safety.paths import quote_path
+from .borders import CheckedPath
+from .open_beneath import PATH_FLAGS, READ_FLAGS, open_beneath, open_subfolder
+from .os_errors import explain_os_error
+from .reading import check_file, read_content
+from .temporaries import TEMPORARY_NAME, make_temporary_name
 
-__all__ = ["Written", "written"]
+__all__ = ["WriteResult", "write_file"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WriteResult:
     """
     The effects of a write.
 
@@ -46,8 +46,8 @@ class Written:
     created_folders: tuple[str, ...] = ()
 
 
-def written(
-    spot: Spot,
+def write_file(
+    target: CheckedPath,
     data: bytes,
     *,
     path: str,
@@ -56,7 +56,7 @@ def written(
     lock: AbstractContextManager[object],
 ) -> tuple[bytes | None, list[str]]:
     """
-    Write *data* to the file at *spot*. Return the old content, and the whole paths of the folders that were made.
+    Write *data* to the file at *target*. Return the old content, and the whole paths of the folders that were made.
 
     Args:
         path: The name of the file in messages.
@@ -71,68 +71,70 @@ def written(
         ToolError: The file could not be written, and the old content is unchanged. Or the file was written, but the
             folder could not be flushed to the disk; then the message says that the file may be lost again.
     """
-    above, _, name = spot.inner.rpartition("/")
-    if TEMPORARY.fullmatch(name):
-        raise ToolError(f"{shown(path)} is named like an unfinished write, and would be swept; choose another name")
+    parent, _, name = target.relative_path.rpartition("/")
+    if TEMPORARY_NAME.fullmatch(name):
+        raise ToolError(
+            f"{quote_path(path)} is named like an unfinished write, and would be swept; choose another name"
+        )
     # The inner stack is closed first, because the undo functions need descriptors that are still open.
     with ExitStack() as closing, ExitStack() as undoing:
         try:
-            parents = _parents(spot, above, closing, undoing)
+            parents = _open_parents(target, parent, closing, undoing)
             folder = parents.fds[-1]
             is_new = not _is_file(folder, name, path)
             temporary, fd = _create_temporary(folder, 0o666 if is_new else 0o600, closing, undoing)
             _write_all(fd, data)
             with lock:
                 old = _read_present(folder, name, path, max_old_bytes)
-                _compare(old, expected, path)
+                _check_expected(old, expected, path)
                 if old is not None:
                     _copy_owner_and_mode(fd, old.status)
-                _check_unmoved(spot, above, folder)
-                _put(folder, temporary, name, path, only_if_new=expected is None)
+                _check_unmoved(target, parent, folder)
+                _move_into_place(folder, temporary, name, path, only_if_new=expected is None)
             undoing.pop_all()
         except OSError as error:
             if error.errno == errno.ELOOP or isinstance(error, ToolError):  # the guard's error, in a preview, is both
                 raise
-            raise told(error, path, doing="written", after="what was there is as it was") from error
+            raise explain_os_error(error, path, doing="written", after="what was there is as it was") from error
         for parent_fd in parents.fds:
-            _flush(parent_fd, path)
-    return (None if old is None else old.content), parents.made
+            _flush_folder(parent_fd, path)
+    return (None if old is None else old.content), parents.created_paths
 
 
 # Functions for the folders.
 
 
-class _Parents(NamedTuple):
+class _ParentFolders(NamedTuple):
     """
     The descriptors of the folders that change, with the file's own folder last, and the paths of the made folders.
     """
 
     fds: list[int]
-    made: list[str]
+    created_paths: list[str]
 
 
-def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> _Parents:
-    """Open the folder *above*, and make it if it does not exist."""
+def _open_parents(target: CheckedPath, parent: str, closing: ExitStack, undoing: ExitStack) -> _ParentFolders:
+    """Open the folder *parent*, and make it if it does not exist."""
     with suppress(FileNotFoundError):
-        fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
+        fd = open_beneath(target.folder, parent or ".", PATH_FLAGS | os.O_DIRECTORY)
         closing.callback(os.close, fd)
-        return _Parents([fd], [])
+        return _ParentFolders([fd], [])
     changed, new_folders = [], []
-    at, whole = spot.folder.fd, spot.folder.path
-    for name in above.split("/"):
+    at, whole = target.folder.fd, target.folder.path
+    for name in parent.split("/"):
         whole = os.path.join(whole, name)
         try:
-            below = open_step(at, name)
+            below = open_subfolder(at, name)
         except FileNotFoundError:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=at)
                 new_folders.append(whole)
                 undoing.callback(_remove_folder, at, name)
             changed.append(at)
-            below = open_step(at, name)
+            below = open_subfolder(at, name)
         closing.callback(os.close, below)
         at = below
-    return _Parents([*changed, at], new_folders)
+    return _ParentFolders([*changed, at], new_folders)
 
 
 def _remove_folder(fd: int, name: str) -> None:
@@ -140,10 +142,10 @@ def _remove_folder(fd: int, name: str) -> None:
         os.rmdir(name, dir_fd=fd)
 
 
-def _check_unmoved(spot: Spot, above: str, folder: int) -> None:
+def _check_unmoved(target: CheckedPath, parent: str, folder: int) -> None:
     """Raise `ESTALE` unless the folder is still at the place that was judged."""
     try:
-        fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
+        fd = open_beneath(target.folder, parent or ".", PATH_FLAGS | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE)) from None
     try:
@@ -153,7 +155,7 @@ def _check_unmoved(spot: Spot, above: str, folder: int) -> None:
         os.close(fd)
 
 
-def _flush(folder: int, path: str) -> None:
+def _flush_folder(folder: int, path: str) -> None:
     """Write the folder's list of names to the disk."""
     try:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -163,7 +165,9 @@ def _flush(folder: int, path: str) -> None:
         os.fsync(fd)
     except OSError as error:
         if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # some disks do not support it
-            raise told(error, path, doing="kept for certain", after="it is written, and may be lost again") from error
+            raise explain_os_error(
+                error, path, doing="kept for certain", after="it is written, and may be lost again"
+            ) from error
     finally:
         os.close(fd)
 
@@ -172,7 +176,7 @@ def _flush(folder: int, path: str) -> None:
 
 
 def _create_temporary(folder: int, mode: int, closing: ExitStack, undoing: ExitStack) -> tuple[str, int]:
-    name = temporary_name()
+    name = make_temporary_name()
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
     closing.callback(os.close, fd)
     undoing.callback(_remove_file, folder, name)
@@ -203,15 +207,15 @@ def _copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
     os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
-def _put(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool) -> None:
+def _move_into_place(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool) -> None:
     if only_if_new:
         # A rename would replace a file that was made meanwhile. A hard link fails in that case.
         try:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
-            raise Changed(f"{shown(path)} was made by somebody else meanwhile; read it first") from None
+            raise Changed(f"{quote_path(path)} was made by somebody else meanwhile; read it first") from None
         except OSError as error:
-            if error.errno not in _NO_SECOND_NAMES:
+            if error.errno not in _NO_HARD_LINKS:
                 raise
         else:
             _remove_file(folder, temporary)
@@ -219,7 +223,7 @@ def _put(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool
     os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-_NO_SECOND_NAMES = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+_NO_HARD_LINKS = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
 # Functions for the file that is already there.
@@ -228,7 +232,7 @@ _NO_SECOND_NAMES = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errn
 class _OldFile(NamedTuple):
     content: bytes
     status: os.stat_result
-    is_there: bool
+    is_unchanged: bool
 
 
 def _is_file(folder: int, name: str, path: str) -> bool:
@@ -250,26 +254,26 @@ def _read_present(folder: int, name: str, path: str, max_bytes: int) -> _OldFile
     Raise `EACCES` unless this user may write the file.
     """
     try:
-        fd = _opened(folder, name)
+        fd = _open_present(folder, name)
     except FileNotFoundError:
         return None
     try:
         status = os.fstat(fd)
         check_file(status.st_mode, path)
-        content = content_of(fd, max_bytes)
+        content = read_content(fd, max_bytes)
         if content is None:
             raise ToolError(
-                f"{shown(path)} holds more than {max_bytes:,} bytes, too many to be replaced in one go; "
+                f"{quote_path(path)} holds more than {max_bytes:,} bytes, too many to be replaced in one go; "
                 f"choose another name, or raise Workspace(max_read_bytes=...)"
             )
-        return _OldFile(content, status, _is_same(fd, status, folder, name))
+        return _OldFile(content, status, _is_unchanged(fd, status, folder, name))
     finally:
         os.close(fd)
 
 
-def _opened(folder: int, name: str) -> int:
+def _open_present(folder: int, name: str) -> int:
     # A rename needs only the permission of the folder. Opening the file for writing needs the permission of the file.
-    flags = READ | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags | os.O_RDWR, dir_fd=folder)
     except OSError as error:
@@ -278,7 +282,7 @@ def _opened(folder: int, name: str) -> int:
         return os.open(name, flags, dir_fd=folder)
 
 
-def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
+def _is_unchanged(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
     """Return whether the file still has its name, and was not written to while it was read."""
     try:
         by_name = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -288,13 +292,13 @@ def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
     return os.path.samestat(by_name, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
 
 
-def _compare(old: _OldFile | None, expected: str | EllipsisType | None, path: str) -> None:
+def _check_expected(old: _OldFile | None, expected: str | EllipsisType | None, path: str) -> None:
     if expected is ...:
         return
     if expected is None:
         if old is not None:
-            raise Changed(f"{shown(path)} exists already; read it first")
+            raise Changed(f"{quote_path(path)} exists already; read it first")
     elif old is None:
-        raise Changed(f"{shown(path)} was removed since it was read; look again before you write it")
-    elif not old.is_there or hashlib.sha256(old.content).hexdigest() != expected:
-        raise Changed(f"{shown(path)} was changed since it was read; read it again before you write it")
+        raise Changed(f"{quote_path(path)} was removed since it was read; look again before you write it")
+    elif not old.is_unchanged or hashlib.sha256(old.content).hexdigest() != expected:
+        raise Changed(f"{quote_path(path)} was changed since it was read; read it again before you write it")

@@ -14,11 +14,11 @@ from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_output_tool import job_output_for
 from toolkit.builtin.commands.shell_state import (
     Shell,
-    as_state,
-    checked_names,
+    build_environment,
+    build_script,
+    check_variable_names,
     end_shells,
-    environment,
-    script,
+    parse_state,
     shell_of,
 )
 from toolkit.sandbox import Limits, Sandbox, best_sandbox
@@ -404,7 +404,7 @@ def test_a_network_that_the_sandbox_does_not_have_is_refused(workspace):
 def test_a_shell_can_end_while_a_preview_is_made(workspace):
     """The garbage collector comes by when it likes; the folder goes, and the preview has written nothing."""
     shell = Shell(workspace.root)
-    private = shell.private
+    private = shell.private_folder
     with read_only() as tried:
         del shell
     assert tried == []
@@ -420,7 +420,7 @@ def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
     sandbox = Sandbox(
         name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
     )
-    found = environment(sandbox, {"MINE": "1"}, shell.private, {})
+    found = build_environment(sandbox, {"MINE": "1"}, shell.private_folder, {})
     assert set(found) - {"LANG", "LANGUAGE", "TZ"} - {each for each in found if each.startswith("LC_")} == {
         "PATH",
         "TERM",
@@ -443,7 +443,7 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     sandbox = Sandbox(
         name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
     )
-    assert environment(sandbox, {}, shell.private, {})["PATH"] == os.defpath
+    assert build_environment(sandbox, {}, shell.private_folder, {})["PATH"] == os.defpath
     shell.close()
 
 
@@ -462,7 +462,7 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
 )
 def test_only_what_was_asked_for_is_taken(said, state):
     """Anything that the command started could have written there, too."""
-    assert as_state(said, ["KEPT"]) == state
+    assert parse_state(said, ["KEPT"]) == state
 
 
 def test_the_script_is_plain_shell():
@@ -474,9 +474,9 @@ def test_the_script_is_plain_shell():
         [
             "/bin/sh",
             "-c",
-            f"exec 3>&{write}\n{script(['KEPT'])}"
+            f"exec 3>&{write}\n{build_script(['KEPT'])}"
             if write < 10
-            else script(["KEPT"]).replace(">&3", f">/dev/fd/{write}"),
+            else build_script(["KEPT"]).replace(">&3", f">/dev/fd/{write}"),
             "sh",
             "KEPT=v; cd /usr; exit 3",
         ],
@@ -485,13 +485,13 @@ def test_the_script_is_plain_shell():
     )
     os.close(write)
     with os.fdopen(read, "rb") as file:
-        assert as_state(file.read(), ["KEPT"]) == ("/usr", {"KEPT": "v"})
+        assert parse_state(file.read(), ["KEPT"]) == ("/usr", {"KEPT": "v"})
     assert done.returncode == 3
 
 
 def test_names_are_checked_and_told_apart():
     """Each once, in their order."""
-    assert checked_names(["B", "A", "B"]) == ("B", "A")
+    assert check_variable_names(["B", "A", "B"]) == ("B", "A")
 
 
 def test_a_shell_of_a_forked_child_is_not_its_own(workspace):
@@ -502,9 +502,9 @@ def test_a_shell_of_a_forked_child_is_not_its_own(workspace):
         shell.close()
         os._exit(0)
     os.waitpid(child, 0)
-    assert os.path.isdir(shell.private)
+    assert os.path.isdir(shell.private_folder)
     shell.close()
-    assert not os.path.exists(shell.private)
+    assert not os.path.exists(shell.private_folder)
 
 
 def test_a_shell_that_was_closed_is_replaced(workspace, session):

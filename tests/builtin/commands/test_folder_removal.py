@@ -59,7 +59,7 @@ def test_a_very_deep_folder_is_removed(scratch):
 def test_the_private_folder_of_a_shell_may_be_deep(tmp_path):
     """What a command left there goes with the conversation."""
     session = Session()
-    private = shell_of(session, str(tmp_path)).private
+    private = shell_of(session, str(tmp_path)).private_folder
     dig(f"{private}/home", 5_000)
     end_shells(session)
     assert not os.path.exists(private)
@@ -110,5 +110,5 @@ def test_it_gives_up_when_the_time_is_up(tmp_path, most_seconds):
     for name in "abcdef":
         (root / name).mkdir(parents=True)
     ticks = count()
-    assert not remove_folder(str(root), most_seconds=most_seconds, now=lambda: float(next(ticks)))
+    assert not remove_folder(str(root), max_seconds=most_seconds, now=lambda: float(next(ticks)))
     assert root.exists()

@@ -14,7 +14,7 @@ from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_output_tool import job_output_for
 from toolkit.builtin.commands.job_stop_tool import job_stop_for
 from toolkit.builtin.commands.jobs import Jobs
-from toolkit.builtin.commands.process import Start
+from toolkit.builtin.commands.process import CommandSpec
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
@@ -54,7 +54,9 @@ def session():
 def start(workspace):
     """How a job is started without a tool."""
     sandbox = best_sandbox(workspace, level="none")
-    return lambda script: Start(argv=["/bin/sh", "-c", script], sandbox=sandbox, cwd="/", env={"PATH": "/usr/bin:/bin"})
+    return lambda script: CommandSpec(
+        argv=["/bin/sh", "-c", script], sandbox=sandbox, cwd="/", env={"PATH": "/usr/bin:/bin"}
+    )
 
 
 async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace):
@@ -126,7 +128,7 @@ async def test_jobs_end_with_their_conversation(dispatcher, workspace):
     """When nobody holds it any more; its private folder goes, too."""
     session = Session()
     await dispatcher.call("bash", {"command": "sleep 94.44", "background": True}, session=session)
-    private = shell_of(session, workspace.root).private
+    private = shell_of(session, workspace.root).private_folder
     assert until(lambda: running("94.44"))
     del session
     gc.collect()
@@ -159,7 +161,7 @@ dispatcher.call_sync("bash", {{"command": "echo x; sleep 96.66", "background": T
 shell = shell_of(session, workspace.root)
 while not shell.jobs.get("job_1").output.total:
     pass
-print(shell.private)
+print(shell.private_folder)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert until(lambda: not running("96.66"))
@@ -192,7 +194,7 @@ def test_old_jobs_are_forgotten(start):
 def test_a_job_that_could_not_be_started_says_so(workspace):
     """When it is looked at."""
     sandbox = best_sandbox(workspace, level="none")
-    job = Jobs().start("nowhere", Start(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
+    job = Jobs().start("nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.process.wait(20)
     assert job.state().startswith("failed: the sandbox could not be set up")
 

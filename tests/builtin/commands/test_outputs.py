@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.builtin.commands.outputs import Headed, Latest, Ticker, readable
+from toolkit.builtin.commands.outputs import HeadAndTail, ProgressTicker, TailBuffer, make_readable
 
 from ...clocks import Clock
 
@@ -32,21 +32,21 @@ from ...clocks import Clock
 )
 def test_what_acts_on_a_terminal_is_taken_out(given, shown):
     """Colours, titles and links vanish; other control characters are shown by number."""
-    assert readable(given) == shown
+    assert make_readable(given) == shown
 
 
 @given(st.text())
 def test_nothing_that_acts_is_left(text):
     """Whatever is printed, and shown twice it looks the same."""
-    shown = readable(text)
+    shown = make_readable(text)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
-    assert readable(shown) == shown
+    assert make_readable(shown) == shown
 
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(2, 60))
 def test_the_beginning_and_the_end_are_kept(pieces, most):
     """However it comes in pieces: all of it if it fits, else both ends and a count of what is between."""
-    kept = Headed(most)
+    kept = HeadAndTail(most)
     for piece in pieces:
         kept.add(piece)
     whole = b"".join(pieces)
@@ -54,14 +54,14 @@ def test_the_beginning_and_the_end_are_kept(pieces, most):
     assert kept.total == len(whole)
     left_out = len(whole) - 2 * half
     if left_out <= 0:
-        assert kept.text() == readable(whole.decode(errors="replace"))
+        assert kept.text() == make_readable(whole.decode(errors="replace"))
     else:
         assert f"[... {left_out:,} bytes left out ...]" in kept.text()
 
 
 def test_a_character_is_not_cut_in_two():
     """Where the middle is left out, half characters go with it."""
-    kept = Headed(9)
+    kept = HeadAndTail(9)
     kept.add("äöüäöüäöü".encode())
     assert kept.text() == "äö\n[... 10 bytes left out ...]\nöü"
 
@@ -69,17 +69,17 @@ def test_a_character_is_not_cut_in_two():
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_memory_is_bounded(pieces):
     """A flood takes no more room than a stream."""
-    headed, latest = Headed(10), Latest(10)
+    headed, latest = HeadAndTail(10), TailBuffer(10)
     for piece in pieces:
         headed.add(piece)
         latest.add(piece)
         assert len(headed._head) + len(headed._tail) <= 5 + 20
-        assert len(latest._kept) <= 20
+        assert len(latest._data) <= 20
 
 
 def test_the_latest_is_handed_out_once():
     """What came since, and how much of it did not fit."""
-    output = Latest(10)
+    output = TailBuffer(10)
     output.add(b"first")
     assert output.take() == "first"
     assert output.take() == ""
@@ -93,7 +93,7 @@ def test_the_latest_is_handed_out_once():
 def test_news_are_told_not_too_often():
     """The first at once, the rest together when it is time."""
     clock, told = Clock(), []
-    ticker = Ticker(told.append, every_seconds=1, clock=clock)
+    ticker = ProgressTicker(told.append, interval_seconds=1, clock=clock)
     ticker.add(b"a")
     ticker.add(b"b")
     ticker.add(b"c")
@@ -110,7 +110,7 @@ def test_news_are_told_not_too_often():
 def test_news_are_short_and_whole():
     """The last of it, and no half characters."""
     clock, told = Clock(), []
-    ticker = Ticker(told.append, max_chars=5, clock=clock)
+    ticker = ProgressTicker(told.append, max_chars=5, clock=clock)
     ticker.add("ä".encode()[:1])
     assert told == []
     ticker.add("ä".encode()[1:])
@@ -122,4 +122,4 @@ def test_news_are_short_and_whole():
 @pytest.mark.parametrize("text", ["ok 1\n\x1b]0;t\nnot ok 2\n", "\x1bP\nnot ok 2\n"])
 def test_an_unfinished_code_ends_with_its_line(text):
     """It must not swallow what comes after."""
-    assert "not ok 2" in readable(text)
+    assert "not ok 2" in make_readable(text)

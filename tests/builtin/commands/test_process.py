@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from toolkit.builtin.commands.process import Ended, Process, Start
+from toolkit.builtin.commands.process import CommandOutcome, CommandSpec, Process
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace
@@ -43,7 +43,7 @@ def start(tmp_path):
     def make(script, *, name="limits", **options):
         sandbox = known.get(name) or known.setdefault(name, level(Workspace(tmp_path), name))
         env = {"PATH": "/usr/bin:/bin"}
-        return Start(argv=["/bin/bash", "-c", script], sandbox=sandbox, cwd=str(tmp_path), env=env, **options)
+        return CommandSpec(argv=["/bin/bash", "-c", script], sandbox=sandbox, cwd=str(tmp_path), env=env, **options)
 
     return make
 
@@ -51,16 +51,16 @@ def start(tmp_path):
 async def test_both_streams_and_the_exit_code_come_back(start):
     """As they were printed."""
     output = Output()
-    ended = await Process(start("echo out; echo err >&2; exit 4"), output).finished()
-    assert ended == Ended(exit_code=4)
+    ended = await Process(start("echo out; echo err >&2; exit 4"), output).wait_for_outcome()
+    assert ended == CommandOutcome(exit_code=4)
     assert output.streams == {"stdout": b"out\n", "stderr": b"err\n"}
 
 
 async def test_last_words_are_heard(start):
     """What a command writes to descriptor 3, up to a bound."""
-    assert (await Process(start("echo said >&3"), Output()).finished()).said == b"said\n"
-    flood = await Process(start("head -c 1000000 /dev/zero >&3"), Output()).finished()
-    assert len(flood.said) == 1 << 18
+    assert (await Process(start("echo said >&3"), Output()).wait_for_outcome()).state_report == b"said\n"
+    flood = await Process(start("head -c 1000000 /dev/zero >&3"), Output()).wait_for_outcome()
+    assert len(flood.state_report) == 1 << 18
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -68,8 +68,8 @@ async def test_time_that_is_up_ends_everything(start, name):
     """Also what ignores the polite signal, and what left the group."""
     script = "trap '' TERM; (trap '' TERM; setsid sleep 81.11) & echo ready; while :; do sleep 81.11; done"
     output = Output()
-    ended = await Process(start(script, name=name, timeout_seconds=2, grace_seconds=0.2), output).finished()
-    assert ended.why == "timeout"
+    ended = await Process(start(script, name=name, timeout_seconds=2, grace_seconds=0.2), output).wait_for_outcome()
+    assert ended.stop_reason == "timeout"
     assert output.streams["stdout"] == b"ready\n"
     assert until(lambda: not running("81.11"))
 
@@ -78,7 +78,7 @@ async def test_what_ignores_the_polite_signal_gets_one_grace(start):
     """Not a second one for bubblewrap, which would only wait for it as well."""
     began = time.monotonic()
     wish = start("trap '' TERM; while :; do sleep 81.12; done", name="bubblewrap", timeout_seconds=0.5, grace_seconds=3)
-    assert (await Process(wish, Output()).finished()).why == "timeout"
+    assert (await Process(wish, Output()).wait_for_outcome()).stop_reason == "timeout"
     assert time.monotonic() - began < 6
 
 
@@ -87,7 +87,7 @@ async def test_a_daemon_neither_keeps_the_call_open_nor_outlives_it(start, name)
     """Detached twice, with the pipes still open."""
     ended = await Process(
         start("(setsid bash -c 'sleep 82.22 & disown' &) ; echo done", name=name), Output()
-    ).finished()
+    ).wait_for_outcome()
     assert ended.exit_code == 0
     assert until(lambda: not running("82.22"))
 
@@ -97,7 +97,7 @@ async def test_stopping_ends_it(start):
     process = Process(start("echo ready; sleep 83.33"), Output())
     process.stop()
     process.stop()
-    assert (await process.finished()).why == "stopped"
+    assert (await process.wait_for_outcome()).stop_reason == "stopped"
     process.stop()
     assert running("83.33") == []
 
@@ -107,7 +107,7 @@ async def test_whoever_is_cancelled_ends_it_first(start):
     ready = asyncio.Event()
     loop = asyncio.get_running_loop()
     process = Process(start("echo ready; sleep 84.44"), lambda stream, data: loop.call_soon_threadsafe(ready.set))
-    waiting = asyncio.ensure_future(process.finished())
+    waiting = asyncio.ensure_future(process.wait_for_outcome())
     await ready.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -119,9 +119,9 @@ async def test_whoever_is_cancelled_ends_it_first(start):
 async def test_what_could_not_be_started_is_an_error(start, tmp_path):
     """With the reason, and nothing ran."""
     sandbox = best_sandbox(Workspace(tmp_path), level="limits")
-    process = Process(Start(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}), Output())
+    process = Process(CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}), Output())
     with pytest.raises(ToolError, match="nothing ran: cannot run /nowhere"):
-        await process.finished()
+        await process.wait_for_outcome()
 
 
 async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
@@ -129,7 +129,7 @@ async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
     wanted = start("true")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(ToolError, match="no process could be started"):
-        await Process(wanted, Output()).finished()
+        await Process(wanted, Output()).wait_for_outcome()
 
 
 async def test_a_listener_that_fails_ends_the_command(start):
@@ -139,7 +139,7 @@ async def test_a_listener_that_fails_ends_the_command(start):
         raise LookupError("broken")
 
     with pytest.raises(ToolError, match="could not be run: broken"):
-        await Process(start("echo x; sleep 85.55"), fail).finished()
+        await Process(start("echo x; sleep 85.55"), fail).wait_for_outcome()
     assert running("85.55") == []
 
 
@@ -147,7 +147,7 @@ async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
     """At the weak levels a command can do that; what carries its mark is found."""
     ended = await Process(
         start("setsid sleep 86.66 & kill -9 $PPID; sleep 86.66", grace_seconds=0.1), Output()
-    ).finished()
+    ).wait_for_outcome()
     assert ended.exit_code == 137
     assert until(lambda: not running("86.66"))
 
@@ -155,8 +155,8 @@ async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
 async def test_a_launcher_that_hangs_is_not_waited_for(start):
     """A command that stops it gains nothing: when patience ends, so do both."""
     wanted = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
-    ended = await Process(wanted, Output()).finished()
-    assert (ended.why, ended.exit_code) == ("timeout", 137)
+    ended = await Process(wanted, Output()).wait_for_outcome()
+    assert (ended.stop_reason, ended.exit_code) == ("timeout", 137)
     assert until(lambda: not running("98.11"))
 
 
@@ -169,7 +169,7 @@ async def test_a_listener_that_fails_while_the_launcher_hangs(start):
 
     wanted = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
     with pytest.raises(ToolError, match="broken"):
-        await Process(wanted, fail).finished()
+        await Process(wanted, fail).wait_for_outcome()
     assert until(lambda: not running("98.22"))
 
 
@@ -177,7 +177,7 @@ async def test_how_it_ended_is_not_known_before_it_has(start):
     """Asking too early is a mistake of ours."""
     process = Process(start("sleep 87.77"), Output())
     with pytest.raises(RuntimeError, match="still runs"):
-        _ = process.ended
+        _ = process.outcome
     assert not process.wait(0)
     process.stop()
     assert process.wait(20)
@@ -187,13 +187,13 @@ async def test_whoever_asks_late_is_told_at_once(start):
     """Twice, if need be."""
     process = Process(start("exit 5"), Output())
     assert process.wait(20)
-    assert (await process.finished()).exit_code == (await process.finished()).exit_code == 5
+    assert (await process.wait_for_outcome()).exit_code == (await process.wait_for_outcome()).exit_code == 5
 
 
 async def test_files_that_were_changed_are_named(start):
     """By the marks before and after."""
     marks = iter([{"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "d": 1}])
-    ended = await Process(start("true", marks=lambda: next(marks)), Output()).finished()
+    ended = await Process(start("true", marks=lambda: next(marks)), Output()).wait_for_outcome()
     assert ended.changed == ("b", "c", "d")
 
 
@@ -214,11 +214,11 @@ async def test_no_thread_no_command(start, monkeypatch):
 
 async def test_neither_descriptors_nor_zombies_are_left(start):
     """After commands that ended, timed out, and were stopped."""
-    await Process(start("true"), Output()).finished()  # whatever is made once is made now
+    await Process(start("true"), Output()).wait_for_outcome()  # whatever is made once is made now
     gc.collect()  # and what earlier tests left must not go meanwhile
     before = len(os.listdir("/proc/self/fd"))
     for script, seconds in (("true", None), ("sleep 88.88", 0.1), ("sleep 89 & exit 3", None)):
-        await Process(start(script, timeout_seconds=seconds, grace_seconds=0.1), Output()).finished()
+        await Process(start(script, timeout_seconds=seconds, grace_seconds=0.1), Output()).wait_for_outcome()
     assert len(os.listdir("/proc/self/fd")) == before
     assert _zombies() == []
 
@@ -239,7 +239,7 @@ async def test_a_hundred_at_once(start):
 
     async def one(number):
         output = Output()
-        await Process(start(f"echo {number}"), output).finished()
+        await Process(start(f"echo {number}"), output).wait_for_outcome()
         return int(output.streams["stdout"])
 
     gc.collect()  # what earlier tests left must not go meanwhile
@@ -254,11 +254,11 @@ def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
     """Nobody is left to end them, so the system does."""
     level(Workspace(tmp_path), name)
     code = f"""
-from toolkit.builtin.commands.process import Process, Start
+from toolkit.builtin.commands.process import Process, CommandSpec
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace
 sandbox = best_sandbox(Workspace({str(tmp_path)!r}), level={name!r})
-start = Start(argv=["/bin/sh", "-c", "echo ready; sleep 90.91"], sandbox=sandbox, cwd={str(tmp_path)!r}, env={{}})
+start = CommandSpec(argv=["/bin/sh", "-c", "echo ready; sleep 90.91"], sandbox=sandbox, cwd={str(tmp_path)!r}, env={{}})
 Process(start, lambda stream, data: data and print(data.decode(), flush=True)).wait()
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:

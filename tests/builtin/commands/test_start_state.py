@@ -10,7 +10,7 @@ import pytest
 from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolCall
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
-from toolkit.builtin.commands.start_state import Standing, Standings, standing_of
+from toolkit.builtin.commands.start_state import StartState, StartStates, start_state_of
 from toolkit.decisions import Changed, Precondition
 from toolkit.policies.redaction import MASK
 from toolkit.workspace import Workspace
@@ -210,13 +210,13 @@ class Asked:
 
 def judged_and_bound(workspace, session, judged, *, most=1000):
     """Where the call "one" runs after those in *judged* were, each in a folder; and what is judged again for it."""
-    standings, shell, asked = Standings(workspace, most=most), shell_of(session, workspace.root), Asked()
+    standings, shell, asked = StartStates(workspace, max_calls=most), shell_of(session, workspace.root), Asked()
     for name, folder in judged:
         shell.cwd = f"{workspace.root}{folder}"
         standings.preflight({"command": "ls"}, ToolCall("bash", {}, name, session))
     facts = bash_for(workspace, sandbox="none").facts
     context = Context(facts=facts, call=ToolCall("bash", {}, "one", session), permissions=asked)
-    return standings.bound(context, "ls").folder.removeprefix(workspace.root), asked.heard
+    return standings.start_state_for(context, "ls").folder.removeprefix(workspace.root), asked.heard
 
 
 @pytest.mark.parametrize(
@@ -238,11 +238,11 @@ def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(wor
 
 def test_a_call_that_is_judged_again_and_again_is_remembered_once(workspace, session):
     """A program that gives all calls one id, and runs none of them, fills nothing."""
-    standings, shell = Standings(workspace), shell_of(session, workspace.root)
+    standings, shell = StartStates(workspace), shell_of(session, workspace.root)
     for number in range(100):
         shell.cwd = f"{workspace.root}{('', '/sub', '/build')[number % 3]}"
         standings.preflight({"command": "ls"}, ToolCall("bash", {}, "one", session))
-    assert [len(each) for each in standings._judged.values()] == [2]
+    assert [len(each) for each in standings._states_by_call.values()] == [2]
 
 
 class Listening:
@@ -279,9 +279,9 @@ async def test_called_by_hand_nobody_has_agreed_to_anything(workspace, session):
 def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
     """Looking makes nothing."""
     assert (
-        standing_of(session, workspace)
-        == standing_of(None, workspace)
-        == Standing(root=workspace.root, folder=workspace.root)
+        start_state_of(session, workspace)
+        == start_state_of(None, workspace)
+        == StartState(root=workspace.root, folder=workspace.root)
     )
     assert session.state == {}
 
@@ -301,28 +301,28 @@ def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
 )
 def test_values_are_shown_on_one_line_unless_they_look_secret(name, value, shown):
     """By their names or by themselves."""
-    standing = Standing(root="/r", folder="/r", variables={name: value})
-    assert standing.shown() == f"in /r\nkept: {name}={shown}"
+    standing = StartState(root="/r", folder="/r", variables={name: value})
+    assert standing.describe() == f"in /r\nkept: {name}={shown}"
 
 
 def test_every_difference_counts():
     """The folder, a name, a value; their order does not."""
     variants = [
-        Standing(root="/r", folder="/r"),
-        Standing(root="/r", folder="/r/a"),
-        Standing(root="/r", folder="/r", variables={"A": "1"}),
-        Standing(root="/r", folder="/r", variables={"A": "2"}),
-        Standing(root="/r", folder="/r", variables={"B": "1"}),
-        Standing(root="/r", folder="/r", variables={"A": "1", "B": "\udcff"}),
+        StartState(root="/r", folder="/r"),
+        StartState(root="/r", folder="/r/a"),
+        StartState(root="/r", folder="/r", variables={"A": "1"}),
+        StartState(root="/r", folder="/r", variables={"A": "2"}),
+        StartState(root="/r", folder="/r", variables={"B": "1"}),
+        StartState(root="/r", folder="/r", variables={"A": "1", "B": "\udcff"}),
     ]
     assert len({each.precondition() for each in variants}) == len(variants)
-    turned = Standing(root="/r", folder="/r", variables={"B": "\udcff", "A": "1"})
+    turned = StartState(root="/r", folder="/r", variables={"B": "\udcff", "A": "1"})
     assert turned.precondition() == variants[-1].precondition()
 
 
 def test_agreement_to_something_else_is_no_agreement():
     """Also if it is about a file; without any, nobody was asked."""
-    standing = Standing(root="/r", folder="/r")
+    standing = StartState(root="/r", folder="/r")
     standing.check(())
     standing.check((standing.precondition(),))
     with pytest.raises(Changed, match="it would start in /r, and not as it was shown"):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolError
 from toolkit.builtin.files.edit_tool import edit_for
-from toolkit.builtin.files.near_matches import near_help
+from toolkit.builtin.files.near_matches import describe_near_match
 from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
-from toolkit.builtin.files.replacements import Edit, edited
+from toolkit.builtin.files.replacements import Edit, apply_edits
 from toolkit.decisions import Changed, Precondition
 from toolkit.workspace import Workspace
 
@@ -58,7 +58,7 @@ def edit(dispatcher):
 
 def applied(text, *edits, most_characters=10**9):
     wanted = [Edit(old=old, new=new, replace_all=bool(further)) for old, new, *further in edits]
-    return edited(text, wanted, "a.py", most_characters=most_characters)[0]
+    return apply_edits(text, wanted, "a.py", max_characters=most_characters)[0]
 
 
 def test_edit_is_neither_read_only_nor_destructive(workspace):
@@ -301,7 +301,9 @@ def test_time_is_looked_at_before_each_edit():
             raise ToolError("enough")
 
     with pytest.raises(ToolError, match="enough"):
-        edited("abc", [Edit(old=f"x{number}", new="") for number in range(9)], "f", most_characters=9, look=look)
+        apply_edits(
+            "abc", [Edit(old=f"x{number}", new="") for number in range(9)], "f", max_characters=9, before_edit=look
+        )
     assert len(looks) == 3
 
 
@@ -406,7 +408,7 @@ async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
 )
 def test_a_slip_is_named_and_the_place_shown(old, words):
     """As `read` shows it, so that the next try is right."""
-    said = near_help(CODE, old)
+    said = describe_near_match(CODE, old)
     assert words in said
     assert "The file has:\n" in said
     assert ":\n5\tdef g():" in said or ":\n1\tdef f():" in said
@@ -414,31 +416,31 @@ def test_a_slip_is_named_and_the_place_shown(old, words):
 
 def test_typographic_quotes_are_recognised():
     """A model, or a web page, has made them."""
-    assert "only quotes" in near_help("say('it')\n", "say(\u2018it\u2019)")
+    assert "only quotes" in describe_near_match("say('it')\n", "say(\u2018it\u2019)")
 
 
 @pytest.mark.parametrize(("text", "old"), [(CODE, "%%%%%%"), ("", "x"), (CODE, "\n \n")])
 def test_if_nothing_is_near_nothing_is_shown(text, old):
     """Only the advice to look again."""
-    assert near_help(text, old) == ", nor anything near it; read the file again"
+    assert describe_near_match(text, old) == ", nor anything near it; read the file again"
 
 
 def test_what_is_shown_is_bounded():
     """Long lines are cut, and so are many."""
-    said = near_help(("x" * 1000 + "\n") * 100, ("X" * 1000 + "\n") * 100)
+    said = describe_near_match(("x" * 1000 + "\n") * 100, ("X" * 1000 + "\n") * 100)
     assert said.count("\n") == 12
     assert len(said) < 5000
 
 
 def test_the_work_is_bounded():
     """A large file is not compared at all."""
-    assert "too large to look for what is near" in near_help("some line\n" * 300_000, "some lime")
+    assert "too large to look for what is near" in describe_near_match("some line\n" * 300_000, "some lime")
 
 
 @given(st.text(max_size=80), st.text(max_size=30))
 def test_help_never_fails(text, old):
     """Whatever was looked for, and wherever."""
-    assert near_help(text, old)
+    assert describe_near_match(text, old)
 
 
 # Approval.

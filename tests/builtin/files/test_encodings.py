@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from toolkit.builtin.files.encodings import (
     UTF_8,
-    Text,
-    decoded,
-    detected,
-    encoded_like,
-    line_ending,
-    unwritable,
+    EditableText,
+    decode_text,
+    detect_encoding,
+    detect_line_ending,
+    encode_like,
+    why_unwritable,
     with_line_ending,
 )
 
@@ -50,7 +50,7 @@ lines = st.text(st.sampled_from("ab\n\r ü"))
 )
 def test_an_encoding_is_found_from_the_bytes(data, name):
     """Marks first, then UTF-8, then patterns, then a guess; and the same bytes come back."""
-    encoding = detected(data)
+    encoding = detect_encoding(data)
     assert encoding.name == name
     assert encoding.encode(encoding.decode(data)) == data
     assert encoding.is_guess == any(word in name for word in ("without", "1252", "Latin"))
@@ -70,21 +70,21 @@ def test_an_encoding_is_found_from_the_bytes(data, name):
 )
 def test_what_is_no_text_has_no_encoding(data):
     """NUL, broken UTF-16 and many control characters are signs of something else."""
-    assert detected(data) is None
-    assert decoded(data) is None
+    assert detect_encoding(data) is None
+    assert decode_text(data) is None
 
 
 def test_a_sample_may_end_inside_a_character():
     """Only a whole file that ends so is broken."""
     sample = "Grüße".encode()[:3]
-    assert detected(sample, is_whole=False) == UTF_8
-    assert detected(sample) != UTF_8
+    assert detect_encoding(sample, is_whole=False) == UTF_8
+    assert detect_encoding(sample) != UTF_8
 
 
 @given(st.binary())
 def test_whatever_is_decoded_is_encoded_to_the_same_bytes(data):
     """No byte that nobody changed is ever lost."""
-    found = decoded(data)
+    found = decode_text(data)
     assume(found is not None)
     text, encoding = found
     assert encoding.encode(text) == data
@@ -94,18 +94,18 @@ def test_whatever_is_decoded_is_encoded_to_the_same_bytes(data):
 def test_what_is_written_like_a_file_is_read_back(text, old):
     """The old encoding is kept only if the text comes back from it."""
     assume(not text.startswith("\ufeff"))
-    encoding = detected(old)
-    data, used = encoded_like(encoding, text)
-    assert decoded(data)[0] == text
+    encoding = detect_encoding(old)
+    data, used = encode_like(encoding, text)
+    assert decode_text(data)[0] == text
     assert used in (encoding, UTF_8)
 
 
 def test_an_encoding_that_cannot_hold_a_text_gives_way():
     """Latin letters stay in Windows-1252; Japanese ones, and what would be read as UTF-8, do not."""
-    old = detected(WESTERN.encode("cp1252"))
-    assert encoded_like(old, "é") == (b"\xe9", old)
-    assert encoded_like(old, "日") == ("日".encode(), UTF_8)
-    assert encoded_like(old, "Ã©") == ("Ã©".encode(), UTF_8)
+    old = detect_encoding(WESTERN.encode("cp1252"))
+    assert encode_like(old, "é") == (b"\xe9", old)
+    assert encode_like(old, "日") == ("日".encode(), UTF_8)
+    assert encode_like(old, "Ã©") == ("Ã©".encode(), UTF_8)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_an_encoding_that_cannot_hold_a_text_gives_way():
 )
 def test_what_no_file_can_hold_is_named(text, words):
     """With its position."""
-    assert (unwritable(text) is None) if words is None else (words in unwritable(text))
+    assert (why_unwritable(text) is None) if words is None else (words in why_unwritable(text))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_no_file_can_hold_is_named(text, words):
 )
 def test_line_endings_are_known_if_they_agree(text, ending):
     """One ending, or none to go by."""
-    assert line_ending(text) == ending
+    assert detect_line_ending(text) == ending
 
 
 @pytest.mark.parametrize(
@@ -143,22 +143,22 @@ def test_line_endings_are_kept(text, ending, kept):
 @given(lines, st.data())
 def test_a_span_that_is_put_back_changes_nothing(text, data):
     """Places in the plain text are the same places in the text as it is."""
-    source = Text(text)
+    source = EditableText(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
-    assume(line_ending(text) or "\n" not in source.plain[start:end])
+    assume(detect_line_ending(text) or "\n" not in source.plain[start:end])
     assume("\r\n" not in source.plain[start:end])  # two returns before a newline are one once somebody edits them
-    assert source.replaced([(start, end, source.plain[start:end])]) == text
+    assert source.replace_spans([(start, end, source.plain[start:end])]) == text
 
 
 @given(lines, st.data())
 def test_a_span_is_replaced_in_the_plain_text_too(text, data):
     """Whoever sees no carriage returns sees the replacement and nothing else."""
-    source = Text(text)
+    source = EditableText(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
     # A lone return would become a part of a line's end, or one more before it.
     assume("\r" not in source.plain)
-    new = source.replaced([(start, end, "x\ny")])
-    assert Text(new).plain == source.plain[:start] + "x\ny" + source.plain[end:]
+    new = source.replace_spans([(start, end, "x\ny")])
+    assert EditableText(new).plain == source.plain[:start] + "x\ny" + source.plain[end:]
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_a_span_is_replaced_in_the_plain_text_too(text, data):
 )
 def test_new_lines_end_as_those_around_them(text, at, changed):
     """In a file that mixes endings the line that is changed decides, or the one before."""
-    assert Text(text).replaced([(at, at + 1, "X\nY")]) == changed
+    assert EditableText(text).replace_spans([(at, at + 1, "X\nY")]) == changed
 
 
 @given(lines, st.data())
 def test_many_spans_are_replaced_as_one_after_the_other(text, data):
     """However many of them are on one line: from the last to the first, each in a text of its own."""
-    plain = Text(text).plain
+    plain = EditableText(text).plain
     cuts = sorted(data.draw(st.sets(st.integers(0, len(plain)), max_size=8)))
     spans = [
         (start, end, data.draw(st.sampled_from(["", "x", "x\ny", "\n"])))
@@ -188,5 +188,5 @@ def test_many_spans_are_replaced_as_one_after_the_other(text, data):
     assume(not any("\n" in plain[start:end] for start, end, _ in spans) and "\r" not in plain)
     expected = text
     for span in reversed(spans):
-        expected = Text(expected).replaced([span])
-    assert Text(text).replaced(spans) == expected
+        expected = EditableText(expected).replace_spans([span])
+    assert EditableText(text).replace_spans(spans) == expected

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Safety, Session, ToolError
-from toolkit.builtin.files.encodings import UTF_8, detected
+from toolkit.builtin.files.encodings import UTF_8, detect_encoding
 from toolkit.builtin.files.file_kinds import image_size, kind_of
-from toolkit.builtin.files.line_pages import page, survey
+from toolkit.builtin.files.line_pages import read_page, survey_file
 from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.content import ImagePart, TextPart
@@ -168,16 +168,16 @@ def test_pages_are_the_same_from_every_mark(pieces, first):
     """A survey only makes it quicker."""
     data = b"".join(pieces) * 4000
     file = io.BytesIO(data)
-    found = survey(file, UTF_8, step=lambda count: None)
+    found = survey_file(file, UTF_8, on_progress=lambda count: None)
     lines = data.split(b"\n")
     lines = lines[:-1] if lines[-1] == b"" else lines
-    assert (found.lines, found.sha256) == (len(lines), digest(data))
-    first = max(1, found.lines - first)
-    wanted = {"first": first, "most_lines": 3, "most_characters": 10**9, "step": lambda count: None}
-    quick, slow = page(file, UTF_8, marks=found.marks, **wanted), page(file, UTF_8, **wanted)
+    assert (found.line_count, found.sha256) == (len(lines), digest(data))
+    first = max(1, found.line_count - first)
+    wanted = {"first_line": first, "max_lines": 3, "max_characters": 10**9, "on_progress": lambda count: None}
+    quick, slow = read_page(file, UTF_8, checkpoints=found.checkpoints, **wanted), read_page(file, UTF_8, **wanted)
     assert quick.lines == slow.lines
-    assert quick.is_last == slow.is_last == (first + 3 > found.lines)
-    assert [line.text for line in slow.lines if not line.cut] == [
+    assert quick.is_last == slow.is_last == (first + 3 > found.line_count)
+    assert [line.text for line in slow.lines if not line.bytes_if_cut] == [
         line.removesuffix(b"\r").decode() for line in lines[first - 1 : first + 2] if len(line.decode()) <= 2000
     ]
 
@@ -187,20 +187,22 @@ def test_wide_text_is_found_across_chunks(codec):
     """A character that is cut in two by a chunk's end is whole again."""
     text = "".join(f"line {number} \U0001f600\n" for number in range(60_000))
     data = ("x" + text).encode(codec)
-    file, encoding = io.BytesIO(data), detected(data)
-    found = survey(file, encoding, step=lambda count: None)
-    assert found.lines == 60_000
+    file, encoding = io.BytesIO(data), detect_encoding(data)
+    found = survey_file(file, encoding, on_progress=lambda count: None)
+    assert found.line_count == 60_000
     assert found.sha256 == digest(data)
-    shown = page(file, encoding, first=50_001, most_lines=2, most_characters=999, step=lambda count: None)
+    shown = read_page(
+        file, encoding, first_line=50_001, max_lines=2, max_characters=999, on_progress=lambda count: None
+    )
     assert [line.text for line in shown.lines] == ["line 50000 \U0001f600", "line 50001 \U0001f600"]
 
 
 def test_half_a_character_at_the_end_is_no_line():
     """It may stand alone in the last chunk."""
-    encoding = detected("four letters".encode("utf-32-le"))
+    encoding = detect_encoding("four letters".encode("utf-32-le"))
     file = io.BytesIO("x\n".encode("utf-32-le") * 32768 + b"y\0")
-    assert survey(file, encoding, step=lambda count: None).lines == 32768
-    found = page(file, encoding, first=32768, most_lines=5, most_characters=99, step=lambda count: None)
+    assert survey_file(file, encoding, on_progress=lambda count: None).line_count == 32768
+    found = read_page(file, encoding, first_line=32768, max_lines=5, max_characters=99, on_progress=lambda count: None)
     assert [line.text for line in found.lines] == ["x"]
     assert found.is_last
 
@@ -209,8 +211,8 @@ def test_half_a_character_at_the_end_is_no_line():
 def test_whoever_runs_past_the_end_knows_how_many_lines_there_are(tail, lines):
     """Without a survey too."""
     file = io.BytesIO(b"some line\n" * 40_000 + tail)
-    found = page(file, UTF_8, first=10**6, most_lines=1, most_characters=9, step=lambda count: None)
-    assert (found.lines, found.passed, found.is_last) == ([], lines, True)
+    found = read_page(file, UTF_8, first_line=10**6, max_lines=1, max_characters=9, on_progress=lambda count: None)
+    assert (found.lines, found.lines_before, found.is_last) == ([], lines, True)
 
 
 async def test_a_long_line_is_cut_visibly(tmp_path, call):

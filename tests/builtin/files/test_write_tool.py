@@ -312,11 +312,11 @@ async def test_whoever_wrote_a_file_has_seen_it(tmp_path, write):
 
 def test_stamps_do_not_grow_for_ever():
     """The oldest go first."""
-    from toolkit.builtin.files.read_stamps import check_seen, remember
+    from toolkit.builtin.files.read_stamps import check_seen, remember_digest
 
     session = Session()
     for number in range(10_005):
-        remember(session, f"/{number}", "x")
+        remember_digest(session, f"/{number}", "x")
     stamps = session.state["toolkit.read_stamps"]
     assert len(stamps) == 10_000
     assert "/4" not in stamps

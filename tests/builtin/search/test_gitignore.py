@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.builtin.trees import plant
-from toolkit.builtin.search.gitignore import Ignoring, Rules
+from toolkit.builtin.search.gitignore import GitignoreFilter, GitignoreRules
 from toolkit.workspace import Workspace
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed, so nothing to compare with")
@@ -20,7 +20,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
 
 def kept(workspace, path=".", **options):
     """The files that are not left out."""
-    ignoring = Ignoring(workspace, path, **options)
+    ignoring = GitignoreFilter(workspace, path, **options)
     return [entry.path for entry in workspace.walk(path, skip=ignoring) if entry.kind == "file"]
 
 
@@ -97,13 +97,13 @@ def test_git_itself_is_never_there(tmp_path):
     """Nobody asks for `.git`, whatever the rules, and with them off."""
     workspace = plant(tmp_path, {".git/config": "", "in/.git": "gitdir: x", "x": "", ".gitignore": "!.git\n"})
     assert kept(workspace) == [".gitignore", "x"]
-    assert kept(workspace, ignored=True) == [".gitignore", "x"]
+    assert kept(workspace, include_ignored=True) == [".gitignore", "x"]
 
 
 def test_rules_can_be_switched_off(tmp_path):
     """Then everything but `.git` is there, and nothing is counted."""
     workspace = plant(tmp_path, {".gitignore": "*\n", "x": ""})
-    ignoring = Ignoring(workspace, ignored=True)
+    ignoring = GitignoreFilter(workspace, include_ignored=True)
     assert [entry.path for entry in workspace.walk(skip=ignoring)] == [".gitignore", "x"]
     assert ignoring.left_out == 0
 
@@ -111,7 +111,7 @@ def test_rules_can_be_switched_off(tmp_path):
 def test_what_is_left_out_is_counted(tmp_path):
     """A folder counts once, with all that is in it."""
     workspace = plant(tmp_path, {".gitignore": "x\nb\n", "x": "", "b/1": "", "b/2": "", "y": ""})
-    ignoring = Ignoring(workspace)
+    ignoring = GitignoreFilter(workspace)
     list(workspace.walk(skip=ignoring))
     assert ignoring.left_out == 2
 
@@ -124,7 +124,7 @@ def test_a_file_of_rules_that_cannot_be_read_has_none(tmp_path):
 
 def test_a_hostile_line_does_not_stall():
     """What would keep `re` busy until the end of time is decided at once."""
-    rules = Rules(b"*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 50)
+    rules = GitignoreRules(b"*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 50)
     started = time.monotonic()
     assert rules.judge("a" * 255, "a" * 255, is_folder=False) is None
     assert rules.judge("a" * 254 + "b", "a" * 254 + "b", is_folder=False) is True
@@ -134,10 +134,12 @@ def test_a_hostile_line_does_not_stall():
 def test_no_more_lines_count_than_a_person_would_write():
     """Each pattern is tried on every name, so their number is bounded; plain names are looked up, and are not."""
     lines = [b"?%d" % number for number in range(1_500)]
-    assert Rules(b"\n".join(lines)).judge("x1499", "x1499", is_folder=False) is None
-    assert Rules(b"\n".join(lines)).judge("x999", "x999", is_folder=False) is True
+    assert GitignoreRules(b"\n".join(lines)).judge("x1499", "x1499", is_folder=False) is None
+    assert GitignoreRules(b"\n".join(lines)).judge("x999", "x999", is_folder=False) is True
     assert (
-        Rules(b"\n".join(b"n%d" % number for number in range(30_000))).judge("n29999", "n29999", is_folder=False)
+        GitignoreRules(b"\n".join(b"n%d" % number for number in range(30_000))).judge(
+            "n29999", "n29999", is_folder=False
+        )
         is True
     )
 
@@ -236,7 +238,7 @@ def test_pathspec_gives_the_same_answer(lines, path):
     pathspec = pytest.importorskip("pathspec")
     text = "\n".join(lines)
     assume("//" not in text and "**" not in text)  # two pieces side by side
-    rules, spec = Rules(text.encode()), pathspec.GitIgnoreSpec.from_lines(text.split("\n"))
+    rules, spec = GitignoreRules(text.encode()), pathspec.GitIgnoreSpec.from_lines(text.split("\n"))
     parts = path.split("/")
     # Git does not look into an ignored folder, so a later rule cannot take a file in it back.
     for count in range(1, len(parts) + 1):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builtin.trees import called, plant
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.builtin.search.glob_tool import glob_for
-from toolkit.builtin.search.globs import Glob, expanded
+from toolkit.builtin.search.globs import Glob, expand_braces
 from toolkit.context import Context
 from toolkit.errors import BadArgs, Safety, ToolError
 
@@ -235,7 +235,7 @@ def test_a_flat_pattern_does_not_walk_the_tree(tmp_path):
 )
 def test_braces_are_written_out(pattern, alternatives):
     """Also inside one another; what is escaped, in a set or without a comma stands for itself."""
-    assert expanded(pattern) == alternatives
+    assert expand_braces(pattern) == alternatives
 
 
 @given(st.text(alphabet="ab/.*é", min_size=1, max_size=30))

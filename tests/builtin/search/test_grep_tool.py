@@ -16,11 +16,11 @@ from tests.builtin.trees import called, plant
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.builtin.search.file_types import FILE_TYPES, FileType
 from toolkit.builtin.search.globs import Glob
-from toolkit.builtin.search.grep_syntax import query_of
+from toolkit.builtin.search.grep_syntax import build_query
 from toolkit.builtin.search.grep_tool import grep_for
-from toolkit.builtin.search.line_search import MOST_BYTES, Found, search
+from toolkit.builtin.search.line_search import MAX_FILE_BYTES, FileMatches, search_file
 from toolkit.builtin.search.ripgrep import Ripgrep, is_worth_it, ripgrep_for
-from toolkit.builtin.time_limit import Stopped, Watch
+from toolkit.builtin.time_limit import TimeLimit, TimeUp
 from toolkit.context import Context
 from toolkit.errors import BadArgs, Safety, ToolError
 from toolkit.workspace import Workspace
@@ -230,7 +230,7 @@ def test_line_ends_of_windows_are_no_part_of_a_line(tmp_path, grep):
 def test_a_file_that_is_too_large_is_told(tmp_path, grep):
     """A file with a hole, so that the test is small."""
     workspace = plant(tmp_path, {"small": "needle", "large": "needle"})
-    os.truncate(tmp_path / "large", MOST_BYTES + 1)
+    os.truncate(tmp_path / "large", MAX_FILE_BYTES + 1)
     assert grep(workspace, "needle").split("\n") == [
         "small:1: needle",
         "(1 larger than 20,000,000 bytes not searched: large)",
@@ -267,7 +267,7 @@ def test_ripgrep_is_not_given_a_secret(tmp_path):
     workspace = plant(tmp_path, SECRETS)
     entries = [entry for entry in workspace.walk() if entry.kind == "file"]
     sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
-    cleared = sieve.cleared(query_of("no such text"), entries, Watch(60, lambda: False))
+    cleared = sieve.find_files_without_match(build_query("no such text"), entries, TimeLimit(60, lambda: False))
     assert cleared == {"open", "mine/x"}
 
 
@@ -288,7 +288,7 @@ def test_ripgrep_sees_the_workspace_alone(tmp_path):
     )
     spy.chmod(0o755)
     sieve = Ripgrep(workspace, rg=str(spy), xargs=XARGS, bwrap=BWRAP)
-    code, output = sieve._run([XARGS, "-0", str(spy)], b"x\0", Watch(60, lambda: False))
+    code, output = sieve._run([XARGS, "-0", str(spy)], b"x\0", TimeLimit(60, lambda: False))
     assert (code, output) == (0, b"./open\0")
     assert not (tmp_path / "root" / "made").exists()
 
@@ -325,10 +325,10 @@ def test_what_ripgrep_reads_is_never_what_is_shown(tmp_path):
     entries = [entry for entry in workspace.walk() if entry.kind == "file"]
     os.remove(tmp_path / "root" / "a")
     os.symlink("../outside", tmp_path / "root" / "a")
-    query, watch = query_of("needle"), Watch(60, lambda: False)
-    cleared = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None).cleared(query, entries, watch)
+    query, watch = build_query("needle"), TimeLimit(60, lambda: False)
+    cleared = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None).find_files_without_match(query, entries, watch)
     assert cleared == {"b"}
-    found = search(workspace, entries[0], query, watch)
+    found = search_file(workspace, entries[0], query, watch)
     assert isinstance(found.refused, Safety)
     assert not found.hits
 
@@ -485,10 +485,10 @@ def test_when_the_time_is_up_it_says_so(tmp_path):
 def test_a_watch_looks_at_its_own_clock():
     """Up to the end nothing happens."""
     clock = iter([0.0, 5.0, 11.0])
-    watch = Watch(10, lambda: False, now=lambda: next(clock))
-    watch.look()
-    with pytest.raises(Stopped):
-        watch.look()
+    watch = TimeLimit(10, lambda: False, now=lambda: next(clock))
+    watch.check()
+    with pytest.raises(TimeUp):
+        watch.check()
 
 
 def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
@@ -500,7 +500,7 @@ def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
 
     def slow(path, **options):
         if path.endswith("/b"):
-            raise Stopped
+            raise TimeUp
         return original(path, **options)
 
     workspace.read = slow
@@ -590,9 +590,9 @@ def test_a_ripgrep_that_fails_clears_nothing_and_is_not_asked_again(tmp_path, pr
     workspace = plant(tmp_path, {"a": "x"})
     sieve = Ripgrep(workspace, rg="/bin/false", xargs=program, bwrap=None)
     entries = list(workspace.walk())
-    assert sieve.cleared(query_of("y"), entries, Watch(60, lambda: False)) == set()
+    assert sieve.find_files_without_match(build_query("y"), entries, TimeLimit(60, lambda: False)) == set()
     assert sieve.is_broken
-    assert sieve.cleared(query_of("y"), entries, Watch(60, lambda: False)) == set()
+    assert sieve.find_files_without_match(build_query("y"), entries, TimeLimit(60, lambda: False)) == set()
 
 
 def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
@@ -603,7 +603,9 @@ def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
     sieve = Ripgrep(workspace, rg="rg", xargs="xargs", bwrap="bwrap")
     with pytest.raises(ToolError, match="more than bubblewrap can cover"):
         sieve._sandbox.command(["rg"], cwd=workspace.root, env={})
-    assert sieve.cleared(query_of("y"), list(workspace.walk()), Watch(60, lambda: False)) == set()
+    assert (
+        sieve.find_files_without_match(build_query("y"), list(workspace.walk()), TimeLimit(60, lambda: False)) == set()
+    )
     assert sieve.is_broken
 
 
@@ -612,8 +614,8 @@ def test_a_pattern_too_long_for_a_command_line_is_searched_without_it(tmp_path):
     """The answer is the same."""
     workspace = plant(tmp_path, {"a": "x"})
     sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
-    query = query_of("[^y]" * 240)
-    assert sieve.cleared(query, list(workspace.walk()), Watch(60, lambda: False)) == set()
+    query = build_query("[^y]" * 240)
+    assert sieve.find_files_without_match(query, list(workspace.walk()), TimeLimit(60, lambda: False)) == set()
     assert not sieve.is_broken
 
 
@@ -625,8 +627,10 @@ def test_a_ripgrep_that_hangs_is_ended(tmp_path):
     hanging.chmod(0o755)
     sieve = Ripgrep(workspace, rg="rg", xargs=str(hanging), bwrap=None)
     clock = iter([0.0] + [1.0] * 3 + [100.0] * 100)
-    with pytest.raises(Stopped):
-        sieve.cleared(query_of("x"), list(workspace.walk()), Watch(10, lambda: False, now=lambda: next(clock)))
+    with pytest.raises(TimeUp):
+        sieve.find_files_without_match(
+            build_query("x"), list(workspace.walk()), TimeLimit(10, lambda: False, now=lambda: next(clock))
+        )
     pid = int((tmp_path / "pid").read_text())
     # A process that was killed lives on until the system gets to it, which may take a while on a busy machine.
     until = time.monotonic() + 20
@@ -733,11 +737,11 @@ def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, patter
     root = tmp_path_factory.mktemp("sieve")
     workspace = plant(root, {str(number): mark + content for number, content in enumerate(files)})
     try:
-        query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
-        entries, watch = list(workspace.walk()), Watch(60, lambda: False)
+        query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
+        entries, watch = list(workspace.walk()), TimeLimit(60, lambda: False)
         sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
-        cleared = sieve.cleared(query, entries, watch)
-        found = {entry.path for entry in entries if search(workspace, entry, query, watch) != Found()}
+        cleared = sieve.find_files_without_match(query, entries, watch)
+        found = {entry.path for entry in entries if search_file(workspace, entry, query, watch) != FileMatches()}
         assert not sieve.is_broken
         assert not cleared & found
     finally:
@@ -769,7 +773,9 @@ def test_a_line_is_found_as_re_finds_it(tmp_path_factory, pattern, text, ignore_
     workspace = plant(root, {"x": f"{text}\nother\n"})
     try:
         (entry,) = workspace.walk()
-        found = search(workspace, entry, query_of(pattern, ignore_case=ignore_case), Watch(60, lambda: False))
+        found = search_file(
+            workspace, entry, build_query(pattern, ignore_case=ignore_case), TimeLimit(60, lambda: False)
+        )
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         lines = [text.removesuffix("\r"), "other"]
         assert list(found.hits) == [number for number, line in enumerate(lines) if re.search(pattern, line, flags)]
@@ -783,4 +789,9 @@ def test_ripgrep_clears_what_surely_does_not_match(tmp_path):
     workspace = plant(tmp_path, {"a": "alpha", "b": "beta", "c": "é", "in/~x": "gamma", "in/ d\n": "delta"})
     entries = [entry for entry in workspace.walk() if entry.kind == "file"]
     sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
-    assert sieve.cleared(query_of("al\\w+"), entries, Watch(60, lambda: False)) == {"b", "c", "in/~x", "in/ d\n"}
+    assert sieve.find_files_without_match(build_query("al\\w+"), entries, TimeLimit(60, lambda: False)) == {
+        "b",
+        "c",
+        "in/~x",
+        "in/ d\n",
+    }

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.builtin.web import addresses as fetch_addresses
-from toolkit.builtin.web.addresses import Doors, by_system
-from toolkit.builtin.web.bodies import inflater, read_body
+from toolkit.builtin.web.addresses import ReachableHosts, resolve_by_system
+from toolkit.builtin.web.bodies import choose_inflater, read_body
 from toolkit.builtin.web.fetcher import Fetcher, FetchLimits
 from toolkit.errors import Safety, ToolError, Transient
 
@@ -54,7 +54,7 @@ async def server():
 
 
 def fetcher(resolve=None, *, limits=None, ssl_context=None, **options) -> Fetcher:
-    doors = Doors(resolve=resolve or names(), judge=loopback_is_public, **{"ports": EVERY_PORT, **options})
+    doors = ReachableHosts(resolve=resolve or names(), judge=loopback_is_public, **{"ports": EVERY_PORT, **options})
     return Fetcher(doors, limits=limits, ssl_context=ssl_context)
 
 
@@ -73,7 +73,7 @@ async def test_an_honest_page_comes_whole(server):
     """A page arrives with its bytes, type and status."""
     server.pages["/"] = answer("hello", type="text/plain; charset=utf-8")
     page = await fetched(server)
-    assert (page.status, page.body.data, page.body.cut, page.type.name, page.type.charset) == (
+    assert (page.status, page.body.data, page.body.cut_reason, page.media_type.name, page.media_type.charset) == (
         200,
         b"hello",
         None,
@@ -173,7 +173,7 @@ async def test_the_next_address_is_tried_when_one_is_dead(server):
             return None if address.is_loopback else "elsewhere"
 
         server.pages["/"] = answer("ok")
-        doors = Doors(resolve=names(["127.0.0.3", "127.0.0.1"]), judge=both_public, ports=EVERY_PORT)
+        doors = ReachableHosts(resolve=names(["127.0.0.3", "127.0.0.1"]), judge=both_public, ports=EVERY_PORT)
         page = await Fetcher(doors).fetch(server.url(), check=anywhere)
     assert page.body.data == b"ok"
 
@@ -214,33 +214,33 @@ async def test_a_senseless_look_up_is_refused(found):
 
 async def test_the_system_looks_names_up():
     """The usual look-up answers with plain addresses."""
-    assert {ip_address(each).is_loopback for each in await by_system("localhost", 80)} == {True}
+    assert {ip_address(each).is_loopback for each in await resolve_by_system("localhost", 80)} == {True}
 
 
 async def test_the_usual_doors_refuse_loopback(server):
     """Nothing has to be switched on: this machine is refused by name, by number and by look-up."""
-    usual = Fetcher(Doors())
+    usual = Fetcher(ReachableHosts())
     for host in ("127.0.0.1", "localhost", "[::1]"):
         with pytest.raises(Safety):
             await usual.fetch(server.url(host=host), check=anywhere)
     with pytest.raises(Safety, match="loopback"):
-        await Fetcher(Doors(resolve=names(), ports=EVERY_PORT)).fetch(server.url(), check=anywhere)
+        await Fetcher(ReachableHosts(resolve=names(), ports=EVERY_PORT)).fetch(server.url(), check=anywhere)
     assert server.asked == []
 
 
 async def test_a_private_host_is_reached_if_the_application_says_so(server):
     """`private_hosts` opens one host and port, judged by the usual judge."""
     server.pages["/"] = answer("inside")
-    doors = Doors(private_hosts=[f"127.0.0.1:{server.port}"])
+    doors = ReachableHosts(private_hosts=[f"127.0.0.1:{server.port}"])
     page = await Fetcher(doors).fetch(server.url(host="127.0.0.1"), check=anywhere)
     assert page.body.data == b"inside"
     with pytest.raises(Safety):
-        await Fetcher(Doors(private_hosts=["127.0.0.1:1"])).fetch(server.url(host="127.0.0.1"), check=anywhere)
+        await Fetcher(ReachableHosts(private_hosts=["127.0.0.1:1"])).fetch(server.url(host="127.0.0.1"), check=anywhere)
 
 
 async def test_no_word_opens_a_metadata_service():
     """A private host whose name stands for a metadata service is refused all the same."""
-    doors = Doors(private_hosts=["wiki.corp"], resolve=names(["169.254.169.254"]))
+    doors = ReachableHosts(private_hosts=["wiki.corp"], resolve=names(["169.254.169.254"]))
     with pytest.raises(Safety, match="metadata"):
         await Fetcher(doors).fetch("http://wiki.corp/", check=anywhere)
 
@@ -250,7 +250,7 @@ async def test_an_ipv6_literal_is_reached(request):
     try:
         async with serving(host="::1") as server:
             server.pages["/"] = answer("six")
-            doors = Doors(private_hosts=[f"[::1]:{server.port}"])
+            doors = ReachableHosts(private_hosts=[f"[::1]:{server.port}"])
             page = await Fetcher(doors).fetch(server.url(host="[::1]"), check=anywhere)
     except OSError as error:
         pytest.skip(f"this machine has no IPv6 loopback: {error}")
@@ -307,7 +307,7 @@ async def test_an_address_that_can_be_misread_is_refused(url):
 def test_an_address_that_is_parsed_in_two_ways_is_refused(url):
     """Whoever connects does not trust whoever judged."""
     with pytest.raises(Safety, match="no address|two ways"):
-        fetch_addresses._parsed(url)
+        fetch_addresses._parse_url(url)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -439,7 +439,7 @@ async def test_an_endless_body_is_cut(server):
     server.pages["/"] = endless()
     page = await fetched(server, limits=FetchLimits(max_bytes=100_000))
     assert len(page.body.data) == 100_000
-    assert page.body.cut == "cut after 100,000 bytes"
+    assert page.body.cut_reason == "cut after 100,000 bytes"
 
 
 @pytest.mark.parametrize("behaviour", [trickle(), stalled], ids=["trickle", "stalled"])
@@ -479,7 +479,7 @@ async def test_a_gzip_bomb_is_cut_while_it_unfolds(server):
     server.pages["/"] = answer(gzip_bomb(100), content_encoding="gzip")
     page = await fetched(server, limits=FetchLimits(max_bytes=1_000_000))
     assert len(page.body.data) == 1_000_000
-    assert page.body.cut == "cut after 1,000,000 bytes"
+    assert page.body.cut_reason == "cut after 1,000,000 bytes"
 
 
 async def test_compressed_data_that_unfolds_to_nothing_is_cut_too(server):
@@ -491,7 +491,7 @@ async def test_compressed_data_that_unfolds_to_nothing_is_cut_too(server):
     with pytest.raises(ToolError, match="damaged"):  # the second chunk begins a stream inside the first
         await fetched(server, limits=FetchLimits(max_bytes=10_000_000))
     page = await fetched(server, limits=FetchLimits(max_bytes=10_000))
-    assert page.body.cut == "cut after 10,000 bytes of compressed data"
+    assert page.body.cut_reason == "cut after 10,000 bytes of compressed data"
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "deflate, gzip", "zip", "x" * 5000])
@@ -598,8 +598,8 @@ def test_only_some_limits_may_be_nothing():
 async def test_what_was_compressed_comes_back(data, form, step):
     """Undoing is the inverse of compressing, however the bytes are cut."""
     packed = {"deflate": zlib.compress(data), "raw deflate": _raw_deflate(data)}.get(form) or gzip.compress(data)
-    body = await read_body(_cut(packed, step), inflater(form.split(" ")[-1]), max_bytes=5000)
-    assert (body.data, body.cut) == (data, None)
+    body = await read_body(_cut(packed, step), choose_inflater(form.split(" ")[-1]), max_bytes=5000)
+    assert (body.data, body.cut_reason) == (data, None)
 
 
 def _raw_deflate(data: bytes) -> bytes:
@@ -615,11 +615,11 @@ async def _cut(data: bytes, step: int):
 @given(st.binary(max_size=2000), st.integers(1, 3000))
 async def test_no_more_comes_out_than_is_allowed(data, most):
     """The bound holds for every size, and only what was too long is called cut."""
-    body = await read_body(_cut(gzip.compress(data), 100), inflater("gzip"), max_bytes=max(most, 2100))
+    body = await read_body(_cut(gzip.compress(data), 100), choose_inflater("gzip"), max_bytes=max(most, 2100))
     assert body.data == data
-    body = await read_body(_cut(data, 100), inflater(""), max_bytes=most)
+    body = await read_body(_cut(data, 100), choose_inflater(""), max_bytes=most)
     assert body.data == data[:most]
-    assert (body.cut is not None) == (len(data) > most)
+    assert (body.cut_reason is not None) == (len(data) > most)
 
 
 @given(st.binary(max_size=300))
@@ -627,40 +627,40 @@ async def test_damaged_data_never_breaks_more_than_the_call(data):
     """Anything may come: it unfolds, ends early, or is called damaged."""
     packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + data
     with contextlib.suppress(ToolError):
-        body = await read_body(_cut(packed, 7), inflater("gzip"), max_bytes=1000)
+        body = await read_body(_cut(packed, 7), choose_inflater("gzip"), max_bytes=1000)
         assert len(body.data) <= 1000
 
 
 async def test_several_members_are_one_body():
     """gzip files can be joined."""
     packed = gzip.compress(b"one, ") + gzip.compress(b"two")
-    body = await read_body(_cut(packed, 1000), inflater("gzip"), max_bytes=1000)
+    body = await read_body(_cut(packed, 1000), choose_inflater("gzip"), max_bytes=1000)
     assert body.data == b"one, two"
 
 
 async def test_a_crowd_of_members_is_refused():
     """Each member costs; nobody honest sends hundreds."""
     with pytest.raises(ToolError, match="more than 100 pieces"):
-        await read_body(_cut(gzip.compress(b"") * 200, 10_000), inflater("gzip"), max_bytes=100_000)
+        await read_body(_cut(gzip.compress(b"") * 200, 10_000), choose_inflater("gzip"), max_bytes=100_000)
 
 
 async def test_what_follows_compressed_data_is_ignored():
     """Padding after the end is no damage."""
-    body = await read_body(_cut(gzip.compress(b"all") + b"\0\0\0junk", 5), inflater("gzip"), max_bytes=1000)
-    assert (body.data, body.cut) == (b"all", None)
+    body = await read_body(_cut(gzip.compress(b"all") + b"\0\0\0junk", 5), choose_inflater("gzip"), max_bytes=1000)
+    assert (body.data, body.cut_reason) == (b"all", None)
 
 
 async def test_compressed_data_without_an_end_is_told():
     """What breaks off inside is given as far as it came, and called cut."""
     packed = gzip.compress(bytes(range(256)) * 50)[:-20]
-    body = await read_body(_cut(packed, 50), inflater("gzip"), max_bytes=100_000)
-    assert "no end" in body.cut
+    body = await read_body(_cut(packed, 50), choose_inflater("gzip"), max_bytes=100_000)
+    assert "no end" in body.cut_reason
 
 
 async def test_output_that_fills_a_piece_exactly_is_not_lost():
     """What the decompressor held back when a piece was full comes with the next."""
     data = bytes(65536 * 2)
-    body = await read_body(_cut(gzip.compress(data), 1 << 20), inflater("gzip"), max_bytes=1 << 20)
+    body = await read_body(_cut(gzip.compress(data), 1 << 20), choose_inflater("gzip"), max_bytes=1 << 20)
     assert body.data == data
 
 

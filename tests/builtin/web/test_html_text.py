@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.builtin.web.html_text import html_text
-from toolkit.builtin.web.html_tokens import End, Start, tokens
+from toolkit.builtin.web.html_tokens import HtmlEndTag, HtmlStartTag, tokenize
 
 BASE = "https://example.org/docs/page.html"
 
@@ -253,8 +253,8 @@ def test_a_page_of_too_many_tags_is_cut():
 
 def test_a_tag_with_too_many_attributes_ends_at_the_next_bracket():
     """Nobody honest writes thousands of attributes."""
-    (tag, rest) = tokens(f"<x{' a=1' * 5000} b='>'>y")
-    assert (tag, rest) == (Start("x", {"a": "1"}), "'>y")
+    (tag, rest) = tokenize(f"<x{' a=1' * 5000} b='>'>y")
+    assert (tag, rest) == (HtmlStartTag("x", {"a": "1"}), "'>y")
 
 
 SIZE = 100_000
@@ -332,9 +332,9 @@ def test_text_that_was_escaped_comes_back(value):
 
 
 def _seen(value: str) -> str:
-    from toolkit.builtin.web.html_elements import seen
+    from toolkit.builtin.web.html_elements import remove_invisible
 
-    return seen(html.unescape(html.escape(value)))
+    return remove_invisible(html.unescape(html.escape(value)))
 
 
 PAIRED = [
@@ -384,8 +384,8 @@ def test_no_soup_of_tags_breaks_it(pieces):
 @given(st.text(alphabet="<>/!-='\" abp&;#x0"))
 def test_no_characters_break_the_tokens(source):
     """Any text is cut into tags and text."""
-    for token in tokens(source):
-        assert isinstance(token, (Start, End, str))
+    for token in tokenize(source):
+        assert isinstance(token, (HtmlStartTag, HtmlEndTag, str))
 
 
 @given(
@@ -398,5 +398,5 @@ def test_no_characters_break_the_tokens(source):
 def test_attributes_come_back(pairs):
     """Escaped and quoted values are read as they were."""
     written = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
-    (tag,) = tokens(f"<x{written}>")
-    assert tag == Start("x", {name: html.unescape(html.escape(value)) for name, value in pairs})
+    (tag,) = tokenize(f"<x{written}>")
+    assert tag == HtmlStartTag("x", {name: html.unescape(html.escape(value)) for name, value in pairs})

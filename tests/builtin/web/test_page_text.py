@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.builtin.web.page_text import MediaType, media_type, reading
+from toolkit.builtin.web.page_text import MediaType, parse_media_type, read_page_text
 
 URL = "https://example.org/a/"
 
 
 def read(data: bytes, header: str = "text/plain", **options):
-    return reading(data, media_type(header), url=URL, **options)
+    return read_page_text(data, parse_media_type(header), url=URL, **options)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def read(data: bytes, header: str = "text/plain", **options):
 )
 def test_a_content_type_is_read(header, name, charset):
     """Type and charset come out of the header, whatever it looks like."""
-    found = media_type(header)
+    found = parse_media_type(header)
     assert (found.name, found.charset) == (name, charset)
 
 
@@ -178,7 +178,7 @@ def test_any_body_under_any_header_is_read(data, header, is_cut):
 def test_text_comes_back_from_its_encoding(text, codec):
     """Reading is the inverse of encoding if the header is right, unless the bytes look like something else."""
     data = text.encode(codec)
-    found = reading(data, MediaType("text/plain", codec), url=URL)
+    found = read_page_text(data, MediaType("text/plain", codec), url=URL)
     assert (
         found.text == text.removeprefix("\ufeff")
         or "looks like" in found.text

@@ -8,7 +8,7 @@ import pytest
 
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.builtin import builtin_catalog, web_fetch_for
-from toolkit.builtin.web.addresses import Doors
+from toolkit.builtin.web.addresses import ReachableHosts
 from toolkit.builtin.web.fetcher import Fetcher
 from toolkit.errors import Safety
 
@@ -109,7 +109,7 @@ async def test_a_host_that_is_listed_with_its_port_is_reached(server):
 
 async def test_a_fetcher_without_rules_reaches_the_web_ports_alone(server):
     """The check stands where the connection is made, not only in front of the tool."""
-    doors = Doors(resolve=names(), judge=loopback_is_public)
+    doors = ReachableHosts(resolve=names(), judge=loopback_is_public)
     with pytest.raises(Safety, match="only these ports are: 80, 443"):
         await Fetcher(doors).fetch(server.url(), check=lambda url: None)
 
@@ -117,8 +117,8 @@ async def test_a_fetcher_without_rules_reaches_the_web_ports_alone(server):
 @pytest.mark.parametrize("url", ["http://a.example/", "https://a.example/", "http://a.example:443/"])
 def test_the_web_ports_are_open(url):
     """The scheme's own port counts where the address names none."""
-    doors = Doors()
-    doors.check_port(doors.place(url), lambda url: False)
+    doors = ReachableHosts()
+    doors.check_port(doors.check_url(url), lambda url: False)
 
 
 @pytest.mark.parametrize(

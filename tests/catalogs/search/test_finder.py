@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from toolkit import Catalog, Tool
-from toolkit.catalogs.search.finder import cleaned_description, document_of
+from toolkit.catalogs.search.finder import clean_description, document_of
 
 
 def made(name: str, description: str = "Do something.", **options) -> Tool:
@@ -158,11 +158,11 @@ def test_an_imported_tool_brings_no_hint_and_loses_ties():
 def test_an_imported_description_is_bounded_and_cleaned():
     """Neither a flood of words nor hidden ones are indexed or shown."""
     tool = imported("pay", "Pay a bill.\u202e" + " filler" * 1000 + " treasure")
-    assert len(cleaned_description(tool)) < 1100
-    assert "\u202e" not in cleaned_description(tool)
-    assert cleaned_description(tool).endswith("...")
+    assert len(clean_description(tool)) < 1100
+    assert "\u202e" not in clean_description(tool)
+    assert clean_description(tool).endswith("...")
     assert not Catalog(tool).search("treasure")
-    assert document_of(tool).foreign
+    assert document_of(tool).is_imported
 
 
 def test_an_imported_schema_is_bounded_and_cleaned():

@@ -9,13 +9,13 @@ from decimal import Decimal
 import pytest
 
 from toolkit.catalogs.search import Document, Index
-from toolkit.catalogs.search.fusion import fused, opinion
+from toolkit.catalogs.search.fusion import fuse_rankings, score_with_ranker
 
 DOCUMENTS = [
     Document(name="read_file", description="Read a text file."),
     Document(name="write_file", description="Write a text file."),
     Document(name="get_forecast", description="The weather of the next days."),
-    Document(name="send_mail", description="Send a message.", foreign=True),
+    Document(name="send_mail", description="Send a message.", is_imported=True),
 ]
 
 
@@ -78,7 +78,7 @@ def test_a_ranker_is_asked_only_about_what_may_be_shown(index):
         asked.append((query, list(names)))
         return {"write_file": 1.0, "read_file": 0.5}
 
-    hits = index.search("text file", keep=lambda name: name != "write_file", ranker=ranker)
+    hits = index.search("text file", predicate=lambda name: name != "write_file", ranker=ranker)
     assert names(hits) == ["read_file"]
     assert asked == [("text file", ["read_file", "get_forecast", "send_mail"])]
 
@@ -91,7 +91,7 @@ def test_a_name_comes_first_whatever_a_ranker_thinks(index):
 
 def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first_with_a_ranker_too():
     """A ranker's opinion does not change which name was written."""
-    index = Index([Document(name="read_file"), Document(name="readFile", foreign=True)])
+    index = Index([Document(name="read_file"), Document(name="readFile", is_imported=True)])
     assert names(index.search("readFile", ranker=lambda query, names: {"read_file": 1.0})) == ["readFile", "read_file"]
 
 
@@ -145,7 +145,7 @@ def test_any_kind_of_number_is_a_score():
         def __call__(self, query, names):
             return {"a": Decimal(2), "b": True}
 
-    assert opinion(Callable(), "q", ["a", "b"]) == {"a": 2.0, "b": 1.0}
+    assert score_with_ranker(Callable(), "q", ["a", "b"]) == {"a": 2.0, "b": 1.0}
 
 
 def test_a_ranker_may_use_the_index(index):
@@ -155,6 +155,6 @@ def test_a_ranker_may_use_the_index(index):
 
 def test_first_in_both_is_one():
     """Scores stay between 0 and 1."""
-    scores = fused(["a", "b"], {"a": 5.0, "c": 1.0})
+    scores = fuse_rankings(["a", "b"], {"a": 5.0, "c": 1.0})
     assert scores["a"] == 1.0
     assert 0 < scores["c"] <= scores["b"] < 0.5

@@ -101,7 +101,7 @@ def test_a_name_or_alias_comes_first(index, query):
 
 def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first():
     """`readFile` asks for that, not for `read_file`."""
-    index = Index([READ, Document(name="readFile", foreign=True)])
+    index = Index([READ, Document(name="readFile", is_imported=True)])
     assert names(index.search("readFile")) == ["readFile", "read_file"]
     assert names(index.search("read_file")) == ["read_file", "readFile"]
 
@@ -123,7 +123,7 @@ def test_a_name_of_nothing_but_marks_is_found_by_nothing_else(query):
 def test_a_foreign_tool_loses_a_tie():
     """What was imported does not crowd out what is at home, whatever its name."""
     local = Document(name="zz_lookup", description="Find a word.")
-    foreign = Document(name="aa_lookup", description="Find a word.", foreign=True)
+    foreign = Document(name="aa_lookup", description="Find a word.", is_imported=True)
     assert names(Index([foreign, local]).search("find word")) == ["zz_lookup", "aa_lookup"]
 
 
@@ -259,8 +259,8 @@ def test_limit_bounds_the_answer(index):
 
 def test_what_may_not_be_shown_takes_no_place(index):
     """A tool that is not kept neither appears nor counts."""
-    assert names(index.search("text file", 1, keep=lambda name: name != "read_file")) == ["write_file"]
-    assert index.search("read_file", keep=lambda name: False) == []
+    assert names(index.search("text file", 1, predicate=lambda name: name != "read_file")) == ["write_file"]
+    assert index.search("read_file", predicate=lambda name: False) == []
 
 
 def test_what_may_not_be_shown_sets_no_standard():
@@ -268,20 +268,20 @@ def test_what_may_not_be_shown_sets_no_standard():
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
     query = "get the weather forecast of the next days in a city"
-    assert names(index.search(query, keep=lambda name: name != "get_forecast")) == ["log"]
+    assert names(index.search(query, predicate=lambda name: name != "get_forecast")) == ["log"]
 
 
 def test_keeping_looks_beyond_the_best():
     """If a thousand better ones may not be shown, the next one is still found."""
     crowd = [Document(name=f"weather_{n}", description="weather weather") for n in range(1000)]
     index = Index([*crowd, FORECAST, WRITE])
-    assert names(index.search("weather text of the days", 3, keep=lambda name: "_file" in name)) == ["write_file"]
-    assert names(index.search("weather", 3, keep=lambda name: name == "get_forecast")) == ["get_forecast"]
+    assert names(index.search("weather text of the days", 3, predicate=lambda name: "_file" in name)) == ["write_file"]
+    assert names(index.search("weather", 3, predicate=lambda name: name == "get_forecast")) == ["get_forecast"]
 
 
 def test_keep_may_use_the_index(index):
     """Nothing is locked while somebody else's function runs."""
-    assert names(index.search("weather", keep=lambda name: bool(index.search(name)))) == ["get_forecast"]
+    assert names(index.search("weather", predicate=lambda name: bool(index.search(name)))) == ["get_forecast"]
 
 
 def test_adding_replaces_a_tool_of_the_same_name(index):
@@ -317,9 +317,9 @@ def test_the_last_tool_leaves_nothing_behind(index):
     index.search("wether")
     for document in TOOLS:
         index.remove(document.name)
-    assert not index._worth
-    assert not index._named
-    assert not index._vocabulary._users
+    assert not index._worth_by_word
+    assert not index._tools_by_name
+    assert not index._vocabulary._tools_by_word
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_tools_that_all_say_the_same_take_hardly_longer():
     """Forty words that every tool of a server has are not added up for every tool."""
     words = [f"{one}{other}{one}{other}" for one in "bdfgklmn" for other in "aeiou"]
     said = " ".join(words)
-    index = Index(Document(name=f"tool{n}", description=said, foreign=n != 2999) for n in range(3000))
+    index = Index(Document(name=f"tool{n}", description=said, is_imported=n != 2999) for n in range(3000))
     assert names(index.search(said, 3)) == ["tool2999", "tool0", "tool1"]
     assert fastest(index, said) < 8 * fastest(index, words[0])
 

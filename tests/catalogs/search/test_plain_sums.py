@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.documents import read_document
-from toolkit.catalogs.search.index import ENOUGH, LEAST_ASKED, LEAST_BESIDE_BEST
-from toolkit.catalogs.search.query import ask
-from toolkit.catalogs.search.words import read, runs, spelt
+from toolkit.catalogs.search.index import CANDIDATE_LOOKUPS, MIN_SHARE_OF_BEST, MIN_SHARE_OF_FULL
+from toolkit.catalogs.search.query import parse_query
+from toolkit.catalogs.search.words import normalise_name, read_run, split_runs
 
 WORDS = ["mail", "mails", "mailing", "relate", "relation", "web", "hook", "webhook", "readFile", "read_file", "weather"]
 WORDS += ["forecast", "天气", "café", "a_b"]
@@ -31,7 +31,7 @@ documents = st.builds(
     description=texts,
     parameters=st.lists(st.sampled_from(WORDS), max_size=2).map(tuple),
     texts=st.lists(texts, max_size=1).map(tuple),
-    foreign=st.booleans(),
+    is_imported=st.booleans(),
 )
 catalogs = st.lists(documents, max_size=8, unique_by=lambda document: document.name)
 queries = st.lists(st.sampled_from(ASKED), max_size=4, unique_by=lambda word: word.lower()[:4]).map(" ".join)
@@ -41,18 +41,18 @@ def summed(documents, query, limit, keep):
     """The names and scores that *query* finds, by going through all tools and all words."""
     entries = {document.name: read_document(document) for document in documents}
     index = Index(documents)
-    asked = ask(query, index._worth, index._vocabulary, len(entries))
-    assert sum(len(index._worth[key]) for key, _ in asked.terms) <= ENOUGH
+    asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
+    assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= CANDIDATE_LOOKUPS
     places = []
     for name, (document, worth, texts, names) in entries.items():
         score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
         score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
-        score = round(1.0 if spelt(query.strip()) in names else score / asked.full, 9)
+        score = round(1.0 if normalise_name(query.strip()) in names else score / asked.full_score, 9)
         is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
-        if score >= LEAST_ASKED and name in keep:
-            places.append((-score, is_aside, document.foreign, name))
+        if score >= MIN_SHARE_OF_FULL and name in keep:
+            places.append((-score, is_aside, document.is_imported, name))
     best = -min(places)[0] if places else 0.0
-    return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * LEAST_BESIDE_BEST][:limit]
+    return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * MIN_SHARE_OF_BEST][:limit]
 
 
 @given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
@@ -60,7 +60,7 @@ def test_an_answer_is_what_plain_sums_say(documents, query, limit, keep):
     """Where the words of a query are few enough to look up all of them, nothing is lost, whatever the limit."""
     index = Index(documents)
     assert [hit[:2] for hit in index.search(query, limit)] == summed(documents, query, limit, NAMES)
-    kept = index.search(query, limit, keep=keep.__contains__)
+    kept = index.search(query, limit, predicate=keep.__contains__)
     assert [hit[:2] for hit in kept] == summed(documents, query, limit, keep)
 
 
@@ -68,7 +68,7 @@ def test_an_answer_is_what_plain_sums_say(documents, query, limit, keep):
 def test_a_hit_keeps_its_promises(documents, query, limit):
     """Scores fall from 1 to 0, of equal ones the local comes first, and the words shown were asked for."""
     hits = Index(documents).search(query, limit)
-    foreign = {document.name: document.foreign for document in documents}
+    foreign = {document.name: document.is_imported for document in documents}
     assert all(0 < hit.score <= 1 for hit in hits)
     below_a_name = [(-hit.score, foreign[hit.name], hit.name) for hit in hits if hit.score < 1]
     assert below_a_name == sorted(below_a_name)
@@ -99,8 +99,8 @@ def tables(index):
     """What *index* knows, with the tables that are made when they are needed."""
     vocabulary = index._vocabulary
     index.search("unheard")
-    vocabulary.completions("unheard")
-    vocabulary._repairs("unheard")
+    vocabulary.find_completions("unheard")
+    vocabulary._find_repairs("unheard")
     spelling = vocabulary._spelling
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
@@ -108,13 +108,13 @@ def tables(index):
         index._texts,
         index._names,
         index._aliases,
-        dict(index._worth),
-        index._named,
+        dict(index._worth_by_word),
+        index._tools_by_name,
         index._foreign,
-        dict(vocabulary._users),
-        vocabulary._beginning,
+        dict(vocabulary._tools_by_word),
+        vocabulary._words_by_beginning,
         under,
-        spelling._long,
+        spelling._long_words,
     )
 
 
@@ -124,7 +124,7 @@ def test_what_adds_up_to_the_same_is_a_tie(counts):
     words, others = ["alpha", "beta", "gamma"], [Document(name="o"), Document(name="p")]
     local = Document(name="z", texts=("alpha beta beta gamma gamma gamma",))
     foreign = Document(
-        name="a", texts=tuple(f"{word} " * count for word, count in zip(words, counts, strict=True)), foreign=True
+        name="a", texts=tuple(f"{word} " * count for word, count in zip(words, counts, strict=True)), is_imported=True
     )
     hits = Index([foreign, local, *others]).search("alpha beta gamma")
     assert [hit.name for hit in hits] == ["z", "a"]
@@ -135,7 +135,7 @@ def test_what_adds_up_to_the_same_is_a_tie(counts):
 def test_a_tool_is_found_by_its_own_text_and_leaves_nothing_behind(text):
     """Whatever characters it has, composed or not; and when the last tool went, no table holds anything."""
     index = Index([Document(name="x", description=text), Document(name="y", description="else")])
-    has_words = any(stems or whole for _, stems, whole in filter(None, map(read, runs(text))))
+    has_words = any(stems or whole for _, stems, whole in filter(None, map(read_run, split_runs(text))))
     for form in ("NFC", "NFD"):
         assert ("x" in [hit.name for hit in index.search(normalize(form, text))]) == has_words
     for name in ("x", "y"):

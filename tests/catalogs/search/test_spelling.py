@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.catalogs.search.spelling import COMPARED, TOO_COMMON, Spelling, distance
+from toolkit.catalogs.search.spelling import MAX_COMPARED, MAX_SHARING_WORDS, Spelling, distance
 
 KNOWN = ["weather", "whether", "forecast", "calendar", "mail", "recommendation", "recommend"]
 
@@ -49,14 +49,14 @@ def test_a_forgotten_word_is_not_found():
         spelling.forget(word)
     assert spelling.nearest("wether")[1] == []
     assert not spelling._words_by_rest
-    assert not spelling._long
+    assert not spelling._long_words
 
 
 def test_words_that_are_all_alike_say_nothing():
     """A rest that too many words share is passed over, or a hostile catalog could make every search slow."""
-    alike = [chr(0x4E00 + n) + "aaaa" for n in range(TOO_COMMON + 1)]
+    alike = [chr(0x4E00 + n) + "aaaa" for n in range(MAX_SHARING_WORDS + 1)]
     assert Spelling(alike).nearest("zaaaa")[1] == []
-    assert len(Spelling(alike[1:]).nearest("zaaaa")[1]) == TOO_COMMON
+    assert len(Spelling(alike[1:]).nearest("zaaaa")[1]) == MAX_SHARING_WORDS
 
 
 def test_of_words_that_may_be_one_edit_away_a_bounded_number_is_compared():
@@ -66,7 +66,7 @@ def test_of_words_that_may_be_one_edit_away_a_bounded_number_is_compared():
     crowd = {rest[:at] + letter + rest[at:] for rest in rests for at in (0, 7, 14) for letter in "uvwxyz"}
     edits, near = Spelling(sorted(crowd)).nearest(word)
     assert edits == 1
-    assert 0 < len(near) < sum(distance(word, other, 1) == 1 for other in crowd) <= COMPARED < len(crowd)
+    assert 0 < len(near) < sum(distance(word, other, 1) == 1 for other in crowd) <= MAX_COMPARED < len(crowd)
 
 
 def test_of_long_words_that_begin_alike_a_bounded_number_is_compared():
@@ -75,7 +75,7 @@ def test_of_long_words_that_begin_alike_a_bounded_number_is_compared():
     crowd = [f"recommend{both}" for both in pairs if "x" not in both]
     found = Spelling(crowd).nearest("recommendxx")
     assert found[0] == 2
-    assert 0 < len(found[1]) <= TOO_COMMON
+    assert 0 < len(found[1]) <= MAX_SHARING_WORDS
 
 
 @given(st.data())
@@ -105,7 +105,7 @@ def test_forgetting_is_the_inverse_of_learning(known, data):
         if word not in kept:
             spelling.forget(word)
     never = Spelling(kept)
-    assert spelling._long == never._long
+    assert spelling._long_words == never._long_words
     assert spelling._words_by_rest.keys() == never._words_by_rest.keys()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.catalogs.search.vocabulary import MOST, Vocabulary
+from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary
 
 
 def vocabulary(**counts):
@@ -22,56 +22,56 @@ def vocabulary(**counts):
 def test_a_beginning_stands_for_the_commonest_longer_words():
     """Of many words with the same beginning those count that most tools use."""
     words = vocabulary(temperature=5, template=3, temporary=2, temper=1, tempo=1)
-    assert [word for word, _ in words.instead_of("temp")] == ["temperature", "template", "temporary"]
-    assert len(words.instead_of("temp")) == MOST
+    assert [word for word, _ in words.find_alternatives("temp")] == ["temperature", "template", "temporary"]
+    assert len(words.find_alternatives("temp")) == MAX_ALTERNATIVES
 
 
 def test_the_commonest_word_is_found_among_two_hundred_that_begin_alike():
     """As many as begin with "con" in a catalog of ten thousand tools."""
     words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
-    assert vocabulary(**words, control=2).instead_of("con")[0][0] == "control"
+    assert vocabulary(**words, control=2).find_alternatives("con")[0][0] == "control"
 
 
 def test_the_more_is_missing_the_less_a_completion_counts():
     """A word that lacks one letter is nearly written out."""
-    words = dict(vocabulary(documents=1, documentation=1).instead_of("document"))
+    words = dict(vocabulary(documents=1, documentation=1).find_alternatives("document"))
     assert 0 < words["documentation"] < words["documents"] < 1
 
 
 @pytest.mark.parametrize("text", ["t", "te"])
 def test_too_short_a_beginning_stands_for_nothing(text):
     """One or two letters begin too many words."""
-    assert vocabulary(temperature=1).instead_of(text) == []
+    assert vocabulary(temperature=1).find_alternatives(text) == []
 
 
 def test_one_chinese_character_is_completed():
     """There a single character is a word."""
-    assert [word for word, _ in vocabulary(東京=1).instead_of("東")] == ["東京"]
+    assert [word for word, _ in vocabulary(東京=1).find_alternatives("東")] == ["東京"]
 
 
 def test_a_known_word_is_completed_only_by_commoner_ones():
     """A rare abbreviation stands for the usual word, never the other way round."""
     words = vocabulary(repo=2, repository=5, report=1)
-    assert [word for word, _ in words.completions("repo")] == ["repository"]
+    assert [word for word, _ in words.find_completions("repo")] == ["repository"]
 
 
 def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
     """Lookups follow the tools that come and go, also after the first lookup made its tables."""
     words = vocabulary(weather=2)
-    assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
-    assert [word for word, _ in words.instead_of("weath")] == ["weather"]
+    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_alternatives("weath")] == ["weather"]
     words.remove("tool 0", ["weather"])
-    assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
     words.remove("tool 1", ["weather"])
-    assert words.instead_of("weahter") == words.instead_of("weath") == []
+    assert words.find_alternatives("weahter") == words.find_alternatives("weath") == []
     words.add("tool 2", ["weather"])
-    assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
 
 
 def test_a_slip_in_a_long_word_counts_less_against_it():
     """One wrong letter of four may be another word; one of twelve hardly."""
     words = vocabulary(mail=1, subscription=1)
-    assert words.instead_of("mial")[0][1] < words.instead_of("subscriptoin")[0][1] < 1
+    assert words.find_alternatives("mial")[0][1] < words.find_alternatives("subscriptoin")[0][1] < 1
 
 
 @given(st.lists(st.text("abé東", min_size=1, max_size=5), unique=True), st.text("abé東", min_size=1, max_size=4))
@@ -80,9 +80,9 @@ def test_completions_are_the_words_that_begin_so(words, text):
     gone, early, late = words[::3], words[1::3], words[2::3]
     made = Vocabulary()
     made.add("tool", [*gone, *early])
-    made.completions("abc")
+    made.find_completions("abc")
     made.remove("tool", gone)
     made.add("tool", late)
     longer = [word for word in early + late if word.startswith(text) and word != text]
     expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
-    assert [word for word, _ in made.completions(text)] == sorted(expected)[:MOST]
+    assert [word for word, _ in made.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]

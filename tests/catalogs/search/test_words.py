@@ -8,11 +8,20 @@ import time
 
 import pytest
 
-from toolkit.catalogs.search.words import LONGEST, REMEMBERED, STOP_WORDS, _Memory, read, runs, spelt, stem
+from toolkit.catalogs.search.words import (
+    MAX_CACHED,
+    MAX_RUN_CHARS,
+    STOP_WORDS,
+    _ReadingCache,
+    normalise_name,
+    read_run,
+    split_runs,
+    stem,
+)
 
 
 def stems(text):
-    return [each for run in runs(text) for each in (read(run) or ((), ()))[1]]
+    return [each for run in split_runs(text) for each in (read_run(run) or ((), ()))[1]]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +93,10 @@ def test_words_that_only_end_alike_stay_apart(one, other):
 
 def test_a_split_run_is_also_one_word():
     """`YouTube` is found as "youtube", and can be misspelt as that; an identifier is no word to be misspelt."""
-    texts, _, whole = read("YouTube")
-    assert (whole,) == read("youtube")[1]
+    texts, _, whole = read_run("YouTube")
+    assert (whole,) == read_run("youtube")[1]
     assert "youtube" in texts
-    texts, _, whole = read("read_file")
+    texts, _, whole = read_run("read_file")
     assert whole == stem("readfile")
     assert "readfile" not in texts
 
@@ -95,7 +104,7 @@ def test_a_split_run_is_also_one_word():
 @pytest.mark.parametrize("name", ["readFile", "read_file", "Read File", "READ-FILE", " read.file "])
 def test_a_name_is_the_same_however_it_is_written(name):
     """Case and separators do not make another name."""
-    assert spelt(name) == "readfile"
+    assert normalise_name(name) == "readfile"
 
 
 def test_what_writes_no_spaces_is_read_to_its_end():
@@ -112,20 +121,20 @@ def test_a_long_text_has_the_words_of_a_short_one(word):
 def test_a_flood_of_accents_takes_no_time():
     """Putting them in order must not take the square of their number."""
     start = time.thread_time()
-    runs("a" + "\u0315" * 50_000 + "\u0323" * 50_000)
+    split_runs("a" + "\u0315" * 50_000 + "\u0323" * 50_000)
     assert time.thread_time() - start < 1
 
 
 def test_an_endless_run_is_cut():
     """What no word can be is not kept as one."""
-    assert [len(text) for text in read("x" * 100_000)[0]] == [LONGEST]
+    assert [len(text) for text in read_run("x" * 100_000)[0]] == [MAX_RUN_CHARS]
 
 
 def test_memory_is_bounded():
     """Neither many runs nor long ones are kept for ever, and names and numbers not at all."""
-    memory = _Memory()
+    memory = _ReadingCache()
     letters = {ord(digit): letter for digit, letter in zip("0123456789", "abcdefghij", strict=True)}
-    for number in range(REMEMBERED + 10):
+    for number in range(MAX_CACHED + 10):
         memory[f"w{number}".translate(letters)]
     for run in ("y" * 1000, "12345", "get_file_17"):
         memory[run]
@@ -134,4 +143,4 @@ def test_memory_is_bounded():
 
 def test_stop_words_are_written_as_they_are_compared():
     """A stop word that is not folded would never be recognised."""
-    assert all(word == spelt(word) for word in STOP_WORDS)
+    assert all(word == normalise_name(word) for word in STOP_WORDS)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tests.properties.test_written_schemas import schemas
 from toolkit.cli.argument_values import arguments_of
-from toolkit.cli.commands.schema_tree import schema_tree, signature_of, type_of
+from toolkit.cli.commands.schema_tree import describe_type, render_schema_tree, render_signature
 from toolkit.errors import BadArgs, DefinitionError
 from toolkit.spec import Tool
 
@@ -22,7 +22,7 @@ from toolkit.spec import Tool
 def drawn(schema):
     """The lines of a schema's tree."""
     file = io.StringIO()
-    Console(file=file, width=200).print(schema_tree(Text("arguments"), schema))
+    Console(file=file, width=200).print(render_schema_tree(Text("arguments"), schema))
     return file.getvalue().splitlines()
 
 
@@ -48,7 +48,7 @@ def drawn(schema):
 )
 def test_a_type_is_a_few_words(schema, words):
     """As short as it can be said."""
-    assert type_of(schema) == words
+    assert describe_type(schema) == words
 
 
 def test_a_tree_has_properties_limits_defaults_and_definitions():
@@ -111,7 +111,7 @@ def test_a_parameter_that_may_be_left_out_is_marked():
         "required": ["a"],
     }
     tool = Tool.from_schema("f", "Do it.", schema, lambda arguments: None)
-    assert signature_of(tool).plain == 'f(a: string, b?: string, c: string = "x")'
+    assert render_signature(tool).plain == 'f(a: string, b?: string, c: string = "x")'
 
 
 @given(schemas(), st.dictionaries(st.sampled_from(["a", "b", "type"]), st.sampled_from(["5", "x", "null", "[1]", "{"])))
@@ -123,7 +123,7 @@ def test_every_schema_can_be_shown_and_typed(schema, words):
     except DefinitionError:
         return
     assert drawn(tool.schema)[0] == "arguments"
-    assert signature_of(tool).plain.startswith("f(")
+    assert render_signature(tool).plain.startswith("f(")
     try:
         made = arguments_of([f"{name}={value}" for name, value in words.items()], tool.schema)
     except BadArgs:

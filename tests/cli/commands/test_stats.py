@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.cli.commands.audit_summary import summed_up
+from toolkit.cli.commands.audit_summary import summarize_log
 
 
 @pytest.fixture
@@ -94,14 +94,14 @@ def test_a_file_that_is_no_log_is_refused(shop):
 def test_names_that_models_invented_are_counted_together():
     """There is no end to them."""
     lines = [{"event": "outcome", "tool": f"x{n}", "kind": "not_found", "attempts": 0} for n in range(100)]
-    (tally,) = summed_up(lines).tools
+    (tally,) = summarize_log(lines).tools
     assert (tally.tool, tally.calls) == ("(unknown)", 100)
 
 
 def test_a_log_with_too_many_tools_does_not_fill_the_memory():
     """Those that come late are counted together."""
     lines = ({"event": "verdict", "tool": f"x{n}", "word": "allow"} for n in range(10_100))
-    tools = summed_up(lines).tools
+    tools = summarize_log(lines).tools
     assert len(tools) == 10_001
     assert (tools[-1].tool, tools[-1].verdicts) == ("(unknown)", {"allow": 100})
 
@@ -109,7 +109,7 @@ def test_a_log_with_too_many_tools_does_not_fill_the_memory():
 def test_people_are_counted():
     """What they approved, and what they refused."""
     lines = [{"event": "answered", "tool": "f", "approved": each} for each in (True, False, "yes")]
-    assert summed_up(lines).tools[0].answers == {"approved": 1, "refused": 2}
+    assert summarize_log(lines).tools[0].answers == {"approved": 1, "refused": 2}
 
 
 def test_a_time_that_is_none_is_said_to_be(shop):
@@ -133,7 +133,7 @@ LINES = st.fixed_dictionaries(
 @given(st.lists(LINES, max_size=8))
 def test_no_log_breaks_it(lines):
     """Every line counts once, whatever stands in it."""
-    summary = summed_up(lines)
+    summary = summarize_log(lines)
     ended = sum(1 for line in lines if line["event"] == "outcome" and "tool" in line)
     assert sum(tally.calls for tally in summary.tools) == ended
     assert all(tally.p95_seconds >= tally.p50_seconds >= 0 for tally in summary.tools)

@@ -30,7 +30,7 @@ from toolkit.agent import (
 )
 from toolkit.approvals import Approvals, Callback
 from toolkit.cli.display import AgentDisplay
-from toolkit.cli.display.lines import duration
+from toolkit.cli.display.lines import format_duration
 from toolkit.context import Progress
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.errors import ProviderError
@@ -206,7 +206,7 @@ def test_a_call_is_told_with_the_name_of_its_tool(summary, line):
 )  # fmt: skip
 def test_times_are_for_people(seconds, words):
     """In the unit that fits."""
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 @pytest.mark.parametrize(

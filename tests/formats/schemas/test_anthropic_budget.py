@@ -7,7 +7,7 @@ import pytest
 from tests.formats import sdks
 from tests.formats.tools import made
 from toolkit import Catalog, Session, Tool
-from toolkit.formats.schemas.anthropic_budget import Budget
+from toolkit.formats.schemas.anthropic_budget import StrictBudget
 
 FORMATS = ["anthropic", "bedrock"]
 
@@ -112,6 +112,6 @@ def test_a_tool_that_cannot_be_strict_costs_nothing():
 def test_the_budget_can_be_set():
     """The numbers are the provider's and change."""
     catalog = Catalog(takes("a", optional=2), takes("b"), takes("c", unions=1))
-    assert strict("anthropic", catalog, budget=Budget(tools=1)) == ["b"]
-    assert strict("anthropic", catalog, budget=Budget(optional=0)) == ["b", "c"]
-    assert strict("bedrock", catalog, budget=Budget(unions=0)) == ["a", "b"]
+    assert strict("anthropic", catalog, budget=StrictBudget(tools=1)) == ["b"]
+    assert strict("anthropic", catalog, budget=StrictBudget(optional=0)) == ["b", "c"]
+    assert strict("bedrock", catalog, budget=StrictBudget(unions=0)) == ["a", "b"]

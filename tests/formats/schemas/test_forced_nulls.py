@@ -11,7 +11,7 @@ import pytest
 
 from tests.formats.tools import Node
 from toolkit import Tool
-from toolkit.formats.schemas.forced_nulls import without_forced_nulls
+from toolkit.formats.schemas.forced_nulls import remove_forced_nulls
 
 
 @dataclass
@@ -82,7 +82,7 @@ KEPT = {"name": "a", "note": None}
 @pytest.mark.parametrize("form", [lambda value: value, json.dumps], ids=["object", "text"])
 def test_a_forced_null_is_taken_out(given, meant, form):
     """At any depth, where the property is optional and may not be null; where it may, null stays."""
-    assert without_forced_nulls(form(given), TOOL) == meant
+    assert remove_forced_nulls(form(given), TOOL) == meant
     assert TOOL.check(meant) is not None
 
 
@@ -107,13 +107,13 @@ def test_a_forced_null_is_taken_out(given, meant, form):
 )
 def test_anything_else_is_passed_on_as_it_is(given):
     """A required null, an unknown key, what is no JSON: the check words what is wrong."""
-    assert without_forced_nulls(given, TOOL) is given
+    assert remove_forced_nulls(given, TOOL) is given
 
 
 def test_arguments_are_not_changed_in_place():
     """The response that they came from is somebody else's."""
     given = {"path": "a", "inner": dict(NOTHING)}
-    without_forced_nulls(given, TOOL)
+    remove_forced_nulls(given, TOOL)
     assert given == {"path": "a", "inner": NOTHING}
 
 
@@ -126,13 +126,13 @@ def test_what_stands_beside_counts():
     """A property that is required by another part of the schema is not optional."""
     parts = [{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}, {"required": ["a"]}]
     tool = written({"type": "object", "allOf": parts})
-    assert without_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
+    assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
 def test_a_schema_that_is_only_true_takes_null():
     """`true` takes anything, null too."""
     tool = written({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
-    assert without_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
+    assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
 @pytest.mark.long
@@ -151,5 +151,5 @@ def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
     for _ in range(60):
         value = {"a": value, "x": None}
     started = time.process_time()
-    assert without_forced_nulls({"a": value}, tool) == {"a": value}
+    assert remove_forced_nulls({"a": value}, tool) == {"a": value}
     assert time.process_time() - started < 10

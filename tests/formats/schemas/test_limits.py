@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI
-from toolkit.formats.schemas.rewriting import rewritten
+from toolkit.formats.schemas.rewriting import rewrite_schema
 
 
 @pytest.mark.parametrize("beside", [{}, {"description": "x"}, {"minProperties": 1}], ids=["alone", "described", "more"])
@@ -27,8 +27,8 @@ def test_definitions_that_use_each_other_twice_end_quickly(dialect, shape, besid
     definitions["d40"] = {"type": "object", "properties": {"x": {"type": "string"}}}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0", **beside}}, "$defs": definitions}
     started = time.process_time()
-    rewritten(schema, dialect)
-    rewritten({**schema, "$ref": "#/$defs/d0"}, dialect)
+    rewrite_schema(schema, dialect)
+    rewrite_schema({**schema, "$ref": "#/$defs/d0"}, dialect)
     assert time.process_time() - started < 10
 
 
@@ -39,7 +39,7 @@ def test_a_long_row_of_definitions_is_not_strict():
         for number in range(2000)
     }
     definitions["d2000"] = {"type": "object", "properties": {}}
-    found = rewritten(
+    found = rewrite_schema(
         {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0", "minProperties": 0}}, "$defs": definitions},
         ANTHROPIC,
     )
@@ -87,8 +87,8 @@ def choices(count: int, length: int = 4) -> dict[str, Any]:
 )
 def test_openais_limits_are_known(fits, exceeds, why):
     """One more than is allowed, and the tool is not strict; the note has both numbers."""
-    assert rewritten({"type": "object", **fits}, OPENAI).obstacles == []
-    assert rewritten({"type": "object", **exceeds}, OPENAI).obstacles == [f"the whole {why}"]
+    assert rewrite_schema({"type": "object", **fits}, OPENAI).obstacles == []
+    assert rewrite_schema({"type": "object", **exceeds}, OPENAI).obstacles == [f"the whole {why}"]
 
 
 def test_levels_are_counted_through_references_and_unions():
@@ -99,4 +99,4 @@ def test_levels_are_counted_through_references_and_unions():
         "properties": {"a": {"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}},
         "$defs": {"x": {"type": "array", "items": inner}},
     }
-    assert rewritten(schema, OPENAI).obstacles == ["the whole nests 11 levels deep, 10 are allowed"]
+    assert rewrite_schema(schema, OPENAI).obstacles == ["the whole nests 11 levels deep, 10 are allowed"]

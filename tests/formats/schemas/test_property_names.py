@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.formats import sdks
 from tests.formats.tools import made, module
 from toolkit import Catalog, Tool
-from toolkit.formats.schemas.property_names import own_properties, plain_properties
+from toolkit.formats.schemas.property_names import restore_own_names, use_plain_names
 
 PLAIN = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
@@ -59,27 +59,27 @@ def test_other_providers_are_sent_the_names_as_they_are(name):
 def test_plain_names_cost_nothing():
     """The schema that is sent is the tool's own."""
     tool = tool_of("a", "b.c", "d-e")
-    assert plain_properties(tool.schema, tool, []) is tool.schema
+    assert use_plain_names(tool.schema, tool, []) is tool.schema
 
 
 def test_a_schema_that_requires_nothing_is_changed_too():
     """Without `required` there is nothing more to rename."""
     schema = {"properties": {"a b": {}}}
-    assert plain_properties(schema, tool_of(), []) == {"properties": {"a_b": {}}}
+    assert use_plain_names(schema, tool_of(), []) == {"properties": {"a_b": {}}}
 
 
 @pytest.mark.parametrize("arguments", ["{cut", None, [1], {"größe": 1}])
 def test_arguments_that_need_no_names_back_are_not_touched(arguments):
     """What is no object, and what has the tool's own name already."""
-    assert own_properties(arguments, tool_of("größe")) is arguments
+    assert restore_own_names(arguments, tool_of("größe")) is arguments
 
 
 @given(st.lists(st.text(min_size=1, max_size=70), unique=True, max_size=6))
 def test_any_names_are_told_apart_and_come_back(names):
     """Whatever they are, no two are sent as one."""
     tool = tool_of(*names)
-    sent = plain_properties(tool.schema, tool, [])
+    sent = use_plain_names(tool.schema, tool, [])
     assert all(PLAIN.fullmatch(each) for each in sent["properties"])
     assert len(sent["properties"]) == len(names)
     arguments = {each: number for number, each in enumerate(sent["properties"])}
-    assert own_properties(arguments, tool) == {name: number for number, name in enumerate(names)}
+    assert restore_own_names(arguments, tool) == {name: number for number, name in enumerate(names)}

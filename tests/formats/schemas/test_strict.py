@@ -11,14 +11,14 @@ from annotated_types import Interval, MinLen
 from tests.formats.tools import everything, made
 from toolkit import Catalog, Tool, tool
 from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
-from toolkit.formats.schemas.rewriting import rewritten
+from toolkit.formats.schemas.rewriting import rewrite_schema
 
 
 def rewrite(properties: Any, dialect: Dialect = OPENAI, required: Any = None, **more: Any) -> Any:
     """The properties of a closed object, all required unless told otherwise, as *dialect* has them."""
     required = list(properties) if required is None else required
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
-    found = rewritten(schema, dialect)
+    found = rewrite_schema(schema, dialect)
     assert not found.obstacles
     return found.schema["properties"]
 
@@ -254,7 +254,7 @@ def test_words_follow_what_the_author_wrote():
 def test_what_cannot_be_strict_is_named_with_its_place(dialect, given, why):
     """The author finds what stands in the way."""
     schema = {"type": "object", "properties": {"a": given, "b": {"type": "string"}}, "additionalProperties": False}
-    assert why in rewritten(schema, dialect).obstacles
+    assert why in rewrite_schema(schema, dialect).obstacles
 
 
 def test_a_note_is_short_however_much_is_in_the_way():
@@ -282,7 +282,7 @@ def test_gemini_wants_no_schema_for_no_parameters():
 
 def test_definitions_that_contain_themselves_are_kept_for_openai():
     """Recursion is legal there; a reference with a description is wrapped, because it has to stand alone."""
-    schema = rewritten(everything()["plant"].schema, OPENAI).schema
+    schema = rewrite_schema(everything()["plant"].schema, OPENAI).schema
     assert schema["properties"]["node"] == {"anyOf": [{"$ref": "#/$defs/Node"}], "description": "The root of it."}
     assert schema["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
     assert is_strict_for_openai(schema)
@@ -290,7 +290,7 @@ def test_definitions_that_contain_themselves_are_kept_for_openai():
 
 def test_definitions_that_contain_themselves_are_an_obstacle_for_anthropic():
     """Recursion is illegal there; a reference to anything else stays, or is put in its place."""
-    assert rewritten(everything()["plant"].schema, ANTHROPIC).obstacles == ["$defs.Node contains itself"]
+    assert rewrite_schema(everything()["plant"].schema, ANTHROPIC).obstacles == ["$defs.Node contains itself"]
     sent = rewrite(
         {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x", "description": "Mine."}},
         ANTHROPIC,
@@ -303,7 +303,7 @@ def test_a_recursive_reference_with_more_beside_it_ends():
     """What would be put in its own place without end is referred to instead."""
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/n", "minProperties": 1}}}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n", "minProperties": 2}}, "$defs": {"n": node}}
-    sent = rewritten(schema, GEMINI).schema["properties"]["a"]
+    sent = rewrite_schema(schema, GEMINI).schema["properties"]["a"]
     assert sent["properties"]["next"] == {"anyOf": [{"$ref": "#/$defs/n"}], "description": "(properties at least: 1)"}
 
 
@@ -343,13 +343,13 @@ def test_an_object_that_takes_more_under_a_condition_is_not_closed(keyword, dial
         "additionalProperties": False,
         "$defs": {"more": {"properties": {"x": {}}}},
     }
-    assert rewritten(schema, dialect).obstacles == ["q takes `x` only under a condition"]
+    assert rewrite_schema(schema, dialect).obstacles == ["q takes `x` only under a condition"]
 
 
 def test_a_condition_at_the_top_is_an_obstacle_too():
     """The properties of a union's members are offered there; those of a condition are not."""
     schema = {"type": "object", "properties": {"kind": {"type": "string"}}, "then": {"properties": {"x": {}}}, "if": {}}
-    found = rewritten(schema, OPENAI)
+    found = rewrite_schema(schema, OPENAI)
     assert found.obstacles == ["the whole takes `x` only under a condition"]
     assert found.schema["description"].count("`then`") == 1
 

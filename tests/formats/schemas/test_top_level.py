@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from tests.formats.tools import everything, made
 from toolkit import Catalog, Tool
-from toolkit.formats.schemas.merging import flattened
+from toolkit.formats.schemas.merging import flatten_top_level
 
 
 def test_a_union_at_the_top_can_be_strict():
@@ -50,6 +50,6 @@ def test_a_union_of_closed_objects_is_closed():
 def test_a_long_row_of_references_at_the_top_is_sent_without_them():
     """What is too deep for Python to follow is left to the check."""
     row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(3000)}
-    made_flat, left_out = flattened({"$ref": "#/$defs/d0", "$defs": {**row, "d3000": {}}})
+    made_flat, left_out = flatten_top_level({"$ref": "#/$defs/d0", "$defs": {**row, "d3000": {}}})
     assert made_flat["properties"] == {}
     assert list(left_out) == ["$ref"]

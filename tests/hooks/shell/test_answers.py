@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.hooks import Ask, Deny, Halt, Modify, Proceed, Replace
-from toolkit.hooks.shell.answers import HookFailed, answer_of
-from toolkit.hooks.shell.process import Ended
+from toolkit.hooks.shell.answers import HookFailed, read_answer
+from toolkit.hooks.shell.process import HookCommandResult
 from toolkit.hooks.shell.records import EVENTS
 
 
 def answer(stdout: object, event: str = "before", code: int = 0, stderr: bytes = b""):
     """What a command says that prints this."""
     data = stdout if isinstance(stdout, bytes) else json.dumps(stdout).encode()
-    return answer_of(Ended(code=code, stdout=data, stderr=stderr), event)
+    return read_answer(HookCommandResult(code=code, stdout=data, stderr=stderr), event)
 
 
 def problem(stdout: object, event: str = "before", **options) -> str:
@@ -118,7 +118,9 @@ def test_another_exit_code_is_a_failure(code, wrong, event):
 def test_a_stopped_command_has_no_answer():
     """Not even if it printed one before."""
     with pytest.raises(HookFailed, match="too long"):
-        answer_of(Ended(code=None, stdout=b'{"action": "proceed"}', stderr=b"", why="too long"), "before")
+        read_answer(
+            HookCommandResult(code=None, stdout=b'{"action": "proceed"}', stderr=b"", stop_reason="too long"), "before"
+        )
 
 
 def test_reasons_are_bounded_and_can_be_sent():
@@ -133,12 +135,12 @@ def test_reasons_are_bounded_and_can_be_sent():
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(EVENTS))
 def test_junk_is_a_failure_or_silence(data, event):
     """Nothing that a command prints raises anything else."""
-    ended = Ended(code=0, stdout=data, stderr=data)
+    ended = HookCommandResult(code=0, stdout=data, stderr=data)
     if data.strip():
         with pytest.raises(HookFailed):
-            answer_of(ended, event)
+            read_answer(ended, event)
     else:
-        assert answer_of(ended, event) == Proceed()
+        assert read_answer(ended, event) == Proceed()
 
 
 @given(

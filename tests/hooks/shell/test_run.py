@@ -14,8 +14,8 @@ import threading
 
 import pytest
 
-from toolkit.hooks.shell.process import Ended, NotRun, Start, exit_file, reap
-from toolkit.hooks.shell.run import environment, run_command
+from toolkit.hooks.shell.process import HookCommand, HookCommandResult, NotRun, exit_file, reap
+from toolkit.hooks.shell.run import build_environment, run_command
 
 pytestmark = pytest.mark.anyio
 
@@ -26,10 +26,16 @@ def watch(request):
     return request.param
 
 
-def shell(script: str, **options) -> Start:
+def shell(script: str, **options) -> HookCommand:
     """A command for the shell, soon killed if it has to be stopped."""
-    return Start(
-        **{"argv": ["/bin/sh", "-c", script], "stdin": b"", "env": environment((), {}), "grace_seconds": 0.1, **options}
+    return HookCommand(
+        **{
+            "argv": ["/bin/sh", "-c", script],
+            "stdin": b"",
+            "env": build_environment((), {}),
+            "grace_seconds": 0.1,
+            **options,
+        }
     )
 
 
@@ -46,20 +52,20 @@ async def test_input_goes_in_and_output_comes_out(watch):
     """At once, more than any pipe holds, and with the exit code."""
     data = os.urandom(1_000_000)
     ended = await run_command(shell("tee /dev/stderr; exit 7", stdin=data, exit_file=watch, max_stderr_bytes=2_000_000))
-    assert ended == Ended(code=7, stdout=data, stderr=data)
+    assert ended == HookCommandResult(code=7, stdout=data, stderr=data)
 
 
 @pytest.mark.parametrize("script", ["exec <&-; exit 5", "exit 5"])
 async def test_input_that_nobody_reads_is_no_error(watch, script):
     """The pipe breaks, and that is all."""
     ended = await run_command(shell(script, stdin=b"x" * 5_000_000, exit_file=watch))
-    assert (ended.code, ended.why) == (5, None)
+    assert (ended.code, ended.stop_reason) == (5, None)
 
 
 async def test_a_command_that_closes_its_pipes_is_waited_for(watch):
     """Silence is not the end."""
     ended = await run_command(shell("exec <&- >&- 2>&-; sleep 0.05; exit 6", exit_file=watch))
-    assert ended == Ended(code=6, stdout=b"", stderr=b"")
+    assert ended == HookCommandResult(code=6, stdout=b"", stderr=b"")
 
 
 async def test_a_signal_is_a_code_below_0(watch):
@@ -74,7 +80,7 @@ async def test_who_ignores_being_asked_to_end_is_killed(tmp_path, watch):
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     script = f"trap '' TERM; exec 5>{tmp_path}/alive; echo $$; sleep 600 & sleep 600; sleep 600"
     ended = await run_command(shell(script, timeout_seconds=1, exit_file=watch))
-    assert (ended.code, ended.why) == (None, "it took longer than 1 s")
+    assert (ended.code, ended.stop_reason) == (None, "it took longer than 1 s")
     assert is_reaped(int(ended.stdout))
     assert await line_from(reader) == b""  # everybody who could write is gone
     os.close(reader)
@@ -84,7 +90,7 @@ async def test_who_ends_when_asked_has_time_to_clean_up(tmp_path, watch):
     """A trap runs before anything is killed."""
     script = f"trap 'echo tidy >{tmp_path}/left; exit 0' TERM; while :; do sleep 0.01; done"
     ended = await run_command(shell(script, timeout_seconds=1, grace_seconds=20, exit_file=watch))
-    assert ended.why == "it took longer than 1 s"
+    assert ended.stop_reason == "it took longer than 1 s"
     assert (tmp_path / "left").read_text() == "tidy\n"
 
 
@@ -92,7 +98,7 @@ async def test_who_ends_when_asked_has_time_to_clean_up(tmp_path, watch):
 async def test_a_flood_is_stopped(watch, script):
     """At the limit, long before the time is up."""
     ended = await run_command(shell(script, max_stdout_bytes=10_000, exit_file=watch))
-    assert (ended.code, len(ended.stdout), ended.why) == (None, 10_001, "it printed more than 10,000 bytes")
+    assert (ended.code, len(ended.stdout), ended.stop_reason) == (None, 10_001, "it printed more than 10,000 bytes")
 
 
 async def test_a_flood_takes_the_group_along(tmp_path, watch):
@@ -101,7 +107,7 @@ async def test_a_flood_takes_the_group_along(tmp_path, watch):
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     script = f"exec 5>{tmp_path}/alive; sleep 600 & head -c 20000 /dev/zero"
     ended = await run_command(shell(script, max_stdout_bytes=10_000, exit_file=watch))
-    assert ended.why == "it printed more than 10,000 bytes"
+    assert ended.stop_reason == "it printed more than 10,000 bytes"
     assert await line_from(reader) == b""  # everybody who could write is gone
     os.close(reader)
 
@@ -123,7 +129,7 @@ async def test_what_it_leaves_in_the_background_is_not_waited_for(watch, child):
     """Others may hold its pipes open, and may print for ever; it has ended when it has ended."""
     ended = await run_command(shell(f"{child} & echo $!; exit 3", exit_file=watch))
     try:
-        assert (ended.code, ended.why) in ((3, None), (None, "it printed more than 8,388,608 bytes"))
+        assert (ended.code, ended.stop_reason) in ((3, None), (None, "it printed more than 8,388,608 bytes"))
     finally:
         for line in ended.stdout.split(b"\n"):
             if line.isdigit():
@@ -239,7 +245,7 @@ def test_an_exit_code_that_got_lost_is_no_success():
     """Where the program ignores SIGCHLD the system throws codes away, and Python would say 0."""
     code = """
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        print(asyncio.run(run_command(Start(argv=["/bin/sh", "-c", "exit 1"], stdin=b"", env={}))))
+        print(asyncio.run(run_command(HookCommand(argv=["/bin/sh", "-c", "exit 1"], stdin=b"", env={}))))
     """
     assert "code=None" in run_python(code)
     assert "ignores SIGCHLD" in run_python(code)
@@ -258,7 +264,7 @@ def test_a_system_without_files_says_so():
             for left in range(20):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, hard))
                 try:
-                    found.append((await run_command(Start(argv=["/bin/cat"], stdin=b"x", env={}))).stdout == b"x")
+                    found.append((await run_command(HookCommand(argv=["/bin/cat"], stdin=b"x", env={}))).stdout == b"x")
                 except NotRun:
                     found.append(False)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -292,7 +298,7 @@ def test_a_loop_that_went_away_does_not_matter():
     code = """
         threads = set(threading.enumerate())
         loop = asyncio.new_event_loop()
-        task = loop.create_task(run_command(Start(argv=["/bin/sh", "-c", "trap '' TERM; exec sleep 600"], stdin=b"", env={}, grace_seconds=0.2)))
+        task = loop.create_task(run_command(HookCommand(argv=["/bin/sh", "-c", "trap '' TERM; exec sleep 600"], stdin=b"", env={}, grace_seconds=0.2)))
         loop.run_until_complete(asyncio.sleep(0))
         task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
@@ -329,7 +335,7 @@ def test_the_environment_has_a_path_of_whole_names_only(monkeypatch):
     """A relative entry would be looked for in somebody's project; without any there is the system's."""
     monkeypatch.setenv("PATH", ".:/usr/bin::bin:/bin")
     monkeypatch.setenv("LC_ALL", "C")
-    found = environment(["NOT_THERE"], {"HOOK_EVENT": "before"})
+    found = build_environment(["NOT_THERE"], {"HOOK_EVENT": "before"})
     assert (found["PATH"], found["LC_ALL"], found["HOOK_EVENT"]) == ("/usr/bin:/bin", "C", "before")
     monkeypatch.delenv("PATH")
-    assert environment((), {})["PATH"] == os.defpath.removeprefix(":")
+    assert build_environment((), {})["PATH"] == os.defpath.removeprefix(":")

@@ -8,14 +8,14 @@ import pickle
 import pytest
 
 from toolkit import ProviderError
-from toolkit.providers.http.api_keys import Key, find_key
+from toolkit.providers.http.api_keys import ApiKey, find_key
 
 SECRET = "sk-0123456789/abc+def"
 
 
 def test_a_key_shows_itself_nowhere():
     """Not in its repr, not formatted, not in a copy or a pickle."""
-    key = Key(SECRET)
+    key = ApiKey(SECRET)
     assert key.reveal() == SECRET
     assert SECRET not in f"{key} {key!r} {[key]}"
     for shown in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -30,20 +30,20 @@ def test_a_key_shows_itself_nowhere():
 )
 def test_a_key_is_masked_in_whatever_is_said(said):
     """Servers like to repeat what they were told."""
-    assert SECRET not in str(Key(SECRET).masked(said))
-    assert "[redacted]" in str(Key(SECRET).masked(said))
+    assert SECRET not in str(ApiKey(SECRET).mask(said))
+    assert "[redacted]" in str(ApiKey(SECRET).mask(said))
 
 
 def test_a_key_of_no_length_does_not_mask_everything():
     """Local servers are given `x` for a key."""
-    assert Key("x").masked("exit") == "exit"
+    assert ApiKey("x").mask("exit") == "exit"
 
 
 @pytest.mark.parametrize("bad", ["", "  ", "two words", "line\nend", "schlüssel", "tab\tbed"])
 def test_what_no_header_can_hold_is_refused_without_being_shown(bad):
     """The libraries below would show it in their own errors."""
     with pytest.raises(ProviderError, match="copy the key again") as refused:
-        Key(bad, source="TEST_KEY")
+        ApiKey(bad, source="TEST_KEY")
     assert "TEST_KEY" in str(refused.value)
     assert not bad.strip() or bad not in str(refused.value)
 
@@ -51,12 +51,12 @@ def test_what_no_header_can_hold_is_refused_without_being_shown(bad):
 def test_a_key_is_a_text():
     """Bytes or None would be sent as their repr."""
     with pytest.raises(TypeError, match="api_key: a key is a text, got bytes"):
-        Key(b"x")
+        ApiKey(b"x")
 
 
 def test_blanks_around_a_key_are_nothing_to_it():
     """They come from copying."""
-    assert Key(" abc \n").reveal() == "abc"
+    assert ApiKey(" abc \n").reveal() == "abc"
 
 
 def test_a_key_is_found_where_it_is_first():

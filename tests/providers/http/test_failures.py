@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from toolkit import ProviderError, Transient
 from toolkit.providers import ProviderFailure
-from toolkit.providers.http.failures import Sent, judged, said_in
+from toolkit.providers.http.failures import SentRequest, classify_failure, read_error_facts
 
-SENT = Sent(
+SENT = SentRequest(
     provider="Test",
-    where="api.test",
+    host="api.test",
     model="m-1",
     key_source="TEST_KEY",
     tools={"a--one": "a.one", "two": "two", "three": "three", "four": "four"},
@@ -76,7 +76,7 @@ def google(code, status, message="", *reasons):
 )
 def test_a_refusal_says_why(status, body, why):
     """The same reason in every provider's words, and nothing that would help is tried again."""
-    failure = judged(status, said_in(body), SENT)
+    failure = classify_failure(status, read_error_facts(body), SENT)
     assert isinstance(failure, ProviderFailure)
     assert (failure.why, failure.status) == (why, status)
     assert str(failure).startswith("Test")
@@ -97,7 +97,7 @@ def test_a_refusal_says_why(status, body, why):
 )
 def test_what_passes_is_transient(status, body):
     """With the wait that was asked for."""
-    failure = judged(status, said_in(body), SENT, wait=7.0)
+    failure = classify_failure(status, read_error_facts(body), SENT, wait=7.0)
     assert isinstance(failure, Transient)
     assert failure.retry_after_seconds == 7.0
     assert failure.happened == ("no" if status == 429 else "maybe")
@@ -107,7 +107,7 @@ def test_what_passes_is_transient(status, body):
 @pytest.mark.parametrize(("status", "should_retry", "kind"), [(500, False, ProviderFailure), (400, True, Transient)])
 def test_the_provider_knows_best_whether_to_try_again(status, should_retry, kind):
     """Some say so in a header."""
-    failure = judged(status, said_in(None), SENT, should_retry=should_retry)
+    failure = classify_failure(status, read_error_facts(None), SENT, should_retry=should_retry)
     assert isinstance(failure, kind)
     assert getattr(failure, "why", "unavailable") == "unavailable"
 
@@ -131,9 +131,9 @@ def test_the_provider_knows_best_whether_to_try_again(status, should_retry, kind
 )
 def test_an_error_without_a_status_is_known_by_its_kind(body, status, kind):
     """In the middle of a stream there is no status any more."""
-    said = said_in(body)
+    said = read_error_facts(body)
     assert said.status == status
-    assert isinstance(judged(said.status, said, SENT), kind)
+    assert isinstance(classify_failure(said.status, said, SENT), kind)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_an_error_without_a_status_is_known_by_its_kind(body, status, kind):
 )
 def test_a_refused_schema_names_the_tool(message, param, tool):
     """An index says nothing to whoever wrote the tool."""
-    failure = judged(400, said_in(openai(None, message, param=param)), SENT)
+    failure = classify_failure(400, read_error_facts(openai(None, message, param=param)), SENT)
     assert failure.why == "schema"
     assert (f"the tool `{tool}`" if tool else "the definition of a tool was refused") in str(failure)
     assert "leave it out" in str(failure)
@@ -158,14 +158,14 @@ def test_a_refused_schema_names_the_tool(message, param, tool):
 
 def test_what_is_said_of_a_key_is_not_repeated():
     """It may be a part of it."""
-    failure = judged(401, said_in(openai("invalid_api_key", "Incorrect key: sk-abc")), SENT)
+    failure = classify_failure(401, read_error_facts(openai("invalid_api_key", "Incorrect key: sk-abc")), SENT)
     assert "sk-abc" not in str(failure)
     assert "TEST_KEY" in str(failure)
 
 
 def test_foreign_words_cannot_act_or_fill_the_screen():
     """An error's text is a stranger's."""
-    failure = judged(400, said_in({"error": {"message": "\x1b[2J" + "x" * 5000}}), SENT)
+    failure = classify_failure(400, read_error_facts({"error": {"message": "\x1b[2J" + "x" * 5000}}), SENT)
     assert "\x1b" not in str(failure)
     assert len(str(failure)) < 700
 
@@ -189,4 +189,4 @@ json_values = st.recursive(
 @given(body=json_values, status=st.none() | st.integers(400, 599))
 def test_any_body_is_an_answer(body, status):
     """A hostile server gets a failure like any other."""
-    assert isinstance(judged(status, said_in(body), SENT), (ProviderFailure, Transient))
+    assert isinstance(classify_failure(status, read_error_facts(body), SENT), (ProviderFailure, Transient))

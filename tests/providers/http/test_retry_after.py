@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.providers.http.retry_after import wait_asked
+from toolkit.providers.http.retry_after import find_retry_wait
 
 NOW = 1_700_000_000.0
 LATER = "2023-11-14T22:13:50Z"  # thirty seconds after it
@@ -47,10 +47,10 @@ RETRY_INFO = {"error": {"details": [{"@type": "ErrorInfo"}, {"retryDelay": "37.5
 )
 def test_a_wait_is_found_where_the_provider_says_it(headers, body, seconds):
     """The plainest statement counts; what makes no sense asks for nothing."""
-    assert wait_asked(headers, body, now=lambda: NOW) == seconds
+    assert find_retry_wait(headers, body, now=lambda: NOW) == seconds
 
 
 def test_a_time_that_has_passed_asks_for_no_wait():
     """Clocks differ."""
     headers = {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": LATER}
-    assert wait_asked(headers, now=lambda: NOW + 99) == 0.0
+    assert find_retry_wait(headers, now=lambda: NOW + 99) == 0.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.providers.http.sse import Event, EventParser
+from toolkit.providers.http.sse import EventParser, ServerSentEvent
 
 
 def parsed(*chunks, **options):
@@ -17,21 +17,21 @@ def parsed(*chunks, **options):
 @pytest.mark.parametrize(
     ("stream", "events"),
     [
-        (b"data: a\n\n", [Event("message", "a")]),
-        (b"data: a\r\n\r\n", [Event("message", "a")]),
-        (b"data: a\r\r", [Event("message", "a")]),
-        (b"event: x\ndata: a\n\ndata: b\n\n", [Event("x", "a"), Event("message", "b")]),
-        (b"data: a\ndata: b\n\n", [Event("message", "a\nb")]),
-        (b"data:a\ndata\ndata:  c\n\n", [Event("message", "a\n\n c")]),
-        (b": a comment\ndata: a\nid: 7\nretry: 5\nnonsense\n\n", [Event("message", "a")]),
-        (b"event: lonely\n\ndata: a\n\n", [Event("message", "a")]),
-        (b"\xef\xbb\xbfdata: a\n\n", [Event("message", "a")]),
-        ("data: ü世🎉\n\n".encode(), [Event("message", "ü世🎉")]),
-        (b"data: \xff\n\n", [Event("message", "\ufffd")]),
-        (b"data: a: b\n\n", [Event("message", "a: b")]),
-        (b"data: a\n", [Event("message", "a")]),
-        (b"data: a", [Event("message", "a")]),
-        (b"data:\n\n", [Event("message", "")]),
+        (b"data: a\n\n", [ServerSentEvent("message", "a")]),
+        (b"data: a\r\n\r\n", [ServerSentEvent("message", "a")]),
+        (b"data: a\r\r", [ServerSentEvent("message", "a")]),
+        (b"event: x\ndata: a\n\ndata: b\n\n", [ServerSentEvent("x", "a"), ServerSentEvent("message", "b")]),
+        (b"data: a\ndata: b\n\n", [ServerSentEvent("message", "a\nb")]),
+        (b"data:a\ndata\ndata:  c\n\n", [ServerSentEvent("message", "a\n\n c")]),
+        (b": a comment\ndata: a\nid: 7\nretry: 5\nnonsense\n\n", [ServerSentEvent("message", "a")]),
+        (b"event: lonely\n\ndata: a\n\n", [ServerSentEvent("message", "a")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [ServerSentEvent("message", "a")]),
+        ("data: ü世🎉\n\n".encode(), [ServerSentEvent("message", "ü世🎉")]),
+        (b"data: \xff\n\n", [ServerSentEvent("message", "\ufffd")]),
+        (b"data: a: b\n\n", [ServerSentEvent("message", "a: b")]),
+        (b"data: a\n", [ServerSentEvent("message", "a")]),
+        (b"data: a", [ServerSentEvent("message", "a")]),
+        (b"data:\n\n", [ServerSentEvent("message", "")]),
         (b"", []),
         (b"\n\n\n", []),
     ],
@@ -44,12 +44,12 @@ def test_a_stream_is_read_as_the_standard_says(stream, events):
 def test_an_event_is_there_as_soon_as_its_last_line_is():
     """A carriage return ends a line, whether or not a line feed follows in the next chunk."""
     parser = EventParser()
-    assert parser.feed(b"data: a\r\n\r") == [Event("message", "a")]
+    assert parser.feed(b"data: a\r\n\r") == [ServerSentEvent("message", "a")]
     assert parser.feed(b"\n") == []
     assert parser.feed(b"") == []
     assert parser.feed(b"data: b\r") == []
-    assert parser.feed(b"\n\ndata: c\r") == [Event("message", "b")]
-    assert parser.feed(b"\n\r\n") == [Event("message", "c")]
+    assert parser.feed(b"\n\ndata: c\r") == [ServerSentEvent("message", "b")]
+    assert parser.feed(b"\n\r\n") == [ServerSentEvent("message", "c")]
 
 
 lines = st.sampled_from(["data: ü世🎉", "data: b", "data", "event: x", ": c", "", "id: 1"])
@@ -84,10 +84,10 @@ def test_where_a_stream_is_cut_makes_no_difference(text, ends, cuts):
 def test_an_event_without_end_is_refused(chunks):
     """A server cannot fill the memory with one event."""
     with pytest.raises(ValueError, match="more than 50 bytes"):
-        parsed(*chunks, most_bytes=50)
+        parsed(*chunks, max_bytes=50)
 
 
 def test_events_of_any_number_are_read():
     """The bound is on one event, not on the stream."""
-    assert len(parsed(*[b"data: xxxxxxxxxx\n\n"] * 100, most_bytes=20)) == 100
-    assert parsed(b"data: xxxxxxxxxx", most_bytes=20) == [Event("message", "xxxxxxxxxx")]
+    assert len(parsed(*[b"data: xxxxxxxxxx\n\n"] * 100, max_bytes=20)) == 100
+    assert parsed(b"data: xxxxxxxxxx", max_bytes=20) == [ServerSentEvent("message", "xxxxxxxxxx")]

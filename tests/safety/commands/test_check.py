@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.safety.commands.check import judged
-from toolkit.safety.commands.dangers import dangers
+from toolkit.safety.commands.check import check_command
+from toolkit.safety.commands.dangers import command_dangers
 from toolkit.safety.commands.options import Args
-from toolkit.safety.commands.table_reach import REACH
-from toolkit.safety.commands.table_runners import RUN
-from toolkit.safety.commands.table_system import MACHINE
-from toolkit.safety.commands.table_tools import TOOLS
-from toolkit.safety.commands.table_work import WORK
-from toolkit.safety.commands.targets import removal, writing
-from toolkit.safety.shell.parser import parsed
+from toolkit.safety.commands.table_reach import REACH_RISKS
+from toolkit.safety.commands.table_runners import RUNNER_RISKS
+from toolkit.safety.commands.table_system import SYSTEM_RISKS
+from toolkit.safety.commands.table_tools import TOOL_RISKS
+from toolkit.safety.commands.table_work import WORK_RISKS
+from toolkit.safety.commands.targets import removal_danger, writing_danger
+from toolkit.safety.shell.parser import parse_script
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 MOST_HARMLESS_FLAGGED = 3
@@ -45,7 +45,7 @@ FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 @pytest.mark.parametrize("command", DANGEROUS)
 def test_a_dangerous_command_is_stopped_or_asked_about(command):
     """Whatever it is written like."""
-    found = judged(command)
+    found = check_command(command)
     assert found is not None
     assert found.word in ("ask", "deny")
     assert found.by == "check `dangerous-command`"
@@ -55,13 +55,13 @@ def test_a_dangerous_command_is_stopped_or_asked_about(command):
 @pytest.mark.parametrize("command", [each for each in HARMLESS if each not in FLAGGED])
 def test_a_harmless_command_is_not_flagged(command):
     """Scary words alone are no danger."""
-    assert judged(command) is None
+    assert check_command(command) is None
 
 
 def test_the_score(capsys):
     """All dangerous commands are found, and at most three harmless ones flagged; the numbers are printed."""
-    words = [found.word if (found := judged(command)) else "missed" for command in DANGEROUS]
-    flagged = [command for command in HARMLESS if judged(command)]
+    words = [found.word if (found := check_command(command)) else "missed" for command in DANGEROUS]
+    flagged = [command for command in HARMLESS if check_command(command)]
     with capsys.disabled():
         print(  # noqa: T201 -- the score is there to be seen
             f"\ncommands: {len(DANGEROUS)} dangerous ({words.count('deny')} denied, {words.count('ask')} asked about,"
@@ -100,14 +100,14 @@ def test_the_score(capsys):
 )
 def test_the_reason_names_the_part_and_what_it_does(command, word, reason):
     """A person reads it, and so does the model."""
-    found = judged(command)
+    found = check_command(command)
     assert found is not None
     assert (found.word, reason in found.reason) == (word, True), found
 
 
 def test_what_is_denied_is_said_first_and_once():
     """Of many reasons the worst ones are shown, and how many more there are."""
-    found = judged("sudo ls; sudo cat; git push -f; killall x; rm -rf /; rm -rf /")
+    found = check_command("sudo ls; sudo cat; git push -f; killall x; rm -rf /; rm -rf /")
     assert found is not None
     assert found.reason.startswith("`rm -rf /` removes the whole file system; ")
     assert found.reason.count("file system") == 1
@@ -116,7 +116,7 @@ def test_what_is_denied_is_said_first_and_once():
 
 def test_a_long_part_is_cut():
     """A reason stays readable."""
-    found = judged(f"rm -rf / {'x' * 500}")
+    found = check_command(f"rm -rf / {'x' * 500}")
     assert found is not None
     assert len(found.reason) < 200
 
@@ -125,8 +125,8 @@ def test_without_the_extra_every_command_asks():
     """And the reason says what to install."""
     code = (
         "import sys; sys.modules['tree_sitter_bash'] = None\n"
-        "from toolkit.safety.commands.check import judged\n"
-        "found = judged('ls'); print(found.word, found.reason)"
+        "from toolkit.safety.commands.check import check_command\n"
+        "found = check_command('ls'); print(found.word, found.reason)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.startswith("ask ")
@@ -213,14 +213,14 @@ def wrappings() -> st.SearchStrategy[str]:
 @settings(max_examples=300, deadline=None)
 def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
     """However deep, and in whatever quotes."""
-    assert judged(command) is not None
+    assert check_command(command) is not None
 
 
 @pytest.mark.parametrize("wrapper", WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_wrapper_is_opened(wrapper, command):
     """And what is inside is named."""
-    found = judged(wrapper.format(command))
+    found = check_command(wrapper.format(command))
     assert found is not None
     assert "cannot be read" not in found.reason
 
@@ -229,7 +229,7 @@ def test_each_wrapper_is_opened(wrapper, command):
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_quoted_wrapper_is_opened(wrapper, command):
     """The text is read as a command line of its own."""
-    found = judged(wrapper.format(shlex.quote(command)))
+    found = check_command(wrapper.format(shlex.quote(command)))
     assert found is not None
     assert "cannot be read" not in found.reason
 
@@ -241,7 +241,7 @@ def test_each_quoted_wrapper_is_opened(wrapper, command):
 @settings(deadline=None)
 def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
     """Nobody runs what `echo` says."""
-    assert judged(mention.format(shlex.quote(command))) is None
+    assert check_command(mention.format(shlex.quote(command))) is None
 
 
 @pytest.mark.unmeasured
@@ -249,7 +249,7 @@ def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
 @settings(max_examples=500, deadline=None)
 def test_any_text_is_judged(text):
     """No text raises; there is a finding or there is none."""
-    found = judged(text)
+    found = check_command(text)
     assert found is None or found.word in ("ask", "deny")
 
 
@@ -261,8 +261,8 @@ REPEATED = ["|", "a|", "a;", "`<x ", "`", "$(", "${", "((", "[[ ", "{a,b}", "$x"
 def test_no_text_takes_long(unit):
     """Twenty thousand hostile characters are judged, or refused, in a moment."""
     started = time.process_time()
-    judged(unit * (19_990 // len(unit)))
-    judged(f"rm -rf {shlex.quote(unit * (9_000 // len(unit)))}")
+    check_command(unit * (19_990 // len(unit)))
+    check_command(f"rm -rf {shlex.quote(unit * (9_000 // len(unit)))}")
     assert time.process_time() - started < 5
 
 
@@ -286,13 +286,13 @@ LONG_LINES = [
 def test_no_long_line_takes_long(line):
     """The same for options, values, globs and scripts."""
     started = time.process_time()
-    judged(line)
+    check_command(line)
     assert time.process_time() - started < 5
 
 
 def test_what_can_mean_too_many_things_asks():
     """The number of readings is limited, and the limit fails closed."""
-    found = judged("".join(f"x={number};" for number in range(400)) + "chmod 644 $x;" * 20)
+    found = check_command("".join(f"x={number};" for number in range(400)) + "chmod 644 $x;" * 20)
     assert found is not None
     assert "too many things" in found.reason
 
@@ -301,7 +301,9 @@ def test_what_can_mean_too_many_things_asks():
 
 
 @pytest.mark.parametrize(
-    "row", [*MACHINE, *RUN, *TOOLS, *WORK, *REACH], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}"
+    "row",
+    [*SYSTEM_RISKS, *RUNNER_RISKS, *TOOL_RISKS, *WORK_RISKS, *REACH_RISKS],
+    ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}",
 )
 def test_every_row_can_hold(row):
     """A pattern that cannot be compiled, or a row without a reason, would be a hole."""
@@ -359,7 +361,7 @@ def test_every_row_can_hold(row):
 )
 def test_what_must_not_be_removed(target, word):
     """By its name alone."""
-    found = removal(target)
+    found = removal_danger(target)
     assert (found.word if found else None) == word
 
 
@@ -384,14 +386,14 @@ def test_what_must_not_be_removed(target, word):
 )
 def test_what_must_not_be_written(target, word):
     """By its name alone."""
-    found = writing(target)
+    found = writing_danger(target)
     assert (found.word if found else None) == word
 
 
 def test_dangers_of_one_command():
     """Every row that holds is reported."""
-    (command,) = parsed("git push --force --no-verify").commands
-    assert [danger.why for danger in dangers(Args(command))] == [
+    (command,) = parse_script("git push --force --no-verify").commands
+    assert [danger.why for danger in command_dangers(Args(command))] == [
         "rewrites or deletes what others may have",
         "skips the checks of the repository",
     ]
@@ -409,8 +411,8 @@ def test_dangers_of_one_command():
 )
 def test_subcommands_are_found_behind_options(command, operands, begins):
     """After an option that nobody knows, anywhere."""
-    args = Args(parsed(command).commands[0])
-    assert (args.operands, args.begins("push")) == (operands, begins)
+    args = Args(parse_script(command).commands[0])
+    assert (args.operands, args.begins_with("push")) == (operands, begins)
 
 
 @pytest.mark.parametrize(
@@ -426,4 +428,4 @@ def test_subcommands_are_found_behind_options(command, operands, begins):
 )
 def test_the_value_of_an_option_in_every_spelling(command, value):
     """A word of its own, glued, or behind `=`."""
-    assert Args(parsed(command).commands[0]).value("-o", "--output") == value
+    assert Args(parse_script(command).commands[0]).value("-o", "--output") == value

@@ -6,29 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.safety.commands.check import judged
+from toolkit.safety.commands.check import check_command
 from toolkit.safety.commands.options import Args
 from toolkit.safety.commands.table_files import FILES
-from toolkit.safety.commands.table_reach import REACH
-from toolkit.safety.commands.table_runners import RUN
-from toolkit.safety.commands.table_system import MACHINE
-from toolkit.safety.commands.table_tools import TOOLS
-from toolkit.safety.commands.table_work import WORK
-from toolkit.safety.shell.parser import parsed
+from toolkit.safety.commands.table_reach import REACH_RISKS
+from toolkit.safety.commands.table_runners import RUNNER_RISKS
+from toolkit.safety.commands.table_system import SYSTEM_RISKS
+from toolkit.safety.commands.table_tools import TOOL_RISKS
+from toolkit.safety.commands.table_work import WORK_RISKS
+from toolkit.safety.shell.parser import parse_script
 
 MANUALS = Path(__file__).parents[1] / "corpus" / "manuals.txt"
 
 
 def args_of(line: str) -> Args:
     """Return the options and operands of the only command in *line*."""
-    (command,) = parsed(line).top
+    (command,) = parse_script(line).top
     return Args(command)
 
 
 def test_the_list_of_manuals_names_every_program_of_the_tables():
     """A program that comes into the tables comes into the list too, with its page or among those without one."""
     listed = set(MANUALS.read_text().replace(",", " ").split())
-    names = {name for row in (*MACHINE, *RUN, *TOOLS, *WORK, *REACH) for name in row.names.split()} | set(FILES)
+    names = {
+        name
+        for row in (*SYSTEM_RISKS, *RUNNER_RISKS, *TOOL_RISKS, *WORK_RISKS, *REACH_RISKS)
+        for name in row.names.split()
+    } | set(FILES)
     assert sorted(names - listed) == []
 
 
@@ -88,7 +92,7 @@ def test_an_option_of_the_manual_is_no_abbreviation(line, option, is_there):
 )
 def test_a_question_for_help_does_nothing_else(line, asks):
     """Right behind the name or the subcommand it shows the manual; elsewhere it may belong to another program."""
-    assert (judged(line) is not None) is asks
+    assert (check_command(line) is not None) is asks
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_a_question_for_help_does_nothing_else(line, asks):
 )
 def test_what_a_list_or_a_server_names_may_be_what_runs(line, word):
     """After a download whose names only a list or the server says, any file that runs may be one of them."""
-    finding = judged(line)
+    finding = check_command(line)
     assert (finding.word if finding else None) == word
 
 
@@ -120,4 +124,4 @@ def test_what_a_list_or_a_server_names_may_be_what_runs(line, word):
 )
 def test_a_file_that_keeps_its_variable_is_only_renamed(line, asks):
     """What the variable is known to be counts all the same."""
-    assert (judged(line) is not None) is asks
+    assert (check_command(line) is not None) is asks

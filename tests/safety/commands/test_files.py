@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from toolkit import Command, SafetyChecks, Writes
 from toolkit.errors import Safety
-from toolkit.safety.commands.check import judged
+from toolkit.safety.commands.check import check_command
 from toolkit.safety.commands.files import CommandFiles, FileUse, files_of
 from toolkit.safety.commands.folders import folders_of
 from toolkit.safety.commands.options import Args
-from toolkit.safety.name_globs import is_glob, may_meet, regex_of
+from toolkit.safety.name_globs import is_glob, may_overlap, regex_of
 from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles
-from toolkit.safety.shell.parser import parsed
+from toolkit.safety.shell.parser import parse_script
 from toolkit.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes
     """There is no second list: each pattern of the first one holds for commands."""
     path = example_of(rule)
     for command in (f"echo x > {path}", f"tee {path}", f"cp a {path}", f"rm {path}", f"some-program --output={path}"):
-        found = judged(command)
+        found = check_command(command)
         assert found is not None, command
 
 
@@ -49,7 +49,7 @@ def test_every_secret_is_asked_about_when_a_command_reads_it(rule):
     """The same for files that are not even read."""
     path = example_of(rule)
     for command in (f"cat {path}", f"some-program {path}", f"wc -l < {path}", f"dd if={path}", f"curl -F f=@{path} u"):
-        found = judged(command)
+        found = check_command(command)
         assert found is not None, command
 
 
@@ -59,12 +59,12 @@ def test_every_secret_is_asked_about_when_a_command_reads_it(rule):
 def test_a_file_that_may_be_read_is_read_without_a_question(rule):
     """A command that shows a workflow or a hook does no harm."""
     if "authorized_keys" not in rule.pattern:
-        assert CommandFiles().protecting(FileUse(example_of(rule), "read")) is None
+        assert CommandFiles().find_rule(FileUse(example_of(rule), "read")) is None
 
 
 def test_the_reason_names_the_kind_of_file_and_the_pattern():
     """A person learns what the file is and which pattern to lift."""
-    found = judged("sort -o .git/config x")
+    found = check_command("sort -o .git/config x")
     assert found is not None
     assert found.reason == "`sort -o .git/config x` changes a file that makes git run code (`.git/config`)"
 
@@ -176,19 +176,19 @@ def test_a_lifted_pattern_holds_for_repositories_on_the_disk_too(bare):
 )
 def test_which_files_a_command_uses(command, uses):
     """By the rows of its program."""
-    (parsed_command,) = parsed(command).commands
-    assert {(use.word, use.use) for use in files_of(Args(parsed_command)) if use.word} >= uses
+    (parsed_command,) = parse_script(command).commands
+    assert {(use.word, use.access) for use in files_of(Args(parsed_command)) if use.word} >= uses
 
 
 @pytest.mark.parametrize("command", ["cat *", "grep foo *", "rm *.o", "cat *.json", "sed -i s/a/b/ *.yml", "cat src/*"])
 def test_a_glob_that_says_nothing_is_no_alarm(command):
     """`*` and `*.json` may be anything, and work would stop if they asked."""
-    assert judged(command) is None
+    assert check_command(command) is None
 
 
 def test_with_dotglob_a_star_is_every_secret():
     """After `shopt -s dotglob` the shell puts `.env` among the names."""
-    assert judged("shopt -s dotglob; cat *") is not None
+    assert check_command("shopt -s dotglob; cat *") is not None
 
 
 @st.composite
@@ -209,14 +209,14 @@ def test_a_glob_that_the_shell_would_expand_to_a_secret_asks(case):
     """However the name is taken apart, as long as a letter of it is written."""
     name, glob = case
     assert fnmatchcase(name, glob)
-    assert judged(f"cat {glob}") is not None
+    assert check_command(f"cat {glob}") is not None
 
 
 @given(st.text("ab.", min_size=1, max_size=5), st.text("ab.*?", min_size=1, max_size=5))
 def test_a_glob_meets_a_name_if_and_only_if_it_matches_it(name, glob):
     """Held against `fnmatch`, with leading dots as the shell has them."""
     expected = fnmatchcase(name, glob) and (not name.startswith(".") or glob.startswith("."))
-    assert may_meet(glob, name) is expected
+    assert may_overlap(glob, name) is expected
     assert (re.fullmatch(regex_of(glob), name) is not None) is fnmatchcase(name, glob)
 
 
@@ -238,7 +238,7 @@ def test_a_glob_meets_a_name_if_and_only_if_it_matches_it(name, glob):
 )
 def test_a_glob_aims_at_a_name_by_its_letters(glob, pattern, meets):
     """An ending that many files have is no letter of the name."""
-    assert may_meet(glob, pattern, aimed=True) is meets
+    assert may_overlap(glob, pattern, must_be_specific=True) is meets
 
 
 def test_what_is_a_glob():
@@ -249,7 +249,7 @@ def test_what_is_a_glob():
 @pytest.mark.parametrize("glob", ["/etc/sh*", "/e*/shadow", "~/.s*/id_*", ".git/*", ".vscode/*.json", ".*"])
 def test_a_glob_in_any_name_of_a_path_is_looked_at(glob):
     """The first name, the last one, or one between."""
-    assert ProtectedFiles(BUILT_IN).could_protect(glob, "write") is not None
+    assert ProtectedFiles(BUILT_IN).find_possible_rule(glob, "write") is not None
 
 
 # Folders.
@@ -274,7 +274,7 @@ def test_a_glob_in_any_name_of_a_path_is_looked_at(glob):
 )
 def test_the_folders_that_a_line_may_run_in(line, folders):
     """Each one counts for every command."""
-    script = parsed(line)
+    script = parse_script(line)
     values = {each.name: each.value for each in script.assignments}
 
     def fill_in(word):
@@ -285,7 +285,7 @@ def test_the_folders_that_a_line_may_run_in(line, folders):
 
 def test_a_line_that_goes_to_too_many_folders_asks():
     """The number of readings is limited, and the limit fails closed."""
-    found = judged("; ".join(f"cd d{number}" for number in range(30)))
+    found = check_command("; ".join(f"cd d{number}" for number in range(30)))
     assert found is not None
     assert "more folders than can be looked at" in found.reason
 
@@ -293,21 +293,21 @@ def test_a_line_that_goes_to_too_many_folders_asks():
 def test_a_long_line_in_many_folders_is_judged_in_a_moment():
     """Twenty thousand characters, each word in each of 64 folders, are looked at or asked about."""
     started = time.process_time()
-    found = judged("; ".join(f"cd d{number}" for number in range(6)) + "; cat" + " a*" * 6_000)
+    found = check_command("; ".join(f"cd d{number}" for number in range(6)) + "; cat" + " a*" * 6_000)
     assert found is not None
     assert time.process_time() - started < 5
 
 
 def test_braces_that_stand_for_too_many_names_ask():
     """The same for names."""
-    found = judged("cat " + "{a,b}" * 20)
+    found = check_command("cat " + "{a,b}" * 20)
     assert found is not None
     assert "more names than can be looked at" in found.reason
 
 
 def test_code_that_joins_names_is_no_alarm():
     """`/` and the names of folders stand in most programs."""
-    assert judged("""python3 -c "print('/'.join(['etc', '.github', '.config']))" """) is None
+    assert check_command("""python3 -c "print('/'.join(['etc', '.github', '.config']))" """) is None
 
 
 def test_a_path_that_cannot_be_followed_is_left_to_the_program(tmp_path):

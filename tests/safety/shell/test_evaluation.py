@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.permissions.patterns.commands import commands_concerned
-from toolkit.safety.shell.parser import CannotParse, parsed
+from toolkit.safety.shell.parser import CannotParse, parse_script
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ from toolkit.safety.shell.parser import CannotParse, parsed
 def test_a_value_that_would_run_is_refused(line):
     """Where it enters a variable, so that no later call can use it either."""
     with pytest.raises(CannotParse):
-        parsed(line)
+        parse_script(line)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_value_that_would_run_is_refused(line):
 )
 def test_ordinary_numbers_and_texts_stay_readable(line):
     """A variable that comes from elsewhere is not held against a line."""
-    assert parsed(line).commands or parsed(line).assignments
+    assert parse_script(line).commands or parse_script(line).assignments
 
 
 @pytest.mark.parametrize(
@@ -105,18 +105,18 @@ def test_every_deny_holds_for_a_text_that_nobody_has_seen(line, holds):
 def test_a_quoted_builtin_still_sets_variables(declare, variable):
     """The grammar takes `\\export` for any command, and bash does not."""
     with pytest.raises(CannotParse):
-        parsed(f"{declare} {variable}; bash -xc :")
+        parse_script(f"{declare} {variable}; bash -xc :")
 
 
 @pytest.mark.parametrize("line", ["declare -n r=PS4; r='$(rm x)'; set -x", "typeset -xn r=a", r"\local -n r=a"])
 def test_a_second_name_for_a_variable_is_refused(line):
     """What is set by the second name could be any variable."""
     with pytest.raises(CannotParse):
-        parsed(line)
+        parse_script(line)
 
 
 def test_a_quoted_export_is_listed_with_its_value():
     """As an unquoted one is, for the checks that look at variables."""
     assert ("LD_PRELOAD", "./x.so") in [
-        (each.name, each.value) for each in parsed(r"\export LD_PRELOAD=./x.so").assignments
+        (each.name, each.value) for each in parse_script(r"\export LD_PRELOAD=./x.so").assignments
     ]

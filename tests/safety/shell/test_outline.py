@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.properties.fuzz_commands import real_lines
 from toolkit.permissions.patterns.commands import commands_concerned
-from toolkit.safety.shell.outline import outline
-from toolkit.safety.shell.parser import CannotParse, parsed
+from toolkit.safety.shell.outline import read_outline
+from toolkit.safety.shell.parser import CannotParse, parse_script
 
 HIDING = [
     "a=1 {fd}>/dev/null rm x",
@@ -49,19 +49,19 @@ def test_a_command_behind_odd_signs_does_not_hide_from_a_deny_rule(line):
 )
 def test_a_variable_behind_a_word_of_the_shell_is_no_command(line, words, variables):
     """The command is listed by its own name, with the variables set for it."""
-    command = parsed(line).commands[-1]
+    command = parse_script(line).commands[-1]
     assert command.words == words
     assert {assignment.name: assignment.value for assignment in command.assignments} == variables
 
 
 def test_a_descriptor_with_a_name_is_no_word():
     """`{lock}` before a redirection names a variable, and `exec` gets no words."""
-    assert parsed("exec {lock}>/tmp/lock").commands[0].words == ("exec",)
+    assert parse_script("exec {lock}>/tmp/lock").commands[0].words == ("exec",)
 
 
 def spans(line: str) -> list[list[str]]:
     """The words of each command, by the second reading alone."""
-    commands, _, _ = outline(line)
+    commands, _, _ = read_outline(line)
     return sorted([line[begins:end] for begins, end in words] for words in commands)
 
 
@@ -115,14 +115,14 @@ def test_words_and_commands_are_told_apart_as_bash_does(line, expected):
 def test_what_is_rare_or_broken_is_refused(line):
     """Rather than read in a way that bash may not share."""
     with pytest.raises(CannotParse):
-        outline(line)
+        read_outline(line)
 
 
 @given(st.text(alphabet="abz=+()[]{}<>|&;$`'\"\\#! \t\n01-~*?@:,.", max_size=40))
 def test_any_text_is_outlined_or_refused(text):
     """Nothing else happens, whatever the text."""
     try:
-        commands, _, _ = outline(text)
+        commands, _, _ = read_outline(text)
     except (CannotParse, RecursionError):
         return
     assert all(0 <= begins < end <= len(text) for words in commands for begins, end in words)
@@ -133,7 +133,7 @@ def test_both_readings_agree_on_real_lines():
     reasons = []
     for line in real_lines():
         try:
-            parsed(line)
+            parse_script(line)
         except CannotParse as error:
             reasons.append(str(error))
     assert not [reason for reason in reasons if "another way" in reason]

@@ -13,21 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.safety.shell.heredocs import heredoc_text
-from toolkit.safety.shell.nodes import Around
-from toolkit.safety.shell.parser import CannotParse, MissingShellParser, parsed
-from toolkit.safety.shell.tree import Reader
+from toolkit.safety.shell.nodes import NodeContext
+from toolkit.safety.shell.parser import CannotParse, MissingShellParser, parse_script
+from toolkit.safety.shell.tree import StatementReader
 from toolkit.safety.shell.words import read_word
-from toolkit.safety.shell.wrappers import known_input
+from toolkit.safety.shell.wrappers import find_known_input
 
 
 def words(text: str) -> list[tuple[str, ...]]:
     """The words of every command that *text* runs."""
-    return [command.words for command in parsed(text).commands]
+    return [command.words for command in parse_script(text).commands]
 
 
 def tops(text: str) -> list[str]:
     """The names of the commands that a person sees."""
-    return [command.name for command in parsed(text).top]
+    return [command.name for command in parse_script(text).top]
 
 
 # Words.
@@ -67,7 +67,7 @@ def tops(text: str) -> list[str]:
 )
 def test_quotes_and_escapes_are_removed(written, word):
     """The word is what the command will get."""
-    (command,) = parsed(f"echo {written} end").commands
+    (command,) = parse_script(f"echo {written} end").commands
     assert (command.words, command.literal) == (("echo", word, "end"), (True, True, True))
 
 
@@ -96,14 +96,14 @@ def test_quotes_and_escapes_are_removed(written, word):
 )
 def test_a_word_that_the_shell_works_out_is_not_literal(written, plain):
     """It keeps its source, and has a plain form without quotes."""
-    command = parsed(f"echo {written}").commands[-1]
+    command = parse_script(f"echo {written}").commands[-1]
     assert (command.words[1], command.plain[1], command.literal) == (written, plain, (True, False))
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cc", "Cs", "Cf")), max_size=20), max_size=5))
 def test_quoting_is_undone(arguments):
     """Whatever `shlex.quote` protects arrives as it was."""
-    (command,) = parsed(" ".join(["echo", *map(shlex.quote, arguments)])).commands
+    (command,) = parse_script(" ".join(["echo", *map(shlex.quote, arguments)])).commands
     assert command.words == ("echo", *arguments)
     assert all(command.literal)
 
@@ -187,13 +187,13 @@ def test_every_command_is_found(text, names):
 )
 def test_words_behind_redirections_are_the_commands(text, expected):
     """The grammar loses some of them; the shell does not."""
-    assert parsed(text).commands[-1].words == expected
+    assert parse_script(text).commands[-1].words == expected
 
 
 def test_how_a_command_was_reached_is_told():
     """From the outside in."""
-    script = parsed("sudo sh -c 'echo $(id)'; f() { ls; }")
-    assert [(command.name, command.via) for command in script.commands] == [
+    script = parse_script("sudo sh -c 'echo $(id)'; f() { ls; }")
+    assert [(command.name, command.nesting) for command in script.commands] == [
         ("sudo", ()),
         ("sh", ("sudo",)),
         ("id", ("sudo", "sh -c", "$()")),
@@ -221,9 +221,9 @@ def test_how_a_command_was_reached_is_told():
 )
 def test_who_feeds_a_command_is_told(text, name, feeding):
     """Through pipes, into compounds and wrappers."""
-    (command,) = [each for each in parsed(text).commands if each.name == name]
+    (command,) = [each for each in parse_script(text).commands if each.name == name]
     assert [each.name for each in command.fed_by] == feeding
-    assert (command.piped_from.name if command.piped_from else None) == (feeding[-1] if feeding else None)
+    assert (command.pipe_source.name if command.pipe_source else None) == (feeding[-1] if feeding else None)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_who_feeds_a_command_is_told(text, name, feeding):
 )
 def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitution):
     """Anywhere in the text, and in what it gives to shells."""
-    script = parsed(text)
+    script = parse_script(text)
     assert (script.has_redirection, script.has_assignment, script.has_substitution) == (
         redirection,
         assignment,
@@ -276,7 +276,7 @@ def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitut
 )
 def test_redirections_are_told(text, expected):
     """Their operator, their target, whether it is known, whether a file is written."""
-    found = parsed(text).redirections
+    found = parse_script(text).redirections
     assert [(each.operator, each.target, each.is_literal, each.writes) for each in found] == expected
 
 
@@ -296,15 +296,15 @@ def test_redirections_are_told(text, expected):
 )
 def test_assignments_are_told(text, expected):
     """With their value, and whether it is known."""
-    assert [(each.name, each.value, each.is_literal) for each in parsed(text).assignments] == expected
+    assert [(each.name, each.value, each.is_literal) for each in parse_script(text).assignments] == expected
 
 
 def test_functions_and_endless_loops_are_told():
     """For those who look for fork bombs."""
-    assert parsed("f() { a; }; function g { b; }; echo `h() { c; }`").functions == ("f", "g", "h")
-    assert parsed("while true; do a & done").spawns_in_loop
-    assert parsed("echo `while true; do a & done`").spawns_in_loop
-    assert not parsed("while true; do a; done").spawns_in_loop
+    assert parse_script("f() { a; }; function g { b; }; echo `h() { c; }`").functions == ("f", "g", "h")
+    assert parse_script("while true; do a & done").spawns_in_loop
+    assert parse_script("echo `while true; do a & done`").spawns_in_loop
+    assert not parse_script("while true; do a; done").spawns_in_loop
 
 
 # Wrappers.
@@ -414,7 +414,7 @@ def test_a_wrapper_with_nothing_inside_stands_alone(text):
 )
 def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
     """Escapes, formats and files are not guessed."""
-    assert known_input(parsed(text).commands[-1]) == expected
+    assert find_known_input(parse_script(text).commands[-1]) == expected
 
 
 # What is not understood.
@@ -466,7 +466,7 @@ def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
 def test_what_is_broken_or_too_much_is_refused(text):
     """It is never taken for harmless."""
     with pytest.raises(CannotParse):
-        parsed(text)
+        parse_script(text)
 
 
 @pytest.mark.parametrize(
@@ -515,7 +515,7 @@ def test_what_is_broken_or_too_much_is_refused(text):
 def test_where_the_grammar_and_bash_disagree_nothing_is_guessed(text):
     """Each of these hides a command from somebody who trusts the grammar."""
     with pytest.raises(CannotParse):
-        parsed(text)
+        parse_script(text)
 
 
 @pytest.mark.parametrize(
@@ -563,7 +563,7 @@ def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
 def test_a_tree_of_another_kind_is_refused(text, node):
     """What is not known is never skipped."""
     with pytest.raises(CannotParse):
-        Reader(text, lambda *_: None).visit(node, Around())
+        StatementReader(text, lambda *_: None).visit(node, NodeContext())
 
 
 @pytest.mark.parametrize(
@@ -587,25 +587,25 @@ def test_a_here_document_that_does_not_end_is_refused(text, start, end):
 def test_a_tree_that_leaves_something_out_is_refused(place):
     """Every character belongs to a command, or is space."""
     with pytest.raises(CannotParse, match="with a command"):
-        Reader("aa", lambda *_: None).read(odd("program", "aa", **place), ())
+        StatementReader("aa", lambda *_: None).read(odd("program", "aa", **place), ())
 
 
 def test_a_message_says_what_is_wrong():
     """Short, and with the place."""
     with pytest.raises(CannotParse, match="U\\+0000, which cannot be seen"):
-        parsed("a\0")
+        parse_script("a\0")
     assert "pip install 'pytoolkit[shell]'" in str(MissingShellParser())
     with pytest.raises(CannotParse, match="longer than 20000 characters"):
-        parsed("x" * 30_000)
+        parse_script("x" * 30_000)
     with pytest.raises(CannotParse, match="ends is not understood"):
-        parsed("cat << EOF\n EOF\nEOF\nrm x")
+        parse_script("cat << EOF\n EOF\nEOF\nrm x")
 
 
 @given(st.text(alphabet="ab $(){}[]<>|&;'\"`\\\n#=*?!~-/E", max_size=60))
 def test_any_text_is_read_or_refused(text):
     """Nothing else is raised, and every command has a name."""
     try:
-        script = parsed(text)
+        script = parse_script(text)
     except CannotParse:
         return
     assert all(len(each.words) == len(each.literal) == len(each.plain) > 0 for each in script.commands)
@@ -616,14 +616,16 @@ def test_many_threads_read_at_once():
     """The parser is not shared."""
     texts = [f"echo {number} $(a | b) > x" for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
-        assert [script.commands[-1].words[1] for script in pool.map(parsed, texts)] == [str(n) for n in range(200)]
+        assert [script.commands[-1].words[1] for script in pool.map(parse_script, texts)] == [
+            str(n) for n in range(200)
+        ]
 
 
 def test_deep_callers_are_refused_not_broken():
     """A text is refused if there is no stack left to read it."""
 
     def deep(levels: int) -> object:
-        return deep(levels - 1) if levels else parsed("(" * 100 + "a" + ")" * 100)
+        return deep(levels - 1) if levels else parse_script("(" * 100 + "a" + ")" * 100)
 
     used, frame = 0, sys._getframe()
     while frame is not None:
@@ -637,12 +639,12 @@ def test_letters_from_everywhere_are_read(text):
     """The grammar's tables end at 255, and looking further has ended processes."""
     for _ in range(50):
         with suppress(CannotParse):
-            parsed(text)
+            parse_script(text)
 
 
 def test_words_keep_their_letters():
     """What stands in their place for the grammar is not what is judged."""
-    (command,) = parsed("echo 'größe' ≤5").commands
+    (command,) = parse_script("echo 'größe' ≤5").commands
     assert command.plain == ("echo", "größe", "≤5")
 
 
@@ -657,17 +659,17 @@ def test_words_keep_their_letters():
 def test_an_end_that_could_be_mistaken_is_not_read(text):
     """A here-document that ends elsewhere for the grammar than for the shell would hide a command."""
     with pytest.raises(CannotParse, match="cannot be told"):
-        parsed(text)
+        parse_script(text)
 
 
 def test_a_here_document_may_hold_any_text():
     """Only its end has to be plain."""
-    assert [each.name for each in parsed("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
+    assert [each.name for each in parse_script("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
 
 
 def test_a_line_that_was_just_read_is_not_read_again():
     """The rules and the checks of one call share one reading."""
-    assert parsed("git status --short") is parsed("git status --short")
+    assert parse_script("git status --short") is parse_script("git status --short")
 
 
 @given(st.text("ab1._/,:=@%+#^!]}-~*?[{\\'\"$é\xa0", min_size=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.safety.shell.getopt import options_of, read_option, values_of
-from toolkit.safety.shell.parser import CannotParse, parsed
+from toolkit.safety.shell.parser import CannotParse, parse_script
 from toolkit.safety.shell.prefix_programs import PREFIXES
 
 
@@ -100,7 +100,7 @@ from toolkit.safety.shell.prefix_programs import PREFIXES
 )
 def test_options_in_every_spelling_do_not_hide_a_command(line):
     """In clusters, abbreviated, with a value that is joined or follows."""
-    assert ("rm", "x") in [command.words for command in parsed(line).commands]
+    assert ("rm", "x") in [command.words for command in parse_script(line).commands]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_options_in_every_spelling_do_not_hide_a_command(line):
 def test_what_cannot_be_told_is_refused(line):
     """A command that comes from elsewhere, or a change of the rules, is not guessed at."""
     with pytest.raises(CannotParse):
-        parsed(line)
+        parse_script(line)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_cannot_be_told_is_refused(line):
 )
 def test_ordinary_lines_stay_readable(line):
     """And run nothing that is not written in them."""
-    assert len(parsed(line).commands) <= 2
+    assert len(parse_script(line).commands) <= 2
 
 
 def test_options_are_read_as_getopt_reads_them():
@@ -149,5 +149,5 @@ def test_options_are_read_as_getopt_reads_them():
 
 def test_values_of_an_option_are_found_in_clusters():
     """Up to the first word that is no option."""
-    (command,) = parsed("mapfile -tn 3 -Cfirst -tC second a -C third").commands[:1]
+    (command,) = parse_script("mapfile -tn 3 -Cfirst -tC second a -C third").commands[:1]
     assert list(values_of(command, "C", "dnOsuCc")) == ["first", "second"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.sandbox.launcher import covers as covers_module
-from toolkit.sandbox.launcher.covers import Covers
+from toolkit.sandbox.launcher.covers import NameWatch
 
 WAYS = {"told": 20_000, "asked": 0}
 
@@ -24,7 +24,7 @@ def covers(request, tmp_path):
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / ".env").write_text("secret")
     paths = [str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc"), str(tmp_path)]
-    watched = Covers(paths, [str(tmp_path)], most_folders=request.param)
+    watched = NameWatch(paths, [str(tmp_path)], max_folders=request.param)
     yield watched
     watched.close()
 
@@ -63,15 +63,15 @@ KEEPING = {
 def test_what_takes_a_covered_name_is_told(covers, tmp_path, act):
     """By its path."""
     act(tmp_path)
-    assert covers.lost() in {str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc")}
+    assert covers.find_replaced_path() in {str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc")}
 
 
 @pytest.mark.parametrize("act", KEEPING.values(), ids=KEEPING)
 def test_what_leaves_the_cover_where_it_is_is_not_told(covers, tmp_path, act):
     """The command sees no more than before."""
     act(tmp_path)
-    assert covers.lost() is None
-    assert covers.lost() is None
+    assert covers.find_replaced_path() is None
+    assert covers.find_replaced_path() is None
 
 
 def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
@@ -80,21 +80,21 @@ def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
     (tmp_path / "new" / ".env").write_text("secret")
     (tmp_path / "app").rename(tmp_path / "old")
     (tmp_path / "new").rename(tmp_path / "app")
-    assert covers.lost() == str(tmp_path / "app" / ".env")
+    assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
 def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
     """What is put into it later takes the name as well."""
     (tmp_path / "app").rename(tmp_path / "old")
     (tmp_path / "app").mkdir()
-    assert covers.lost() is None
+    assert covers.find_replaced_path() is None
     (tmp_path / "app" / ".env").write_text("secret")
-    assert covers.lost() == str(tmp_path / "app" / ".env")
+    assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
 def test_the_system_tells_by_itself(tmp_path):
     """There is something to read as soon as something happened, and not before."""
-    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)])
+    covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)])
     assert covers.poll_seconds is None
     assert select.select([covers], [], [], 0)[0] == []
     (tmp_path / ".env").write_text("secret")
@@ -105,19 +105,19 @@ def test_the_system_tells_by_itself(tmp_path):
 
 def test_more_than_can_be_watched_has_to_be_asked_for(tmp_path):
     """Then it is looked at now and then."""
-    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)], most_folders=0)
+    covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)], max_folders=0)
     assert (covers.fileno(), covers.poll_seconds) == (-1, 0.25)
 
 
 WITHOUT = """
 import os, resource, sys
 sys.path.append(sys.argv[1])
-from covers import Covers
+from covers import NameWatch
 free = os.dup(0)
 os.close(free)
 if sys.argv[2] == "descriptors":
     resource.setrlimit(resource.RLIMIT_NOFILE, (free, free))
-print(Covers([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).poll_seconds)
+print(NameWatch([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).poll_seconds)
 """
 
 
@@ -143,8 +143,8 @@ def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, said):
 
 def test_the_whole_disk_can_be_what_a_command_is_given():
     """Its own name is none that can be taken."""
-    covers = Covers(["/", "/nowhere"], ["/"])
-    assert covers.lost() is None
+    covers = NameWatch(["/", "/nowhere"], ["/"])
+    assert covers.find_replaced_path() is None
     covers.close()
 
 
@@ -155,13 +155,13 @@ def test_more_events_than_the_system_keeps_are_no_loss(tmp_path):
     if most > 100_000:
         pytest.skip(f"NOT TESTED HERE: the system keeps {most} events")
     (tmp_path / ".env").write_text("old")
-    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)])
+    covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)])
     file = tmp_path / "a"
     file.touch()
     for number in range(most + 10):
         os.rename(file, file := tmp_path / f"a{number % 2}")
     anew(tmp_path / ".env")
-    assert covers.lost() == str(tmp_path / ".env")
+    assert covers.find_replaced_path() == str(tmp_path / ".env")
     covers.close()
 
 
@@ -169,19 +169,19 @@ def test_what_is_above_the_workspace_is_not_watched(tmp_path):
     """The command is given the folder itself, whatever takes its name."""
     root = tmp_path / "root"
     root.mkdir()
-    covers = Covers([str(root)], [str(root)])
+    covers = NameWatch([str(root)], [str(root)])
     root.rename(tmp_path / "old")
     root.mkdir()
-    assert covers.lost() is None
+    assert covers.find_replaced_path() is None
     covers.close()
 
 
 def test_what_was_not_there_is_known(tmp_path):
     """It cannot be covered."""
     (tmp_path / "there").touch()
-    covers = Covers([str(tmp_path / "there"), str(tmp_path / "gone" / "file")], [str(tmp_path)])
-    assert covers.is_there(str(tmp_path / "there"))
-    assert not covers.is_there(str(tmp_path / "gone" / "file"))
+    covers = NameWatch([str(tmp_path / "there"), str(tmp_path / "gone" / "file")], [str(tmp_path)])
+    assert covers.is_present(str(tmp_path / "there"))
+    assert not covers.is_present(str(tmp_path / "gone" / "file"))
     covers.close()
 
 
@@ -198,7 +198,7 @@ def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory
     secret.write_text("old")
     before = os.stat(secret).st_ino
     keeper = open(secret)  # noqa: SIM115 -- so that no other file gets its number
-    covers = Covers([str(secret)], [str(root)], most_folders=way)
+    covers = NameWatch([str(secret)], [str(root)], max_folders=way)
     acts = {
         "write": lambda: secret.write_text("x"),
         "anew": lambda: anew(secret),
@@ -214,7 +214,7 @@ def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory
             acts[step]()
         except OSError:
             continue
-        told = covers.lost() is not None or told
+        told = covers.find_replaced_path() is not None or told
     is_other = secret.exists() and os.stat(secret).st_ino != before
     assert told or not is_other
     covers.close()

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import launch
+from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.launcher import attempt as attempts
 from toolkit.sandbox.launcher import confine as confining
 from toolkit.sandbox.launcher import covers
@@ -29,7 +29,7 @@ def outcome(wish, **options):
     read, write = os.pipe()
     with os.fdopen(read) as status:
         done = subprocess.run(
-            launch({**wish, "status_fd": write}),
+            launcher_command({**wish, "status_fd": write}),
             pass_fds=(write,),
             capture_output=True,
             text=True,
@@ -74,7 +74,7 @@ def test_what_cannot_be_set_up_does_not_run(wish, said):
 
 def test_without_a_pipe_the_failure_goes_to_standard_error():
     """For those who only look at the exit code."""
-    done = subprocess.run(launch({"argv": ["/nowhere"]}), capture_output=True, text=True, check=False)
+    done = subprocess.run(launcher_command({"argv": ["/nowhere"]}), capture_output=True, text=True, check=False)
     assert done.returncode == 125
     assert done.stderr.startswith("toolkit: cannot run /nowhere")
 
@@ -107,7 +107,9 @@ def test_a_daemon_is_ended_and_counted():
 def test_orphans_that_end_are_no_zombies():
     """They become ours, so we bury them."""
     script = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &); done; echo ready; read go"
-    with subprocess.Popen(launch(shell(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        launcher_command(shell(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         assert until(lambda: len(children(process.pid)) == 1)
         process.communicate("go\n", timeout=20)
@@ -123,7 +125,9 @@ def test_the_command_cannot_write_the_report():
     report, done = outcome(shell("ls /proc/self/fd"))
     assert done.stdout.split() == ["0", "1", "2", "3"]  # the last one is the listing itself
     with tempfile.TemporaryFile() as third:
-        subprocess.run(launch(shell("echo said >&3", third_fd=third.fileno())), pass_fds=(third.fileno(),), check=True)
+        subprocess.run(
+            launcher_command(shell("echo said >&3", third_fd=third.fileno())), pass_fds=(third.fileno(),), check=True
+        )
         third.seek(0)
         assert third.read() == b"said\n"
 
@@ -132,7 +136,7 @@ def test_the_command_cannot_write_the_report():
 def test_a_signal_ends_everything(number):
     """Politely first: what listens may tidy up."""
     script = "trap 'echo tidied; exit 0' TERM; echo ready; sleep 72.41 & wait"
-    with subprocess.Popen(launch(shell(script)), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(launcher_command(shell(script)), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         assert process.stdout.read() == "tidied\n"
@@ -142,7 +146,9 @@ def test_a_signal_ends_everything(number):
 def test_what_ignores_the_polite_signal_is_killed():
     """After its grace."""
     script = "trap '' TERM; echo ready; while :; do sleep 73.51; done"
-    with subprocess.Popen(launch(shell(script, grace_seconds=0.2)), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        launcher_command(shell(script, grace_seconds=0.2)), stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         process.terminate()
         assert process.wait(20) == 137
@@ -151,7 +157,7 @@ def test_what_ignores_the_polite_signal_is_killed():
 
 def test_the_death_of_whoever_started_it_ends_everything():
     """A process that is killed takes its commands along."""
-    argv = launch(shell("echo ready; sleep 74.61"))
+    argv = launcher_command(shell("echo ready; sleep 74.61"))
     code = f"import subprocess, sys; subprocess.Popen({argv!r}, start_new_session=True).wait()"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout.readline() == "ready\n"
@@ -161,7 +167,9 @@ def test_the_death_of_whoever_started_it_ends_everything():
 
 def test_an_orphan_does_not_start():
     """If whoever started it is gone before it could ask to be told, it does nothing."""
-    done = subprocess.run(launch(shell("echo ran", starter=1 << 30)), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        launcher_command(shell("echo ran", starter=1 << 30)), capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.returncode) == ("", 125)
 
 
@@ -180,7 +188,7 @@ def test_a_crowd_is_ended_while_other_programs_end():
     read, write = os.pipe()
     wish = shell(script, crowd=30, pen=None, status_fd=write)
     with subprocess.Popen(
-        launch(wish), pass_fds=(write,), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        launcher_command(wish), pass_fds=(write,), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as launcher:
         os.close(write)
         assert launcher.stdout.readline() == "ready\n"
@@ -244,8 +252,8 @@ def test_if_nobody_answers_nothing_runs():
 
 
 ANOTHER = """
-from toolkit.sandbox.recheck import Lookout
-lookout = Lookout(lambda: {"shut": []})
+from toolkit.sandbox.recheck import RecheckServer
+lookout = RecheckServer(lambda: {"shut": []})
 print(lookout.address, flush=True)
 input()
 """
@@ -265,7 +273,7 @@ def test_nobody_else_is_believed():
 def test_options_go_through_a_file():
     """They may be longer than a command line, and end with the command itself."""
     wish = {"argv": ["bwrap", "true"], "options": ["--bind", "/a", "/b"], "shut": [["--x", "/c"]], "then": ["--y"]}
-    argv = confining.bubblewrapped({**wish, "filter": "QUJD"}, is_gated=False)
+    argv = confining.build_bubblewrap_command({**wish, "filter": "QUJD"}, is_gated=False)
     file, content = int(argv[2]), b""
     try:
         content = os.read(file, 1000).split(b"\0")
@@ -281,7 +289,7 @@ def test_options_go_through_a_file():
 def test_more_than_a_command_line_holds_is_refused():
     """With the reason; a kernel would only say that the list is too long."""
     with pytest.raises(ToolError, match="more protected files than a sandbox can shut away"):
-        launch({"hidden": ["x" * 1000] * 1600})
+        launcher_command({"hidden": ["x" * 1000] * 1600})
 
 
 MISSED = """
@@ -306,7 +314,7 @@ def processes(names=None):
 
 
 tending._processes = processes
-print(tending.Tended(child, {"pen": None}, news=news, covers=None).ended())
+print(tending.ProcessTree(child, {"pen": None}, signal_pipe=news, name_watch=None).wait_for_end())
 """
 
 

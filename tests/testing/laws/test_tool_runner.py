@@ -6,7 +6,7 @@ import pytest
 
 from toolkit import tool
 from toolkit.catalog import Catalog
-from toolkit.testing.laws.tool_runner import Runner, _Overdue, _Watch
+from toolkit.testing.laws.tool_runner import ToolRunner, _FunctionWatch, _Overdue
 
 
 class BusyMachine:
@@ -14,7 +14,7 @@ class BusyMachine:
 
     def __init__(self, watch, function, *, late):
         self._watch = watch
-        self._function = watch.around(function)
+        self._function = watch.wrap(function)
         self._late = late
 
     def call_sync(self, name, arguments):
@@ -47,16 +47,16 @@ def count():
 def test_a_call_that_begins_late_is_made_again(count, late, calls, is_overdue):
     """The tool is not blamed for it, unless no call begins; and a call that is over does not begin at all."""
     function, made = count
-    watch = _Watch()
-    runner = Runner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, 30)
+    watch = _FunctionWatch()
+    runner = ToolRunner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, 30)
     ran = runner.run({"step": 1})
-    assert (made, ran.is_overdue, runner.stuck_on) == (calls, is_overdue, {"step": 1} if is_overdue else None)
+    assert (made, ran.is_overdue, runner.stuck_arguments) == (calls, is_overdue, {"step": 1} if is_overdue else None)
 
 
 def test_a_function_does_not_begin_when_its_time_is_over(count):
     """Otherwise it would go on in the background, where nothing ends it."""
     function, made = count
-    watch = _Watch()
+    watch = _FunctionWatch()
     with pytest.raises(_Overdue):
-        watch.around(function)(step=1)
+        watch.wrap(function)(step=1)
     assert made == []

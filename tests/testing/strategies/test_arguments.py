@@ -22,10 +22,10 @@ from jsonschema import Draft202012Validator
 from toolkit import DefinitionError, ToolkitError, tool
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, arguments, values
-from toolkit.testing.laws.smallest_example import drawn
-from toolkit.testing.strategies.format_texts import FORMS, form
+from toolkit.testing.laws.smallest_example import draw_values
+from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
 from toolkit.testing.strategies.lazy_hypothesis import st as lazy
-from toolkit.testing.strategies.pattern_texts import matching
+from toolkit.testing.strategies.pattern_texts import texts_matching
 
 from ..least import least
 
@@ -154,7 +154,7 @@ def test_the_smallest_example_is_the_smallest_call(schema, smallest):
     judge = Draft202012Validator(schema)
 
     strategy = arguments(schema)
-    assert all(map(judge.is_valid, drawn(strategy, examples=12, seed=1)))
+    assert all(map(judge.is_valid, draw_values(strategy, examples=12, seed=1)))
     assert least(strategy) == smallest
 
 
@@ -239,7 +239,7 @@ def test_items_differ_as_json_does():
 def test_items_differ_where_nobody_knows_how_many_there_are():
     """As many as have to are found, and the smallest."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
-    assert {"".join(sorted(value["x"])) for value in drawn(strategy, examples=30, seed=1)} == {"ab"}
+    assert {"".join(sorted(value["x"])) for value in draw_values(strategy, examples=30, seed=1)} == {"ab"}
     assert sorted(least(strategy)["x"]) == ["a", "b"]
 
 
@@ -303,7 +303,7 @@ def test_long_texts_and_arrays_are_drawn():
         },
         "required": ["text", "word", "items"],
     }
-    for found in drawn(arguments(schema), examples=3, seed=1):
+    for found in draw_values(arguments(schema), examples=3, seed=1):
         assert (len(found["text"]), len(found["word"]), len(found["items"])) == (5000, 2000, 500)
         assert 7 in found["items"]
 
@@ -321,7 +321,7 @@ def test_texts_match_their_pattern(pattern, data, least):
     drawn = data.draw(arguments(schema))["x"]
     assert re.search(pattern, drawn)
     if pattern in ("^[a-z]+$", "a|b", "[^a-z]"):
-        assert least <= len(data.draw(matching(pattern, least, least + 20)))
+        assert least <= len(data.draw(texts_matching(pattern, least, least + 20)))
 
 
 _CHECKED = {
@@ -342,15 +342,17 @@ def test_every_form_is_one_that_its_codec_reads(name, kind, data):
         """Probe."""
 
     probe.__annotations__["value"] = kind
-    text = data.draw(form(name))
+    text = data.draw(texts_of_format(name))
     assert Tool.described(probe).check({"value": text})["value"] is not None
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name in Draft202012Validator.FORMAT_CHECKER.checkers])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMAT_STRATEGIES if name in Draft202012Validator.FORMAT_CHECKER.checkers]
+)
 @given(data=st.data())
 def test_every_form_is_one_that_jsonschema_knows(name, data):
     """Where jsonschema has a check of its own, it agrees."""
-    Draft202012Validator.FORMAT_CHECKER.check(data.draw(form(name)), name)
+    Draft202012Validator.FORMAT_CHECKER.check(data.draw(texts_of_format(name)), name)
 
 
 @dataclasses.dataclass

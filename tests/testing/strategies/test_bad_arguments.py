@@ -15,7 +15,13 @@ from jsonschema import Draft202012Validator
 from toolkit import BadArgs, Catalog, ToolCall
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, bad_arguments, batches, calls, mistaken_arguments
-from toolkit.testing.strategies.mistakes import KINDS, Limits, hostilities, mistakes, not_objects
+from toolkit.testing.strategies.mistakes import (
+    MISTAKE_KINDS,
+    BoundaryValues,
+    hostile_changes,
+    non_object_changes,
+    possible_mistakes,
+)
 
 from ..least import least
 
@@ -119,10 +125,10 @@ def test_no_change_touches_what_it_was_made_from():
     """Good arguments stay good, whatever is made of them."""
     value = {"a": [1, {"b": "x"}], "c": {"d": None, "e": True}}
     before = repr(value)
-    limits = Limits.of({"minimum": 3, "items": {"maxLength": 2, "minItems": True, "maximum": "no"}})
-    assert limits == Limits((2, 3, 4), (1, 3))
-    for what, _, make in [*mistakes(value, limits), *hostilities(value), *not_objects()]:
-        assert what in KINDS
+    limits = BoundaryValues.of({"minimum": 3, "items": {"maxLength": 2, "minItems": True, "maximum": "no"}})
+    assert limits == BoundaryValues((2, 3, 4), (1, 3))
+    for what, _, make in [*possible_mistakes(value, limits), *hostile_changes(value), *non_object_changes()]:
+        assert what in MISTAKE_KINDS
         made = make()
         if isinstance(made, dict):
             made.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.values.codecs.base import FORMS
+from toolkit.values.codecs.base import FACTORIES_BY_ORIGIN
 
 
 @pytest.fixture(params=["fast", "jsonschema"])
@@ -16,7 +16,7 @@ def validation(request):
 @pytest.fixture
 def own_forms():
     """Codecs that a test registers are forgotten afterwards."""
-    kept = dict(FORMS)
+    kept = dict(FACTORIES_BY_ORIGIN)
     yield
-    FORMS.clear()
-    FORMS.update(kept)
+    FACTORIES_BY_ORIGIN.clear()
+    FACTORIES_BY_ORIGIN.update(kept)

@@ -8,7 +8,7 @@ import pytest
 from toolkit import Codec
 from toolkit.errors import Problem
 from toolkit.values.codecs import Refusal, type_name
-from toolkit.values.codecs.base import one_of
+from toolkit.values.codecs.base import join_with_or
 
 
 def test_a_codec_is_a_value():
@@ -36,7 +36,7 @@ def test_a_codec_knows_its_json_types(schema, kinds):
 def test_a_refusal_reads_as_a_sentence():
     """All its problems, each with its place."""
     assert str(Refusal(Problem("too small", ("a", 0)), Problem("too big"))) == "a[0]: too small; too big"
-    assert str(Refusal.expected("a date", "x")) == 'expected a date, got "x"'
+    assert str(Refusal.mismatch("a date", "x")) == 'expected a date, got "x"'
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_hint_is_named_as_its_author_wrote_it(hint, name):
 @pytest.mark.parametrize(("words", "text"), [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")])
 def test_words_are_joined_as_in_speech(words, text):
     """`a, b or c`."""
-    assert one_of(words) == text
+    assert join_with_or(words) == text

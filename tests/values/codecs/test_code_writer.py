@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs import UNSURE, Codec, Reader, compiled
-from toolkit.values.codecs.code_writer import Writer, is_identifier
+from toolkit.values.codecs import UNSURE, Codec, HintReader, compile_codec
+from toolkit.values.codecs.code_writer import CodeWriter, is_identifier
 
 
 def made(hint: Any) -> Any:
-    return compiled(Reader().codec(hint), "it")
+    return compile_codec(HintReader().codec(hint), "it")
 
 
 def test_unsure_says_so():
@@ -30,38 +30,38 @@ def test_deep_types_are_split_into_functions():
 
 def test_a_codec_without_code_is_left_to_the_judge():
     """No code, no answer."""
-    assert compiled(Codec(schema={}, decode=int, encode=int), "it")(5, 0) is UNSURE
+    assert compile_codec(Codec(schema={}, decode=int, encode=int), "it")(5, 0) is UNSURE
 
 
 def test_what_a_constructor_raises_is_no_answer():
     """Generated code never raises."""
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         return f"{writer.constant(int)}({value})"
 
-    check = compiled(Codec(schema={}, decode=int, encode=int, emit=emit), "it")
+    check = compile_codec(Codec(schema={}, decode=int, encode=int, emit=emit), "it")
     assert check("5", 0) == 5
     assert check("five", 0) is UNSURE
 
 
 def test_a_constant_is_named_once():
     """The same object has one name in the code."""
-    writer = Writer()
+    writer = CodeWriter()
     thing = object()
     assert writer.constant(thing) == writer.constant(thing)
-    assert writer.names[writer.constant(thing)] is thing
+    assert writer.namespace[writer.constant(thing)] is thing
 
 
 def test_an_empty_block_is_still_a_block():
     """Code that has nothing to check compiles."""
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         with writer.block("if True:"):
             pass
         writer.assign(value, value)
         return value
 
-    assert compiled(Codec(schema={}, decode=int, encode=int, emit=emit), "it")(5, 0) == 5
+    assert compile_codec(Codec(schema={}, decode=int, encode=int, emit=emit), "it")(5, 0) == 5
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.values.codecs.decode_cache import remembered, remembering
+from toolkit.values.codecs.decode_cache import memoize_decode, use_decode_cache
 
 
 def test_a_container_is_decoded_once_in_a_block():
     """Inside the block the same object gets the same answer; outside nothing is kept."""
     asked = []
-    decode = remembered(lambda value: asked.append(value) or len(asked))
+    decode = memoize_decode(lambda value: asked.append(value) or len(asked))
     value = [1]
-    with remembering():
+    with use_decode_cache():
         assert [decode(value), decode(value), decode([2])] == [1, 1, 2]
     assert [decode(value), decode(value)] == [3, 4]
 
@@ -24,8 +24,8 @@ def test_a_failure_is_remembered_too():
         raise ValueError("no")
 
     value: dict = {}
-    again = remembered(decode)
-    with remembering():
+    again = memoize_decode(decode)
+    with use_decode_cache():
         with pytest.raises(ValueError, match="no"):
             again(value)
         with pytest.raises(ValueError, match="no"):
@@ -36,8 +36,8 @@ def test_a_failure_is_remembered_too():
 def test_scalars_are_not_remembered():
     """Only containers are worth it; a scalar's identity may be shared by chance."""
     asked = []
-    decode = remembered(asked.append)
-    with remembering():
+    decode = memoize_decode(asked.append)
+    with use_decode_cache():
         decode(5)
         decode(5)
     assert asked == [5, 5]
@@ -46,10 +46,10 @@ def test_scalars_are_not_remembered():
 def test_blocks_nest():
     """A constructor that checks arguments of its own does not disturb the decoding under way."""
     asked = []
-    decode = remembered(lambda value: asked.append(value) or len(asked))
+    decode = memoize_decode(lambda value: asked.append(value) or len(asked))
     value = [1]
-    with remembering():
+    with use_decode_cache():
         decode(value)
-        with remembering():
+        with use_decode_cache():
             assert decode(value) == 2
         assert decode(value) == 1

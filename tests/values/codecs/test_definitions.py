@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from toolkit.spec import Tool
-from toolkit.values.codecs import assembled
-from toolkit.values.codecs.definitions import rewritten
+from toolkit.values.codecs import assemble_schema
+from toolkit.values.codecs.definitions import rewrite_schema
 
 from .kit import schema_of, tool_for
 
@@ -77,8 +77,8 @@ def test_what_is_short_is_written_twice():
 
 def test_a_definition_nobody_uses_is_left_out():
     """A type that was read and then replaced leaves nothing behind."""
-    assert assembled({"type": "object"}, {"Unused": TEXT}) == {"type": "object"}
-    assert assembled(TEXT, {}) == TEXT
+    assert assemble_schema({"type": "object"}, {"Unused": TEXT}) == {"type": "object"}
+    assert assemble_schema(TEXT, {}) == TEXT
 
 
 def test_a_description_beside_a_reference_is_kept():
@@ -144,7 +144,7 @@ def test_names_of_properties_and_data_are_no_keywords():
         "examples": [{"$ref": "#/$defs/Nowhere"}],
         "required": ["$ref"],
     }
-    assert assembled(schema, {"Text": TEXT}) == {
+    assert assemble_schema(schema, {"Text": TEXT}) == {
         "type": "object",
         "properties": {"$ref": TEXT, "a": TEXT, "properties": TEXT},
         "patternProperties": {"^x": TEXT},
@@ -157,7 +157,7 @@ def test_names_of_properties_and_data_are_no_keywords():
 def test_a_reference_to_a_reference_is_followed():
     """Definitions that only refer to another are no detour."""
     definitions = {"A": {"$ref": "#/$defs/B"}, "B": TEXT}
-    assert assembled({"items": {"$ref": "#/$defs/A", "description": "x"}}, definitions) == {
+    assert assemble_schema({"items": {"$ref": "#/$defs/A", "description": "x"}}, definitions) == {
         "items": TEXT | {"description": "x"}
     }
 
@@ -165,7 +165,7 @@ def test_a_reference_to_a_reference_is_followed():
 def test_rewriting_leaves_the_original_alone():
     """A schema is changed by making another."""
     schema = {"anyOf": [{"title": "a"}, True], "const": {"title": "b"}}
-    without = rewritten(schema, lambda part: {key: each for key, each in part.items() if key != "title"})
+    without = rewrite_schema(schema, lambda part: {key: each for key, each in part.items() if key != "title"})
     assert without == {"anyOf": [{}, True], "const": {"title": "b"}}
     assert schema == {"anyOf": [{"title": "a"}, True], "const": {"title": "b"}}
 

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolkit.values.patterns import Pattern, Undecidable, compile_pattern
-from toolkit.values.patterns.automaton import Exhausted, Linear
-from toolkit.values.patterns.backtracking import CEILING, longest_affordable, steps
+from toolkit.values.patterns.automaton import LazyDfa, SearchExhausted
+from toolkit.values.patterns.backtracking import CEILING, estimate_steps, longest_affordable
 from toolkit.values.patterns.charsets import Chars
-from toolkit.values.patterns.nfa import build, irregular, size
-from toolkit.values.patterns.syntax_tree import At, Atomic, Either, Look, Repeat, Seq, Unknown, read
+from toolkit.values.patterns.nfa import build_nfa, count_states, find_irregular
+from toolkit.values.patterns.syntax_tree import At, Atomic, Either, Look, Repeat, Seq, Unknown, read_tree
 
 ATOMS = [
     *["a", "b", ".", "[ab]", "[^a]", r"[^\n]", r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", r"\n", "_", r"[^\W_]"],
@@ -47,8 +47,8 @@ def parsed(source):
         re.compile(source)
     except re.error:
         assume(False)
-    tree = read(source)
-    assume(size(tree) < 500)
+    tree = read_tree(source)
+    assume(count_states(tree) < 500)
     return tree
 
 
@@ -58,9 +58,9 @@ def parsed(source):
 def test_the_linear_engine_answers_as_re_does(source, texts):
     """Whether a pattern occurs does not depend on the engine, nor on how much the engine may keep."""
     tree = parsed(source)
-    linear, forgetful = Linear(tree), Linear(tree, most_kept=10)
+    linear, forgetful = LazyDfa(tree), LazyDfa(tree, max_kept_units=10)
     for text in texts:
-        assume(steps(tree, len(text)) < 1e7)
+        assume(estimate_steps(tree, len(text)) < 1e7)
         expected = re.search(source, text) is not None
         assert linear.search(text) is expected
         assert forgetful.search(text) is expected
@@ -72,7 +72,7 @@ def test_the_linear_engine_answers_as_re_does(source, texts):
 )
 def test_places_are_where_re_sees_them(source, text):
     """The edges of texts, lines and words are those of `re`, in the empty text too."""
-    assert Linear(read(source)).search(text) is (re.search(source, text) is not None)
+    assert LazyDfa(read_tree(source)).search(text) is (re.search(source, text) is not None)
 
 
 class Backtracking:
@@ -140,7 +140,7 @@ def test_the_estimate_is_an_upper_bound(source, text):
     tree = parsed(source)
     backtracking = Backtracking(text)
     assert backtracking.search(tree) is (re.search(source, text) is not None)
-    assert backtracking.steps <= steps(tree, len(text))
+    assert backtracking.steps <= estimate_steps(tree, len(text))
 
 
 @given(
@@ -156,7 +156,7 @@ def test_a_mask_has_every_character_of_its_set(flags, opening, members, characte
     position = next(position for group, position in groups if re.match(group, character))
     bit = 1 << (ord(character) if character.isascii() else position)
     if re.search(source, character):
-        assert read(source).mask & bit
+        assert read_tree(source).mask & bit
 
 
 EVIL = [
@@ -214,14 +214,14 @@ def test_a_pattern_too_large_for_an_automaton_is_undecidable():
 
 def test_unfamiliar_text_is_not_read_for_ever():
     """The time spent on learning is bounded, also where each character leads to something new."""
-    with pytest.raises(Exhausted):
-        Linear(read("(?:a|b)*a(?:a|b){50}c"), most_work=1_000).search("abbabaaabbbbaaababab" * 50)
+    with pytest.raises(SearchExhausted):
+        LazyDfa(read_tree("(?:a|b)*a(?:a|b){50}c"), max_work=1_000).search("abbabaaabbbbaaababab" * 50)
 
 
 def test_possibilities_without_end_are_undecidable():
     """A pattern that keeps thousands of possibilities open is refused, not followed to the end."""
     pattern = compile_pattern("(?:a|b)*a(?:a|b){900}c")
-    pattern._linear = Linear(read(pattern.source), most_work=10_000)
+    pattern._automaton = LazyDfa(read_tree(pattern.source), max_work=10_000)
     with pytest.raises(Undecidable, match="too many possibilities"):
         pattern.search("abbabaaabbbbaaababab" * 50)
 
@@ -300,7 +300,7 @@ CONSTRUCTS = [
 @pytest.mark.parametrize(("name", "value"), CONSTRUCTS)
 def test_an_unknown_construct_is_never_tried(name, value):
     """A newer Python may parse what we do not know; that is refused, whatever the text."""
-    tree = read("?", parse=lambda _: Parsed([(SimpleNamespace(name=name), value)]))
+    tree = read_tree("?", parse=lambda _: Parsed([(SimpleNamespace(name=name), value)]))
     assert tree == Unknown()
     assert longest_affordable(tree, 0) == -1
     with pytest.raises(Undecidable, match="unknown"):
@@ -309,29 +309,29 @@ def test_an_unknown_construct_is_never_tried(name, value):
 
 def test_without_a_parser_nothing_is_tried():
     """If Python's parser moves away, patterns are refused instead of trusted."""
-    assert read("a", parse=None) == Unknown()
-    assert steps(Unknown(), 0) == CEILING
+    assert read_tree("a", parse=None) == Unknown()
+    assert estimate_steps(Unknown(), 0) == CEILING
 
 
 def test_a_failure_is_a_choice_of_nothing():
     """`(?!)`, which newer Pythons parse as a failure, never matches."""
-    tree = read("?", parse=lambda _: Parsed([(SimpleNamespace(name="FAILURE"), ())]))
+    tree = read_tree("?", parse=lambda _: Parsed([(SimpleNamespace(name="FAILURE"), ())]))
     assert tree == Either(())
-    assert Linear(tree).search("a") is False
-    assert steps(tree, 10) < 100
+    assert LazyDfa(tree).search("a") is False
+    assert estimate_steps(tree, 10) < 100
 
 
 def test_an_irregular_tree_has_no_automaton():
     """Asking for one is a mistake of the caller's."""
-    tree = read("(?=a)")
-    assert irregular(tree) == "a lookaround"
+    tree = read_tree("(?=a)")
+    assert find_irregular(tree) == "a lookaround"
     with pytest.raises(TypeError, match="lookaround"):
-        build(tree)
+        build_nfa(tree)
 
 
 def test_threads_share_a_pattern():
     """A pattern that forgets all the time still answers right in every thread."""
-    linear = Linear(read("(?:a|b)*a(?:a|b){6}c"), most_kept=50)
+    linear = LazyDfa(read_tree("(?:a|b)*a(?:a|b){6}c"), max_kept_units=50)
     answers = []
 
     def work():

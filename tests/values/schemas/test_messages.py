@@ -8,12 +8,12 @@ import pytest
 
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
-from toolkit.values.schemas.messages import expectation, problems_of
-from toolkit.values.schemas.validator import validator
+from toolkit.values.schemas.messages import describe_expectation, explain_errors
+from toolkit.values.schemas.validator import compile_schema
 
 
 def words(schema: Any, value: Any) -> list[str]:
-    return [str(problem) for problem in problems_of(validator(schema).iter_errors(value))]
+    return [str(problem) for problem in explain_errors(compile_schema(schema).iter_errors(value))]
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_a_union_tells_the_problems_of_the_member_that_was_meant(union, members,
 )
 def test_an_expectation_is_a_few_words(schema, said):
     """Whatever the schema, its expectation is short."""
-    assert expectation(schema) == said
+    assert describe_expectation(schema) == said
 
 
 def test_a_keyword_without_words_is_named():
     """Should jsonschema learn a keyword, its refusals are still told."""
     error = types.SimpleNamespace(validator="later", context=(), schema_path=(), absolute_path=("a",))
-    assert [str(problem) for problem in problems_of([error])] == ["a: does not fit what `later` asks"]
+    assert [str(problem) for problem in explain_errors([error])] == ["a: does not fit what `later` asks"]
 
 
 def test_a_refusal_never_repeats_a_large_value():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.properties.values import damaged
 from toolkit import Tool
-from toolkit.values.schemas.repair import repaired
-from toolkit.values.schemas.validator import validator
+from toolkit.values.schemas.repair import repair_arguments
+from toolkit.values.schemas.validator import compile_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
@@ -59,11 +59,11 @@ def judge_of(**hints):
             for name, hint in hints.items()
         ]
     )
-    return Tool.described(function, name="f", description="Mends.").about.checker.judge
+    return Tool.described(function, name="f", description="Mends.").about.checker.validator
 
 
 def mend(arguments, **hints):
-    found = repaired(arguments, judge_of(**hints))
+    found = repair_arguments(arguments, judge_of(**hints))
     return None if found is None else found.arguments
 
 
@@ -136,7 +136,7 @@ def mend(arguments, **hints):
 )
 def test_what_was_meant_is_taken(hint, sent, meant):
     """Each repair, alone, inside and together; with a note that says where."""
-    found = repaired({"a": sent}, judge_of(a=hint))
+    found = repair_arguments({"a": sent}, judge_of(a=hint))
     assert found is not None
     assert found.arguments == {"a": meant}
     assert json.dumps(found.arguments) == json.dumps({"a": meant}) or isinstance(meant, dict)
@@ -183,13 +183,13 @@ def test_what_nobody_can_know_is_left_alone(hint, sent):
     """No guess is better than a wrong one; what came is not changed."""
     arguments = {"a": sent}
     before = copy.deepcopy(arguments)
-    assert repaired(arguments, judge_of(a=hint)) is None
+    assert repair_arguments(arguments, judge_of(a=hint)) is None
     assert arguments == before
 
 
 def test_several_parameters_are_mended_at_once():
     """One repair each, and a note for each."""
-    found = repaired(
+    found = repair_arguments(
         {"max-Count": "5", "items": {"sku": "a"}, "verbose": None, "fine": "7"},
         judge_of(max_count=int, items=list[Item], verbose=(bool, False), fine=str),
     )
@@ -231,8 +231,8 @@ def test_a_key_is_not_renamed_where_others_are_welcome():
 
     def function(path: str, **more: int): ...
 
-    judge = Tool.described(function).about.checker.judge
-    assert repaired({"Path": "a"}, judge) is None
+    judge = Tool.described(function).about.checker.validator
+    assert repair_arguments({"Path": "a"}, judge) is None
 
 
 def test_two_parameters_that_differ_in_separators_are_not_confused():
@@ -242,7 +242,7 @@ def test_two_parameters_that_differ_in_separators_are_not_confused():
 
 def test_the_whole_object_may_come_as_text():
     """Some models encode their arguments twice."""
-    found = repaired('{"a": "5"}', judge_of(a=int))
+    found = repair_arguments('{"a": "5"}', judge_of(a=int))
     assert found is not None
     assert found.arguments == {"a": 5}
     assert found.notes[0].startswith("arguments: took the text")
@@ -256,13 +256,13 @@ def test_what_is_no_object_is_not_mended(arguments):
 
 def test_secrets_are_not_shown_in_notes():
     """What was done is said, not with what."""
-    found = repaired({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
+    found = repair_arguments({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
     assert found is not None
     assert found.notes == (
         "key: took the text a value as the JSON it holds",
         'n: took the text "5" as the JSON it holds',
     )
-    whole = repaired('{"key": 1234}', judge_of(key=int), hidden={"key"})
+    whole = repair_arguments('{"key": 1234}', judge_of(key=int), hidden={"key"})
     assert whole is not None
     assert "1234" not in " ".join(whole.notes)
 
@@ -273,8 +273,8 @@ def test_a_schema_without_end_ends_the_search():
         "$defs": {"n": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/n"}}, {"const": 1}]}}
     }
     schema = {**nested, "type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}}
-    assert repaired({"a": "x"}, validator(schema)) is None
-    assert repaired({"a": "1"}, validator(schema)).arguments == {"a": 1}
+    assert repair_arguments({"a": "x"}, compile_schema(schema)) is None
+    assert repair_arguments({"a": "1"}, compile_schema(schema)).arguments == {"a": 1}
 
 
 def test_a_judge_that_fails_means_no_repair():
@@ -284,7 +284,7 @@ def test_a_judge_that_fails_means_no_repair():
         def iter_errors(self, value):
             raise RuntimeError("no")
 
-    assert repaired({"a": 1}, Broken()) is None
+    assert repair_arguments({"a": 1}, Broken()) is None
 
 
 def test_many_items_are_mended():
@@ -296,7 +296,7 @@ def test_many_items_are_mended():
 def test_more_than_one_fit_is_no_reason_to_change_a_value():
     """`oneOf` refuses what fits twice; nothing is wrong with the value itself."""
     schema = {"type": "object", "properties": {"a": {"oneOf": [{"type": "integer"}, {"minimum": 0}]}}}
-    assert repaired({"a": 5}, validator(schema)) is None
+    assert repair_arguments({"a": 5}, compile_schema(schema)) is None
 
 
 def test_the_member_that_needs_least_is_chosen():
@@ -304,7 +304,7 @@ def test_the_member_that_needs_least_is_chosen():
     two = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
     one = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}
     schema = {"type": "object", "properties": {"a": {"anyOf": [two, one]}}}
-    found = repaired({"a": {"x": "1", "y": "2"}}, validator(schema))
+    found = repair_arguments({"a": {"x": "1", "y": "2"}}, compile_schema(schema))
     assert found is not None
     assert found.arguments == {"a": {"x": 1, "y": "2"}}
 
@@ -350,7 +350,7 @@ _valid = st.fixed_dictionaries(
 @given(_valid)
 def test_valid_arguments_are_never_repaired(arguments):
     """There is nothing to do."""
-    assert repaired(arguments, JUDGE) is None
+    assert repair_arguments(arguments, JUDGE) is None
 
 
 def _spoilt(value, draw):
@@ -370,7 +370,7 @@ def test_what_was_spoilt_is_restored(data):
     valid = data.draw(_valid)
     # A text in a union with text is valid as it is; nothing says that more was meant.
     spoilt = {name: _spoilt(value, data.draw) for name, value in valid.items()}
-    found = repaired(spoilt, JUDGE)
+    found = repair_arguments(spoilt, JUDGE)
     assert (spoilt if found is None else found.arguments) == valid
 
 
@@ -385,19 +385,19 @@ def careless(draw):
 def test_repaired_arguments_pass_and_need_no_second_repair(arguments):
     """jsonschema is the judge of that, too; what came is not changed."""
     before = copy.deepcopy(arguments)
-    found = repaired(arguments, JUDGE)
+    found = repair_arguments(arguments, JUDGE)
     assert arguments == before
     if found is not None:
         assert not JUDGE.is_valid(arguments)
         assert JUDGE.is_valid(found.arguments)
-        assert repaired(found.arguments, JUDGE) is None
+        assert repair_arguments(found.arguments, JUDGE) is None
 
 
 @given(careless())
 def test_parameters_that_were_valid_are_as_they_were(arguments):
     """Only what was refused is touched."""
     wrong = {next(iter(error.absolute_path), None) for error in JUDGE.iter_errors(arguments)}
-    found = repaired(arguments, JUDGE)
+    found = repair_arguments(arguments, JUDGE)
     if found is not None:
         kept = {name: value for name, value in arguments.items() if name not in wrong}
         assert {name: found.arguments[name] for name in kept} == kept

@@ -7,14 +7,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from toolkit.errors import DefinitionError
-from toolkit.values.schemas.validator import DIALECT, check_schema, validator
+from toolkit.values.schemas.validator import DIALECT, check_schema, compile_schema
 
 EVIL = "^(a+)+$"
 
 
 def is_valid(schema: Any, value: Any) -> bool:
     check_schema(schema, "it")
-    return not list(validator(schema).iter_errors(value))
+    return not list(compile_schema(schema).iter_errors(value))
 
 
 NODE = {
@@ -188,7 +188,7 @@ def test_ambiguous_values_are_judged_once():
 @pytest.mark.unmeasured
 def test_too_much_work_is_refused():
     """A judgement that would take too long ends, with advice."""
-    judge = validator({"items": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}})
+    judge = compile_schema({"items": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}})
     with pytest.raises(ValueError, match="send less at once"):
         list(judge.iter_errors([1] * 400_000))
     assert list(judge.iter_errors([1, "a"])) == []
@@ -196,7 +196,7 @@ def test_too_much_work_is_refused():
 
 def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
     """Beside unevaluatedProperties a key's length is limited, whatever the patterns."""
-    judge = validator({"patternProperties": {"^a": True}, "unevaluatedProperties": False})
+    judge = compile_schema({"patternProperties": {"^a": True}, "unevaluatedProperties": False})
     with pytest.raises(ValueError, match="longer than 1,000 characters"):
         list(judge.iter_errors({"a" * 1001: 1}))
 
@@ -204,7 +204,7 @@ def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
 @pytest.mark.unmeasured
 def test_a_judge_serves_many_threads():
     """The count of the work is one a thread."""
-    judge = validator({"items": {"minimum": 0, "type": "integer"}})
+    judge = compile_schema({"items": {"minimum": 0, "type": "integer"}})
     found: list[int] = []
     threads = [
         threading.Thread(target=lambda: found.append(len(list(judge.iter_errors([1] * 60_000 + [-1])))))
@@ -228,7 +228,7 @@ def test_errors_stand_where_jsonschema_puts_them_or_nearer():
         "additionalProperties": False,
     }
     value = {"a": "x", "list": [1], "d": 1, "e": 2}
-    ours = [(error.validator, list(error.absolute_path)) for error in validator(schema).iter_errors(value)]
+    ours = [(error.validator, list(error.absolute_path)) for error in compile_schema(schema).iter_errors(value)]
     theirs = {error.validator for error in Draft202012Validator(schema).iter_errors(value)}
     assert ours == [
         ("type", ["a"]),

@@ -11,12 +11,12 @@ from toolkit.values.strictjson.checks import (
     MAX_DEPTH,
     MAX_STRING,
     MAX_TEXT,
-    examined,
-    flaws,
-    is_clean,
-    is_plain,
+    copy_and_check,
+    find_flaws,
+    is_plain_json,
+    is_valid_text,
     loads,
-    show,
+    show_value,
 )
 
 
@@ -112,9 +112,9 @@ def test_what_is_not_strict_json_is_refused(text, words):
 )
 def test_plain_json_has_no_flaws(value):
     """What a parser makes is plain."""
-    assert is_plain(value)
-    assert flaws(value) == []
-    assert examined(value) == (value, [])
+    assert is_plain_json(value)
+    assert find_flaws(value) == []
+    assert copy_and_check(value) == (value, [])
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_plain_json_has_no_flaws(value):
 )
 def test_a_flaw_is_named_with_its_place(value, problem):
     """What is not JSON is found wherever it stands, and never by asking the object itself."""
-    assert not is_plain(value)
-    assert problem in str(flaws(value)[0])
+    assert not is_plain_json(value)
+    assert problem in str(find_flaws(value)[0])
 
 
 def test_cycles_are_too_deep():
@@ -151,25 +151,25 @@ def test_cycles_are_too_deep():
     once.append(once)
     twice: dict = {}
     twice.update(a=twice, b=twice)
-    assert ["nested too deeply" in flaws(each)[0].message for each in (once, twice)] == [True, True]
+    assert ["nested too deeply" in find_flaws(each)[0].message for each in (once, twice)] == [True, True]
 
 
 def test_shared_parts_are_fine_where_they_do_not_explode():
     """The same object in two places is plain, however often it is looked at."""
-    assert is_plain([unfolding(3), unfolding(3)] * 2)
+    assert is_plain_json([unfolding(3), unfolding(3)] * 2)
 
 
 def test_only_the_first_flaws_are_told():
     """A value full of flaws does not make a message full of them."""
-    assert len(flaws([float("nan")] * 1000)) == 20
+    assert len(find_flaws([float("nan")] * 1000)) == 20
 
 
 def test_subclasses_are_copied_as_what_they_hold():
     """A subclass may say of itself what it likes; the copy holds what the base class holds."""
     value = Lying(a=Words("abc"), b=Level.LOW, c=collections.OrderedDict(d=[True, 1.5]))
-    copy, found = examined(value)
+    copy, found = copy_and_check(value)
     assert found == []
-    assert is_plain(copy)
+    assert is_plain_json(copy)
     assert json.dumps(copy) == '{"a": "abc", "b": 1, "c": {"d": [true, 1.5]}}'
 
 
@@ -183,13 +183,13 @@ def test_keys_that_become_one_are_refused():
         def __hash__(self):
             return id(self)
 
-    assert "stands twice" in str(flaws({Key("a"): 1, Key("a"): 2})[0])
+    assert "stands twice" in str(find_flaws({Key("a"): 1, Key("a"): 2})[0])
 
 
 @pytest.mark.parametrize(("text", "clean"), [("a", True), ("\ud800", False), ("a" * (MAX_STRING + 1), False)])
 def test_clean_text_can_be_sent_on(text, clean):
     """Clean is what fits and can be encoded."""
-    assert is_clean(text) is clean
+    assert is_valid_text(text) is clean
 
 
 @pytest.mark.parametrize(
@@ -219,13 +219,13 @@ def test_clean_text_can_be_sent_on(text, clean):
 )
 def test_values_are_shown_in_a_few_words(value, shown):
     """Never a dump, never a failure."""
-    assert show(value) == shown
+    assert show_value(value) == shown
 
 
 def test_levels_are_counted_from_where_the_value_stands():
     """A value deep in the arguments has fewer levels left."""
-    assert is_plain([[1]], MAX_DEPTH - 2)
-    assert not is_plain([[1]], MAX_DEPTH - 1)
+    assert is_plain_json([[1]], MAX_DEPTH - 2)
+    assert not is_plain_json([[1]], MAX_DEPTH - 1)
 
 
 def test_the_limits_leave_room_for_ordinary_calls():

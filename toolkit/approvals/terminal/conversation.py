@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 from ...decisions import ApprovalRequest, Decision
 from ...policies.redaction import MASK
-from ...values.strictjson.checks import flaws, loads
-from ...values.visible import visible
-from .screens import Screen, grant_in_words
+from ...values.strictjson.checks import find_flaws, loads
+from ...values.visible import make_visible
+from .screens import Screen, describe_grant
 
-__all__ = ["Conversation", "in_editor"]
+__all__ = ["Conversation", "run_editor"]
 
 
 class Conversation:
@@ -38,77 +38,79 @@ class Conversation:
         self._edit = edit
         self._by = by
         self._draft: str | None = None
-        self._words: dict[str, Callable[[], Decision | None]] = {
+        self._actions: dict[str, Callable[[], Decision | None]] = {
             **dict.fromkeys(("y", "yes"), self._approve),
-            **dict.fromkeys(("n", "no"), self._refused),
-            **dict.fromkeys(("q", "quit"), self._denied),
+            **dict.fromkeys(("n", "no"), self._deny_with_reason),
+            **dict.fromkeys(("q", "quit"), self._deny),
         }
 
-    def decision(self, now: float) -> Decision:
+    def decide(self, now: float) -> Decision:
         """Show the request, ask until the answer is clear, and return the decision."""
         try:
-            return self._talk(now)
+            return self._ask_until_clear(now)
         except EOFError:
-            return self._ended("nobody answered")
+            return self._deny_at_end("nobody answered")
         except KeyboardInterrupt:
-            return self._ended("interrupted")
+            return self._deny_at_end("interrupted")
         except (OSError, ValueError) as error:  # The terminal is gone or closed, or sends bytes that are not text.
-            return self._ended(f"nobody could be asked: {error}")
+            return self._deny_at_end(f"nobody could be asked: {error}")
 
-    def _talk(self, now: float) -> Decision:
-        question = self._offer(is_whole=self._screen.show(self._request, now))
+    def _ask_until_clear(self, now: float) -> Decision:
+        question = self._build_question(is_whole=self._screen.show(self._request, now))
         _drop_typed_text(self._answers)
         while True:
-            answer = self._asked(question)
-            action = self._words.get(answer.lower())
+            answer = self._ask(question)
+            action = self._actions.get(answer.lower())
             if action is None:
-                valid_answers = ", ".join(dict.fromkeys(self._words))
-                self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {valid_answers}")
+                valid_answers = ", ".join(dict.fromkeys(self._actions))
+                self._screen.say(
+                    f"{make_visible(answer[:40], keep_lines=False)!r} is no answer; these are: {valid_answers}"
+                )
             elif (decision := action()) is not None:
                 return decision
 
-    def _ended(self, reason: str) -> Decision:
+    def _deny_at_end(self, reason: str) -> Decision:
         with contextlib.suppress(OSError, ValueError):
             self._screen.say()
-        return self._denied(reason)
+        return self._deny(reason)
 
-    def _offer(self, *, is_whole: bool) -> str:
+    def _build_question(self, *, is_whole: bool) -> str:
         """Return the question, and register the answers that are possible for this request."""
         if self._request.auth is not None:
             return "Have they been given? [y]es, [n]o: "
         offered = ["[y]es", "[n]o"]
         if is_whole and self._request.grants:
-            self._words |= dict.fromkeys(("a", "always"), self._granted)
+            self._actions |= dict.fromkeys(("a", "always"), self._approve_with_grant)
             offered.append("[a]lways")
-        self._words |= dict.fromkeys(("e", "edit"), self._approve_edited)
+        self._actions |= dict.fromkeys(("e", "edit"), self._approve_edited)
         return f"May it run? {', '.join([*offered, '[e]dit'])}: "
 
-    def _asked(self, question: str) -> str:
+    def _ask(self, question: str) -> str:
         self._screen.say(question, end="")
         line = self._answers.readline()
         if not line:
             raise EOFError
         return line.strip()
 
-    def _approve(self, **more: Any) -> Decision:
-        return Decision.approve(by=self._by, principal=self._request.principal, **more)
+    def _approve(self, **options: Any) -> Decision:
+        return Decision.approve(by=self._by, principal=self._request.principal, **options)
 
-    def _denied(self, reason: str = "") -> Decision:
+    def _deny(self, reason: str = "") -> Decision:
         return Decision.deny(reason, by=self._by, principal=self._request.principal)
 
-    def _refused(self) -> Decision:
+    def _deny_with_reason(self) -> Decision:
         try:
-            return self._denied(self._asked("Why not? The model is told; it may be left empty: "))
+            return self._deny(self._ask("Why not? The model is told; it may be left empty: "))
         except EOFError:
-            return self._denied()
+            return self._deny()
 
-    def _granted(self) -> Decision | None:
+    def _approve_with_grant(self) -> Decision | None:
         """Return an approval with one of the offered grants; return None if the person goes back."""
         grants = self._request.grants
         for number, grant in enumerate(grants, 1):
-            self._screen.say(f"  {number}  {grant_in_words(grant)}")
+            self._screen.say(f"  {number}  {describe_grant(grant)}")
         grants_by_number = {str(number): grant for number, grant in enumerate(grants, 1)}
-        while answer := self._asked("Which one? A number, or nothing to go back: "):
+        while answer := self._ask("Which one? A number, or nothing to go back: "):
             if answer in grants_by_number:
                 return self._approve(grant=grants_by_number[answer])
             self._screen.say(f"there is no such number; they go from 1 to {len(grants)}")
@@ -120,26 +122,26 @@ class Conversation:
 
         If the changed arguments cannot be used, or nothing was changed, say so and return None.
         """
-        original = _json(self._request.arguments)
+        original = _format_json(self._request.arguments)
         try:
             self._draft = self._edit(original if self._draft is None else self._draft)
-            arguments = _checked(self._draft)
+            arguments = _parse_arguments(self._draft)
         except (ValueError, OSError) as error:
-            self._screen.say(f"not changed: {visible(str(error), keep_lines=False)}")
+            self._screen.say(f"not changed: {make_visible(str(error), keep_lines=False)}")
             return None
-        if _json(arguments) == original:
+        if _format_json(arguments) == original:
             self._draft = None
             self._screen.say("nothing was changed")
             return None
         return self._approve(arguments=arguments)
 
 
-def _checked(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     """Return the arguments that *text* contains; raise `ValueError` if they cannot be used."""
     arguments = loads(text)
     if not isinstance(arguments, dict):
         raise ValueError("the arguments have to be a JSON object")  # noqa: TRY004 -- the text is wrong, not its type
-    if problems := flaws(arguments):
+    if problems := find_flaws(arguments):
         raise ValueError(str(problems[0]))
     if MASK in json.dumps(arguments):
         # The masked value is not known here, so the tool would get the mask itself instead of the value.
@@ -147,7 +149,7 @@ def _checked(text: str) -> dict[str, Any]:
     return arguments
 
 
-def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mapping[str, str] = os.environ) -> str:
+def run_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mapping[str, str] = os.environ) -> str:
     """
     Return *text* as the person leaves it in $VISUAL or $EDITOR.
 
@@ -170,10 +172,10 @@ def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mappin
             return file.read()
 
 
-def _json(arguments: Mapping[str, Any]) -> str:
+def _format_json(arguments: Mapping[str, Any]) -> str:
     text = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
     # An editor, like a terminal, would not show some characters as they are, so these are written as escapes.
-    return text if visible(text) == text else json.dumps(dict(arguments), indent=2)
+    return text if make_visible(text) == text else json.dumps(dict(arguments), indent=2)
 
 
 def _file_descriptor(stream: TextIO) -> int | None:

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from ..._forks import unlock_in_children
 from ...decisions import ApprovalRequest, Decision
-from .conversation import Conversation, in_editor
+from .conversation import Conversation, run_editor
 from .screens import Screen
 
 __all__ = ["TerminalPrompt"]
@@ -65,17 +65,17 @@ class TerminalPrompt:
         with self._one_at_a_time:
             if request.expires_at is not None and self._clock() >= request.expires_at:
                 return None
-            with _streams(self._input, self._output, self._terminal) as (answers, output):
+            with _open_streams(self._input, self._output, self._terminal) as (answers, output):
                 if answers is None or output is None:  # A service may have neither stream.
                     return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
-                edit = self._edit or (lambda text: in_editor(text, answers, output))
+                edit = self._edit or (lambda text: run_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
-                conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
-                return conversation.decision(self._clock())
+                conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user_name())
+                return conversation.decide(self._clock())
 
 
 @contextlib.contextmanager
-def _streams(
+def _open_streams(
     answers: TextIO | None, output: TextIO | None, terminal: str
 ) -> Iterator[tuple[TextIO | None, TextIO | None]]:
     """Yield the streams for answers and for output: the ones that were given, the terminal, or the standard streams."""
@@ -90,7 +90,7 @@ def _streams(
         yield answers, output
 
 
-def _user() -> str:
+def _user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from ...decisions import ApprovalRequest, AuthRequest, Grant
-from ...values.visible import visible
+from ...values.visible import make_visible
 
-__all__ = ["Screen", "grant_in_words"]
+__all__ = ["Screen", "describe_grant"]
 
 _BAR = "  | "
-_MOST_CHARACTERS = 20_000
-_NARROWEST = 20
+_MAX_CHARS = 20_000
+_MIN_WIDTH = 20
 _STYLES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
 _DIFF_STYLES = (("+++ ", "bold"), ("--- ", "bold"), ("@@ ", "cyan"), ("+", "green"), ("-", "red"))
 _TIME_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
@@ -37,7 +37,7 @@ class Screen:
 
     def __init__(self, output: TextIO, *, colour: bool | None = None) -> None:
         self._output = output
-        self._width = _width(output)
+        self._width = _measure_width(output)
         if colour is None:
             is_monochrome = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
             colour = self._width is not None and not is_monochrome
@@ -45,21 +45,21 @@ class Screen:
 
     def show(self, request: ApprovalRequest, now: float) -> bool:
         """Print *request*; return whether all of it could be shown."""
-        tool = _line(request.tool)
+        tool = _to_one_line(request.tool)
         self.say()
         self.say(f"`{tool}` needs credentials" if request.auth else f"`{tool}` asks for permission", style="bold")
         for label, text in _facts(request, now):
             self._show_fact(label, text)
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
-        is_whole = len(arguments) <= _MOST_CHARACTERS
+        is_whole = len(arguments) <= _MAX_CHARS
         if request.arguments:
-            cut_note = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
+            cut_note = "" if is_whole else f", cut: {_MAX_CHARS:,} of {len(arguments):,} characters shown"
             self.say(f"  with{cut_note}:")
-            self._block(visible(arguments[:_MOST_CHARACTERS]))
+            self._show_block(make_visible(arguments[:_MAX_CHARS]))
         if request.preview:
             self.say("  which would do:")
-            text = visible(request.preview)
-            self._block(text, is_diff="\n@@ " in text)
+            text = make_visible(request.preview)
+            self._show_block(text, is_diff="\n@@ " in text)
         return is_whole and not request.is_cut
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
@@ -68,17 +68,17 @@ class Screen:
         self._output.flush()
 
     def _show_fact(self, label: str, text: str) -> None:
-        line = f"  {label}: {_line(text)}"
+        line = f"  {label}: {_to_one_line(text)}"
         if self._width is None or _count_cells(line) <= self._width:
             self.say(line)
         else:
             self.say(f"  {label}:")
-            self._block(_line(text))
+            self._show_block(_to_one_line(text))
 
-    def _block(self, text: str, *, is_diff: bool = False) -> None:
+    def _show_block(self, text: str, *, is_diff: bool = False) -> None:
         for line in text.removesuffix("\n").split("\n"):
             style = next((style for start, style in _DIFF_STYLES if is_diff and line.startswith(start)), None)
-            for piece in _wrapped(line, None if self._width is None else self._width - len(_BAR)):
+            for piece in _wrap_line(line, None if self._width is None else self._width - len(_BAR)):
                 self._write(f"{_BAR}{self._add_style(piece, style)}\n")
 
     def _add_style(self, text: str, style: str | None) -> str:
@@ -91,11 +91,11 @@ class Screen:
             self._output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
 
 
-def grant_in_words(grant: Grant) -> str:
+def describe_grant(grant: Grant) -> str:
     """Return what a person agrees to with *grant*, on one line."""
     targets = {"tool": "every call of it", "command": f"commands that start with {grant.target}"}
     words = grant.shown or targets.get(grant.scope, f"everything under {grant.target}")
-    return f"{_line(words)}, for the rest of the session"
+    return f"{_to_one_line(words)}, for the rest of the session"
 
 
 def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
@@ -111,7 +111,7 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
     if request.auth is not None:
         yield from _auth_facts(request.auth)
     if request.expires_at is not None:
-        yield "can be answered for", _span(request.expires_at - now)
+        yield "can be answered for", _describe_duration(request.expires_at - now)
 
 
 def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
@@ -124,28 +124,28 @@ def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
         yield "needed for", auth.reason
 
 
-def _span(seconds: float) -> str:
+def _describe_duration(seconds: float) -> str:
     for length, unit in _TIME_UNITS:
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
     return "a moment"
 
 
-def _line(text: str) -> str:
-    return visible(text[:_MOST_CHARACTERS], keep_lines=False)
+def _to_one_line(text: str) -> str:
+    return make_visible(text[:_MAX_CHARS], keep_lines=False)
 
 
-def _width(output: TextIO) -> int | None:
+def _measure_width(output: TextIO) -> int | None:
     """Return how many cells a line has; return None if the output is not a terminal, which would wrap lines."""
     try:
         if not output.isatty():
             return None
-        return max(_NARROWEST, os.get_terminal_size(output.fileno()).columns or 80)
+        return max(_MIN_WIDTH, os.get_terminal_size(output.fileno()).columns or 80)
     except (OSError, ValueError):
         return None
 
 
-def _wrapped(line: str, width: int | None) -> Iterator[str]:
+def _wrap_line(line: str, width: int | None) -> Iterator[str]:
     """Yield *line* in pieces of at most *width* cells; yield at least one piece, even if the line is empty."""
     if width is None:
         yield line

@@ -18,20 +18,20 @@ from ...errors import BadArgs, Problem, ToolError
 from ...results import ErrorInfo, Kind, ToolCall, ToolResult
 from ...sandbox.base import Sandbox
 from ...sandbox.selection import best_sandbox
-from ...sandbox.visible_files import grounds_of
+from ...sandbox.visible_files import visible_files_of
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .jobs import UNCOVERED
-from .outputs import readable
-from .process import Ended
-from .runner import Ran, Runner
-from .shell_state import checked_names, shell_for, shell_of
-from .start_state import Standing, Standings, standing_of
+from .jobs import UNCOVERED_MESSAGE
+from .outputs import make_readable
+from .process import CommandOutcome
+from .runner import CommandResult, CommandRunner
+from .shell_state import check_variable_names, shell_for, shell_of
+from .start_state import StartState, StartStates, start_state_of
 
 __all__ = ["bash_for"]
 
 _DEFAULT_SECONDS = 120.0
-_MOST_SECONDS = 600.0
+_MAX_SECONDS = 600.0
 _MAX_JOB_SECONDS = 24 * 3600.0
 _MAX_COMMAND_BYTES = 100_000
 # Seconds that are left for the answer if the whole call has a time limit.
@@ -60,26 +60,26 @@ def bash_for(
         keep: Names of variables whose values a command passes on to the next one of its conversation.
         max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are kept.
     """
-    command_sandbox = _chosen(workspace, sandbox, network)
-    standings = Standings(workspace)
-    runner = Runner(
+    command_sandbox = _choose_sandbox(workspace, sandbox, network)
+    start_states = StartStates(workspace)
+    runner = CommandRunner(
         workspace=workspace,
         sandbox=command_sandbox,
-        env=_checked(env or {}),
-        keep=checked_names(keep),
+        env=_check_environment(env or {}),
+        keep=check_variable_names(keep),
         max_output_bytes=max_output_bytes,
-        marks=grounds_of(workspace).marks,
+        marks=visible_files_of(workspace).snapshot_read_only_files,
     )
 
     @tool(
         catalog=None,
-        description=_about(command_sandbox, max_output_bytes),
+        description=_describe_tool(command_sandbox, max_output_bytes),
         destructive=True,
         group="shell",
         search_hint="execute shell terminal script program tests build git",
         approval="always" if command_sandbox.name == "limits" else "never",
-        validate=_objections,
-        preflight=standings.preflight,
+        validate=_find_problems,
+        preflight=start_states.preflight,
         preview=lambda arguments, call=None: _preview(arguments, call, runner),
         summary=lambda arguments: f"$ {arguments['command']}",
         activity="running a command",
@@ -105,24 +105,24 @@ def bash_for(
             timeout_seconds: When to end it, with everything it started; at most 600.
             background: Return at once, with the name of a job for `job_output` and `job_stop`.
         """
-        if problems := _objections({"command": command, "timeout_seconds": timeout_seconds}):
+        if problems := _find_problems({"command": command, "timeout_seconds": timeout_seconds}):
             raise BadArgs(problems)
-        standing = standings.bound(context, command)
+        start_state = start_states.start_state_for(context, command)
         if background:
-            return _started(runner, command, standing, context)
-        return await _finished(runner, command, standing, timeout_seconds, context)
+            return _start_job(runner, command, start_state, context)
+        return await _run_to_end(runner, command, start_state, timeout_seconds, context)
 
     return Tool.of(bash)
 
 
-def _preview(arguments: Any, call: ToolCall | None, runner: Runner) -> Preview:
+def _preview(arguments: Any, call: ToolCall | None, runner: CommandRunner) -> Preview:
     """Return what a person sees before they agree: the command, its start folder and the sandbox that confines it."""
-    standing = standing_of(None if call is None else call.session, runner.workspace)
-    text = f"$ {arguments['command']}\n\n{standing.shown()}\n{runner.sandbox.describe()}"
-    return Preview(text=text, preconditions=(standing.precondition(),))
+    start_state = start_state_of(None if call is None else call.session, runner.workspace)
+    text = f"$ {arguments['command']}\n\n{start_state.describe()}\n{runner.sandbox.describe()}"
+    return Preview(text=text, preconditions=(start_state.precondition(),))
 
 
-def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
+def _describe_tool(sandbox: Sandbox, max_output_bytes: int) -> str:
     """Return the description of the tool, which tells a model what it must know before it runs a command."""
     network = "has the network" if sandbox.network else "has no network, so nothing can be downloaded"
     scope = (
@@ -136,66 +136,70 @@ def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
     )
 
 
-def _started(runner: Runner, command: str, standing: Standing, context: Context) -> str:
+def _start_job(runner: CommandRunner, command: str, start_state: StartState, context: Context) -> str:
     if context.session is None:
         raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
-    job = shell.jobs.start(command, runner.start(command, shell, standing, _MAX_JOB_SECONDS))
+    job = shell.jobs.start(command, runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS))
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 
-async def _finished(
-    runner: Runner, command: str, standing: Standing, timeout_seconds: float, context: Context
+async def _run_to_end(
+    runner: CommandRunner, command: str, start_state: StartState, timeout_seconds: float, context: Context
 ) -> str | ToolResult:
     with shell_for(context.session, runner.workspace.root) as shell:
-        seconds = _left(timeout_seconds, context.deadline)
-        result = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
-    text = _told(result, seconds, runner.workspace)
-    return _failure(text, result.ended, seconds) if result.ended.why is not None or result.ended.exit_code else text
+        seconds = _limit_to_deadline(timeout_seconds, context.deadline)
+        result = await runner.run(command, shell, start_state, seconds, lambda text: context.report(message=text))
+    text = _render_result(result, seconds, runner.workspace)
+    return (
+        _build_failure(text, result.outcome, seconds)
+        if result.outcome.stop_reason is not None or result.outcome.exit_code
+        else text
+    )
 
 
-def _failure(text: str, outcome: Ended, seconds: float) -> ToolResult:
+def _build_failure(text: str, outcome: CommandOutcome, seconds: float) -> ToolResult:
     """
     Return the result of a command that failed, was killed or took too long: an error whose text holds the output.
 
     Every exit code but 0 is a failure, even the 1 with which `grep` says that it found nothing. This module does not
     know which programs give a code another meaning. The model reads the output and the code in any case.
     """
-    kind: Kind = "timeout" if outcome.why == "timeout" else "tool"
-    message = _reason(outcome, seconds)
-    details = {"exit_code": outcome.exit_code} if outcome.why is None else {"stopped": outcome.why}
+    kind: Kind = "timeout" if outcome.stop_reason == "timeout" else "tool"
+    message = _explain_failure(outcome, seconds)
+    details = {"exit_code": outcome.exit_code} if outcome.stop_reason is None else {"stopped": outcome.stop_reason}
     return ToolResult(text, None, kind, error=ErrorInfo(message, details))
 
 
-def _reason(outcome: Ended, seconds: float) -> str:
+def _explain_failure(outcome: CommandOutcome, seconds: float) -> str:
     """Return one line that says why a command failed, or an empty string if it did not."""
-    if outcome.why is not None:
-        return _STOP_REASONS[outcome.why].format(seconds=seconds)
+    if outcome.stop_reason is not None:
+        return _STOP_REASONS[outcome.stop_reason].format(seconds=seconds)
     return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
 
 
-def _told(result: Ran, seconds: float, workspace: Workspace) -> str:
+def _render_result(result: CommandResult, seconds: float, workspace: Workspace) -> str:
     """Return the text for the model: stdout first, then the other parts, each with its name."""
-    outcome = result.ended
-    if outcome.why == "uncovered":
-        return _STOP_REASONS[outcome.why]  # leave out everything that the command printed
+    outcome = result.outcome
+    if outcome.stop_reason == "uncovered":
+        return _STOP_REASONS[outcome.stop_reason]  # leave out everything that the command printed
     lines = [result.stdout.rstrip("\n")] if result.stdout.strip() else []
     if result.stderr.strip():
         lines.append(f"stderr: {result.stderr.rstrip(chr(10))}")
-    if reason := _reason(outcome, seconds):
+    if reason := _explain_failure(outcome, seconds):
         lines.append(reason)
-    if outcome.left and outcome.why is None:
-        were = "process still ran and was" if outcome.left == 1 else "processes still ran and were"
-        lines.append(f"note: {outcome.left} {were} ended with it; use `background` for such")
-    lines += [f"note: {note}" for note in (_changed(outcome, workspace), result.note) if note]
+    if outcome.left_running and outcome.stop_reason is None:
+        were = "process still ran and was" if outcome.left_running == 1 else "processes still ran and were"
+        lines.append(f"note: {outcome.left_running} {were} ended with it; use `background` for such")
+    lines += [f"note: {note}" for note in (_warn_of_changes(outcome, workspace), result.note) if note]
     return "\n".join(lines) or "(no output)"
 
 
-def _changed(outcome: Ended, workspace: Workspace) -> str:
+def _warn_of_changes(outcome: CommandOutcome, workspace: Workspace) -> str:
     """Return a warning if the command changed files that can make other programs run code, else an empty string."""
     if not outcome.changed:
         return ""
-    names = ", ".join(readable(workspace.shown(path)) for path in outcome.changed[:5])
+    names = ", ".join(make_readable(workspace.shown(path)) for path in outcome.changed[:5])
     more = f" and {len(outcome.changed) - 5} more" if len(outcome.changed) > 5 else ""
     return f"it changed {names}{more}, which can make other programs run code; have a person look at that"
 
@@ -204,7 +208,7 @@ _STOP_REASONS = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "crowd": "stopped: it started more processes than it may, and all were ended",
-    "uncovered": UNCOVERED,
+    "uncovered": UNCOVERED_MESSAGE,
 }
 
 
@@ -213,7 +217,7 @@ def _exit_code_meaning(code: int) -> str:
     return f" ({meanings[code]})" if code in meanings else ""
 
 
-def _objections(arguments: Any) -> list[Problem]:
+def _find_problems(arguments: Any) -> list[Problem]:
     command, seconds = arguments["command"], arguments["timeout_seconds"]
     problems = []
     if not command.strip():
@@ -222,21 +226,21 @@ def _objections(arguments: Any) -> list[Problem]:
         problems.append(Problem("holds a NUL character, which no command can", ["command"]))
     if len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES:
         problems.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
-    if not 0 < seconds <= _MOST_SECONDS:
+    if not 0 < seconds <= _MAX_SECONDS:
         problems.append(
-            Problem(f"has to be above 0 and at most {_MOST_SECONDS:g}, got {seconds:g}", ["timeout_seconds"])
+            Problem(f"has to be above 0 and at most {_MAX_SECONDS:g}, got {seconds:g}", ["timeout_seconds"])
         )
     return problems
 
 
-def _left(seconds: float, deadline: float | None) -> float:
+def _limit_to_deadline(seconds: float, deadline: float | None) -> float:
     """Return how many seconds a command may take so that its answer still arrives before *deadline*."""
     if deadline is None:
         return seconds
     return max(0.1, min(seconds, deadline - time.monotonic() - _MARGIN_SECONDS))
 
 
-def _chosen(workspace: Workspace, sandbox: Sandbox | Literal["none"] | None, network: bool) -> Sandbox:
+def _choose_sandbox(workspace: Workspace, sandbox: Sandbox | Literal["none"] | None, network: bool) -> Sandbox:
     if isinstance(sandbox, Sandbox):
         if network and not sandbox.network:
             raise ValueError("the sandbox has no network; make it with best_sandbox(workspace, network=True)")
@@ -246,7 +250,7 @@ def _chosen(workspace: Workspace, sandbox: Sandbox | Literal["none"] | None, net
     return best_sandbox(workspace, network=network, level=sandbox)
 
 
-def _checked(env: Mapping[str, str]) -> dict[str, str]:
+def _check_environment(env: Mapping[str, str]) -> dict[str, str]:
     for name, value in env.items():
         if not isinstance(name, str) or not name or "=" in name or "\0" in name:
             raise ValueError(f"env: {name!r} cannot be the name of a variable")

@@ -16,22 +16,22 @@ from contextlib import suppress
 
 __all__ = ["remove_folder"]
 
-_LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_PATH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_LIST_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def remove_folder(path: str, *, most_seconds: float = 60.0, now: Callable[[], float] = time.monotonic) -> bool:
+def remove_folder(path: str, *, max_seconds: float = 60.0, now: Callable[[], float] = time.monotonic) -> bool:
     """
     Remove the folder at *path*, and return whether it is gone.
 
     Args:
-        most_seconds: After how many seconds to give up, because another process may fill the folder as fast as it is
+        max_seconds: After how many seconds to give up, because another process may fill the folder as fast as it is
             emptied.
     """
-    end = now() + most_seconds
+    end = now() + max_seconds
     with suppress(OSError):
         _unlock(None, path)
-        top = os.open(path, _LIST)
+        top = os.open(path, _LIST_FLAGS)
         try:
             waiting = _empty_folder(top, top)
             while waiting and now() < end:
@@ -46,7 +46,7 @@ def _remove_subfolder(top: int, name: str) -> list[str]:
     """Remove the folder *name* in *top*. Return the new names of its subfolders, which were moved to *top*."""
     subfolders: list[str] = []
     with suppress(OSError):
-        folder = os.open(name, _LIST, dir_fd=top)
+        folder = os.open(name, _LIST_FLAGS, dir_fd=top)
         try:
             subfolders = _empty_folder(folder, top)
         finally:
@@ -74,7 +74,7 @@ def _empty_folder(folder: int, top: int) -> list[str]:
 
 def _unlock(folder: int | None, name: str) -> None:
     """Make the folder *name* readable and writable for us, because package managers leave folders that are not."""
-    fd = os.open(name, _LOOK, dir_fd=folder)
+    fd = os.open(name, _PATH_FLAGS, dir_fd=folder)
     try:
         mode = os.fstat(fd).st_mode
         if stat.S_IMODE(mode) & 0o700 != 0o700:

@@ -8,8 +8,8 @@ from ...context import Context
 from ...decorator import tool
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .jobs import Job
-from .outputs import readable
+from .jobs import BackgroundJob
+from .outputs import make_readable
 from .shell_state import shell_of
 
 __all__ = ["job_output_for"]
@@ -36,7 +36,7 @@ def job_output_for(workspace: Workspace) -> Tool:
         """
         jobs = shell_of(context.session, workspace.root).jobs
         if job is None:
-            return "\n".join(map(_line, jobs.all())) or "(no jobs)"
+            return "\n".join(map(_describe_job, jobs.all())) or "(no jobs)"
         background_job = jobs.get(job)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
@@ -46,6 +46,6 @@ def job_output_for(workspace: Workspace) -> Tool:
     return Tool.of(job_output)
 
 
-def _line(job: Job) -> str:
-    command = readable(job.command).replace("\n", " ")
+def _describe_job(job: BackgroundJob) -> str:
+    command = make_readable(job.command).replace("\n", " ")
     return f"{job.id}: {job.state()}: {command[:_MAX_COMMAND_CHARS]}{'...' * (len(command) > _MAX_COMMAND_CHARS)}"

@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass, field
 
 from ..._forks import unlock_in_children
-from ...errors import ToolError, nearest
-from .outputs import Latest
-from .process import Process, Start
+from ...errors import ToolError, find_nearest
+from .outputs import TailBuffer
+from .process import CommandSpec, Process
 
-__all__ = ["UNCOVERED", "Job", "Jobs"]
+__all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "Jobs"]
 
 _MAX_RUNNING = 20
 _MAX_JOBS = 50
@@ -21,7 +21,7 @@ _MAX_OUTPUT_BYTES = 200_000
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class BackgroundJob:
     """
     One command in the background.
 
@@ -33,19 +33,19 @@ class Job:
     id: str
     command: str
     process: Process
-    output: Latest
-    began: float
+    output: TailBuffer
+    started_at: float
     lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
 
     def state(self) -> str:
         """Return the state of the job in a few words."""
         if not self.process.is_over:
-            return f"running for {time.monotonic() - self.began:.0f} s"
+            return f"running for {time.monotonic() - self.started_at:.0f} s"
         try:
-            ended = self.process.ended
+            outcome = self.process.outcome
         except ToolError as error:
             return f"failed: {error}"
-        return _STOP_REASONS.get(ended.why or "", f"exit code: {ended.exit_code}")
+        return _STOP_REASONS.get(outcome.stop_reason or "", f"exit code: {outcome.exit_code}")
 
     def read(self) -> str:
         """
@@ -58,12 +58,14 @@ class Job:
         return "" if self.state() == _STOP_REASONS["uncovered"] else printed
 
 
-UNCOVERED = "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
+UNCOVERED_MESSAGE = (
+    "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
+)
 _STOP_REASONS = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
     "crowd": "stopped: it started more processes than it may",
-    "uncovered": UNCOVERED,
+    "uncovered": UNCOVERED_MESSAGE,
 }
 
 
@@ -75,12 +77,12 @@ class Jobs:
     """
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BackgroundJob] = {}
         self._count = 0
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
-    def start(self, command: str, start: Start) -> Job:
+    def start(self, command: str, spec: CommandSpec) -> BackgroundJob:
         """
         Start *command* in the background.
 
@@ -96,25 +98,27 @@ class Jobs:
                     f"{len(running)} jobs run already ({', '.join(other.id for other in running)}); stop one"
                 )
             self._count += 1
-            output, lock = Latest(_MAX_OUTPUT_BYTES), unlock_in_children(threading.Lock())
+            output, lock = TailBuffer(_MAX_OUTPUT_BYTES), unlock_in_children(threading.Lock())
 
-            def take(stream: str, data: bytes) -> None:
+            def record_output(stream: str, data: bytes) -> None:
                 with lock:
                     output.add(data)
 
-            job = Job(f"job_{self._count}", command, Process(start, take), output, time.monotonic(), lock)
+            job = BackgroundJob(
+                f"job_{self._count}", command, Process(spec, record_output), output, time.monotonic(), lock
+            )
             self._jobs[job.id] = job
             ended = [other.id for other in self._jobs.values() if other.process.is_over]
             for name in ended[: max(0, len(self._jobs) - _MAX_JOBS)]:
                 del self._jobs[name]
             return job
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[BackgroundJob]:
         """Return the jobs that run, and those that ended recently."""
         with self._lock:
             return list(self._jobs.values())
 
-    def get(self, name: str) -> Job:
+    def get(self, name: str) -> BackgroundJob:
         """
         Return the job called *name*.
 
@@ -125,7 +129,7 @@ class Jobs:
             job = self._jobs.get(name)
             names = list(self._jobs)
         if job is None:
-            hint = ", ".join(nearest(name, names) or names[-3:])
+            hint = ", ".join(find_nearest(name, names) or names[-3:])
             raise ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
         return job
 

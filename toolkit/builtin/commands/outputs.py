@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable
 
-__all__ = ["Headed", "Latest", "Ticker", "readable"]
+__all__ = ["HeadAndTail", "ProgressTicker", "TailBuffer", "make_readable"]
 
 # Terminal escape codes: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
 _ESCAPES = re.compile(
@@ -24,7 +24,7 @@ _ESCAPES = re.compile(
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def readable(text: str) -> str:
+def make_readable(text: str) -> str:
     """
     Return *text* without anything that would act on a terminal.
 
@@ -35,7 +35,7 @@ def readable(text: str) -> str:
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
-class Headed:
+class HeadAndTail:
     """A buffer that keeps the first and the last bytes that are added, and counts the bytes between them."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -60,26 +60,26 @@ class Headed:
         tail = self._tail[-self._half :]
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
-            return readable((self._head + tail).decode(errors="replace"))
-        head, end = readable(_decoded(self._head)), readable(_decoded(tail))
+            return make_readable((self._head + tail).decode(errors="replace"))
+        head, end = make_readable(_decode_whole_characters(self._head)), make_readable(_decode_whole_characters(tail))
         return f"{head}\n[... {left_out:,} bytes left out ...]\n{end}"
 
 
-class Latest:
+class TailBuffer:
     """A buffer that keeps the last bytes that are added, and returns them once."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._most = max_bytes
-        self._kept = bytearray()
-        self._lost = 0
+        self._max_bytes = max_bytes
+        self._data = bytearray()
+        self._lost_bytes = 0
         self.total = 0
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        self._kept += data
-        if len(self._kept) > 2 * self._most:
-            self._lost += len(self._kept) - self._most
-            del self._kept[: -self._most]
+        self._data += data
+        if len(self._data) > 2 * self._max_bytes:
+            self._lost_bytes += len(self._data) - self._max_bytes
+            del self._data[: -self._max_bytes]
 
     def take(self) -> str:
         """
@@ -87,57 +87,57 @@ class Latest:
 
         The bytes that did not fit are counted in it.
         """
-        tail, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
-        self._kept.clear()
-        self._lost = 0
-        text = readable(_decoded(tail))
+        tail, lost = bytes(self._data[-self._max_bytes :]), self._lost_bytes + max(0, len(self._data) - self._max_bytes)
+        self._data.clear()
+        self._lost_bytes = 0
+        text = make_readable(_decode_whole_characters(tail))
         return f"[... {lost:,} bytes left out ...]\n{text}" if lost else text
 
 
-class Ticker:
+class ProgressTicker:
     """
     Passes on output while it is printed: not too often, not too much at once, and in whole characters.
 
     Args:
-        tell: Called with the text, of which it gets at most the last *max_chars* characters.
-        every_seconds: How long to wait before *tell* is called again.
+        on_text: Called with the text, of which it gets at most the last *max_chars* characters.
+        interval_seconds: How long to wait before *on_text* is called again.
         clock: Returns the current time in seconds.
     """
 
     def __init__(
         self,
-        tell: Callable[[str], object],
+        on_text: Callable[[str], object],
         *,
-        every_seconds: float = 0.1,
+        interval_seconds: float = 0.1,
         max_chars: int = 2000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._tell = tell
-        self._interval_seconds = every_seconds
-        self._most = max_chars
+        self._on_text = on_text
+        self._interval_seconds = interval_seconds
+        self._max_chars = max_chars
         self._clock = clock
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting = ""
-        self._told = float("-inf")
+        self._last_sent = float("-inf")
 
     def add(self, data: bytes) -> None:
         """Add *data*, and call *tell* if it is time to. Empty *data* only checks the time."""
         # Keep four times as much text as is ever passed on. An escape code that this cut divides is then not in that
         # part.
-        self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
+        self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._max_chars :]
         now = self._clock()
-        if self._waiting and now - self._told >= self._interval_seconds:
-            self._told = now
+        if self._waiting and now - self._last_sent >= self._interval_seconds:
+            self._last_sent = now
             self.flush()
 
     def flush(self) -> None:
         """Call *tell* with the text that waits, without regard to the time."""
-        text, self._waiting = readable(self._waiting)[-self._most :], ""
+        text, self._waiting = make_readable(self._waiting)[-self._max_chars :], ""
         if text:
-            self._tell(text)
+            self._on_text(text)
 
 
-def _decoded(data: bytes | bytearray) -> str:
+def _decode_whole_characters(data: bytes | bytearray) -> str:
     """Decode *data*, and leave out a character that was cut at either end."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:

@@ -20,9 +20,9 @@ from typing import Any
 
 from ..._forks import unlock_in_children
 from ...errors import ToolError
-from .process_reader import MARK, Ended, Reading, Start
+from .process_reader import MARK_VARIABLE, CommandOutcome, CommandSpec, OutputReader
 
-__all__ = ["Ended", "Process", "Start"]
+__all__ = ["CommandOutcome", "CommandSpec", "Process"]
 
 
 class Process:
@@ -34,18 +34,18 @@ class Process:
             of the command. While the command prints nothing, it is called with empty bytes now and then.
     """
 
-    def __init__(self, start: Start, on_output: Callable[[str, bytes], object]) -> None:
-        self._start = start
+    def __init__(self, spec: CommandSpec, on_output: Callable[[str, bytes], object]) -> None:
+        self._spec = spec
         self._on_output = on_output
         self._mark = secrets.token_hex(8)
         self._wake_read, self._wake_write = os.pipe()
         self._wake_lock = unlock_in_children(threading.Lock())
-        self._over = threading.Event()
-        self._ended: Ended | None = None
+        self._done = threading.Event()
+        self._outcome: CommandOutcome | None = None
         self._error: BaseException | None = None
-        self._waiting: list[Callable[[], object]] = []
+        self._done_callbacks: list[Callable[[], object]] = []
         self._pid = os.getpid()
-        self._thread = threading.Thread(target=self._live, name="toolkit-command", daemon=True)
+        self._thread = threading.Thread(target=self._run_in_thread, name="toolkit-command", daemon=True)
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -54,10 +54,10 @@ class Process:
 
     @property
     def is_over(self) -> bool:
-        return self._over.is_set()
+        return self._done.is_set()
 
     @property
-    def ended(self) -> Ended:
+    def outcome(self) -> CommandOutcome:
         """
         How the command ended.
 
@@ -65,9 +65,9 @@ class Process:
         """
         if self._error is not None:
             raise self._error
-        if self._ended is None:
+        if self._outcome is None:
             raise RuntimeError("the command still runs")
-        return self._ended
+        return self._outcome
 
     def stop(self) -> None:
         """Ask for the end of the command and of every process that it started. Return at once."""
@@ -77,9 +77,9 @@ class Process:
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until the command is over, and return whether it is. Wait at most *timeout_seconds*, if given."""
-        return threading.current_thread() is not self._thread and self._over.wait(timeout_seconds)
+        return threading.current_thread() is not self._thread and self._done.wait(timeout_seconds)
 
-    async def finished(self) -> Ended:
+    async def wait_for_outcome(self) -> CommandOutcome:
         """
         Wait until the command is over, and return how it ended.
 
@@ -88,31 +88,31 @@ class Process:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
-        def tell() -> None:
+        def notify() -> None:
             with contextlib.suppress(RuntimeError):  # the event loop is closed, so no task waits any more
                 loop.call_soon_threadsafe(_settle, future)
 
-        self._call_when_over(tell)
+        self._call_when_over(notify)
         try:
             await asyncio.wait({future})
         except asyncio.CancelledError:
             self.stop()
-            await asyncio.wait({future}, timeout=self._start.grace_seconds + 2.0)
+            await asyncio.wait({future}, timeout=self._spec.grace_seconds + 2.0)
             raise
-        return self.ended
+        return self.outcome
 
     def _call_when_over(self, callback: Callable[[], object]) -> None:
         with self._wake_lock:
             if not self.is_over:
-                self._waiting.append(callback)
+                self._done_callbacks.append(callback)
                 return
         callback()
 
     # The methods below run in the thread of the command.
 
-    def _live(self) -> None:
+    def _run_in_thread(self) -> None:
         try:
-            self._ended = self._run()
+            self._outcome = self._run()
         except ToolError as error:
             self._error = error
         except Exception as error:  # noqa: BLE001 -- raised again in the task that waits for the command
@@ -121,8 +121,8 @@ class Process:
         finally:
             self._close_wake()
             with self._wake_lock:
-                self._over.set()
-                waiting, self._waiting = self._waiting, []
+                self._done.set()
+                waiting, self._done_callbacks = self._done_callbacks, []
             for callback in waiting:
                 callback()
 
@@ -132,49 +132,49 @@ class Process:
             os.close(self._wake_write)
             self._wake_read = self._wake_write = -1
 
-    def _run(self) -> Ended:
-        start = self._start
-        before = start.marks()
-        ended = self._run_command()
-        after = start.marks()
+    def _run(self) -> CommandOutcome:
+        spec = self._spec
+        before = spec.marks()
+        outcome = self._run_command()
+        after = spec.marks()
         changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
-        return replace(ended, changed=tuple(changed))
+        return replace(outcome, changed=tuple(changed))
 
-    def _run_command(self) -> Ended:
-        start = self._start
+    def _run_command(self) -> CommandOutcome:
+        spec = self._spec
         with contextlib.ExitStack() as stack:
-            status_read, status_write = _pipe(stack)
-            state_read, state_write = _pipe(stack)
-            argv, env = start.sandbox.command(
-                start.argv,
-                cwd=start.cwd,
-                env={**start.env, MARK: self._mark},
-                private=start.private,
+            status_read, status_write = _open_pipe(stack)
+            state_read, state_write = _open_pipe(stack)
+            argv, env = spec.sandbox.command(
+                spec.argv,
+                cwd=spec.cwd,
+                env={**spec.env, MARK_VARIABLE: self._mark},
+                private=spec.private,
                 status_fd=status_write.fileno(),
                 third_fd=state_write.fileno(),
-                grace_seconds=start.grace_seconds,
+                grace_seconds=spec.grace_seconds,
             )
-            process = _started(argv, env, (status_write.fileno(), state_write.fileno()))
+            process = _start_process(argv, env, (status_write.fileno(), state_write.fileno()))
             try:
                 status_write.close()
                 state_write.close()
-                return Reading(
+                return OutputReader(
                     process,
                     {"status": status_read, "said": state_read, "stdout": process.stdout, "stderr": process.stderr},
-                    wake=self._wake_read,
+                    wake_fd=self._wake_read,
                     on_output=self._on_output,
-                    start=start,
+                    spec=spec,
                     mark=self._mark,
-                ).ended()
+                ).read_to_end()
             finally:
-                self._clear(process)
+                self._ensure_ended(process)
 
-    def _clear(self, process: subprocess.Popen[bytes]) -> None:
+    def _ensure_ended(self, process: subprocess.Popen[bytes]) -> None:
         """Ensure that the command does not go on, even after an error here."""
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(self._start.grace_seconds + self._start.patience_seconds)
+                process.wait(self._spec.grace_seconds + self._spec.patience_seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -188,12 +188,12 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _pipe(stack: contextlib.ExitStack) -> tuple[Any, Any]:
+def _open_pipe(stack: contextlib.ExitStack) -> tuple[Any, Any]:
     read, write = os.pipe()
     return stack.enter_context(os.fdopen(read, "rb", 0)), stack.enter_context(os.fdopen(write, "wb", 0))
 
 
-def _started(argv: list[str], env: dict[str, str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _start_process(argv: list[str], env: dict[str, str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 -- the argument list is ours
             argv,

@@ -20,10 +20,10 @@ from typing import Any
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 
-__all__ = ["MARK", "Ended", "Reading", "Start"]
+__all__ = ["MARK_VARIABLE", "CommandOutcome", "CommandSpec", "OutputReader"]
 
-MARK = "TOOLKIT_COMMAND"
-_MOST_OF_A_READ = 1 << 16
+MARK_VARIABLE = "TOOLKIT_COMMAND"
+_MAX_READ_BYTES = 1 << 16
 _MAX_MESSAGE_BYTES = 1 << 18
 # How long pipes may stay open after the command has ended, because a process that was not caught holds them.
 _LINGER_SECONDS = 0.5
@@ -31,7 +31,7 @@ _TICK_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class CommandSpec:
     """
     The command to run, and the settings to run it with.
 
@@ -56,27 +56,28 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class CommandOutcome:
     """
     How a command ended.
 
     Attributes:
         exit_code: The exit code as a shell counts it: 128 plus the number of the signal if the command was killed.
-        why: The reason if the command did not end by itself, else None. "timeout", "stopped", "crowd" (more processes
-            than allowed) or "uncovered" (a protected file could be seen, because another program saved it anew).
-        left: How many processes the command left running. They were ended.
-        said: The bytes that the command wrote to descriptor 3.
+        stop_reason: The reason if the command did not end by itself, else None. "timeout", "stopped", "crowd" (more
+            processes than allowed) or "uncovered" (a protected file could be seen, because another program saved it
+            anew).
+        left_running: How many processes the command left running. They were ended.
+        state_report: The bytes that the command wrote to descriptor 3.
         changed: The files among those with marks that were changed, made or removed.
     """
 
     exit_code: int
-    why: str | None = None
-    left: int = 0
-    said: bytes = b""
+    stop_reason: str | None = None
+    left_running: int = 0
+    state_report: bytes = b""
     changed: tuple[str, ...] = ()
 
 
-class Reading:
+class OutputReader:
     """Reads the pipes of one command until it is over."""
 
     def __init__(
@@ -84,26 +85,26 @@ class Reading:
         process: subprocess.Popen[bytes],
         pipes: dict[str, Any],
         *,
-        wake: int,
+        wake_fd: int,
         on_output: Callable[[str, bytes], object],
-        start: Start,
+        spec: CommandSpec,
         mark: str,
     ) -> None:
         self._process = process
         self._on_output = on_output
-        self._grace_seconds = start.grace_seconds + start.patience_seconds
+        self._grace_seconds = spec.grace_seconds + spec.patience_seconds
         self._mark = mark
         self._stop_reason: str | None = None
         self._messages = {"status": bytearray(), "said": bytearray()}
-        self._deadline = None if start.timeout_seconds is None else time.monotonic() + start.timeout_seconds
+        self._deadline = None if spec.timeout_seconds is None else time.monotonic() + spec.timeout_seconds
         self._selector = selectors.DefaultSelector()
-        self._selector.register(wake, selectors.EVENT_READ, "wake")
+        self._selector.register(wake_fd, selectors.EVENT_READ, "wake")
         for name, pipe in pipes.items():
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, name)
         self._open = set(pipes)
 
-    def ended(self) -> Ended:
+    def read_to_end(self) -> CommandOutcome:
         with self._selector:
             # Only the launcher holds the other end of this pipe, so the pipe closes when the launcher ends.
             while "status" in self._open:
@@ -114,18 +115,18 @@ class Reading:
             linger = time.monotonic() + _LINGER_SECONDS
             while self._open and time.monotonic() < linger:
                 self._step(0.05)
-        return self._told(code)
+        return self._build_outcome(code)
 
     def _enforce_deadline(self) -> None:
         """Ask the command to end when its time is up, or kill the launcher if the command was asked before."""
         if self._stop_reason is None:
-            self._ask("timeout")
+            self._ask_to_end("timeout")
         else:
             self._process.kill()
             self._deadline = None
 
-    def _ask(self, why: str) -> None:
-        self._stop_reason = why
+    def _ask_to_end(self, reason: str) -> None:
+        self._stop_reason = reason
         self._process.terminate()
         self._deadline = time.monotonic() + self._grace_seconds
 
@@ -139,12 +140,12 @@ class Reading:
             if key.data == "wake":
                 self._selector.unregister(key.fileobj)
                 if self._stop_reason is None:
-                    self._ask("stopped")
+                    self._ask_to_end("stopped")
             else:
                 self._read(key)
 
     def _read(self, key: selectors.SelectorKey) -> None:
-        data = os.read(key.fd, _MOST_OF_A_READ)
+        data = os.read(key.fd, _MAX_READ_BYTES)
         if not data:
             self._selector.unregister(key.fileobj)
             self._open.discard(key.data)
@@ -154,7 +155,7 @@ class Reading:
         else:
             self._on_output(key.data, data)
 
-    def _told(self, code: int) -> Ended:
+    def _build_outcome(self, code: int) -> CommandOutcome:
         try:
             outcome = json.loads(self._messages["status"].decode())
         except ValueError:
@@ -163,20 +164,20 @@ class Reading:
             outcome = {"exit": code if code >= 0 else 128 - code}
         if "failed" in outcome:
             raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
-        why = "crowd" if outcome.get("stopped") == "crowd" else self._stop_reason
+        stop_reason = "crowd" if outcome.get("stopped") == "crowd" else self._stop_reason
         if "path" in outcome:  # this holds even if the command ended before the launcher noticed
-            why = "uncovered"
-        return Ended(
+            stop_reason = "uncovered"
+        return CommandOutcome(
             exit_code=int(outcome["exit"]),
-            why=why,
-            left=int(outcome.get("left", 0)),
-            said=bytes(self._messages["said"]),
+            stop_reason=stop_reason,
+            left_running=int(outcome.get("left", 0)),
+            state_report=bytes(self._messages["said"]),
         )
 
 
 def _kill_marked(mark: str) -> None:
     """End every process that still carries *mark* in its environment."""
-    variable = f"{MARK}={mark}".encode()
+    variable = f"{MARK_VARIABLE}={mark}".encode()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if not name.isdigit():
             continue

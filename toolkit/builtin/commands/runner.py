@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from ...sandbox.base import Sandbox
 from ...workspace.space import Workspace
-from .outputs import Headed, Ticker
-from .process import Ended, Process, Start
-from .shell_state import Shell, environment, script
-from .start_state import Standing
+from .outputs import HeadAndTail, ProgressTicker
+from .process import CommandOutcome, CommandSpec, Process
+from .shell_state import Shell, build_environment, build_script
+from .start_state import StartState
 
-__all__ = ["Ran", "Runner"]
+__all__ = ["CommandResult", "CommandRunner"]
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """
     The result of one command.
 
@@ -31,12 +31,12 @@ class Ran(NamedTuple):
 
     stdout: str
     stderr: str
-    ended: Ended
+    outcome: CommandOutcome
     note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
+class CommandRunner:
     """
     The settings that all commands of one tool share.
 
@@ -54,40 +54,47 @@ class Runner:
     max_output_bytes: int
     marks: Callable[[], Mapping[str, object]]
 
-    def start(self, command: str, shell: Shell, standing: Standing, seconds: float) -> Start:
-        """Return the settings to start *command* in the folder and with the variables of *standing*."""
-        return Start(
-            argv=[*_shell_program(), "-c", script(self.keep), "bash", command],
+    def build_spec(self, command: str, shell: Shell, start_state: StartState, timeout_seconds: float) -> CommandSpec:
+        """Return the settings to start *command* in the folder and with the variables of *start_state*."""
+        return CommandSpec(
+            argv=[*_shell_program(), "-c", build_script(self.keep), "bash", command],
             sandbox=self.sandbox,
-            cwd=standing.folder,
-            env=environment(self.sandbox, self.env, shell.private, standing.variables),
-            private=shell.private,
-            timeout_seconds=seconds,
+            cwd=start_state.folder,
+            env=build_environment(self.sandbox, self.env, shell.private_folder, start_state.variables),
+            private=shell.private_folder,
+            timeout_seconds=timeout_seconds,
             marks=self.marks,
         )
 
     async def run(
-        self, command: str, shell: Shell, standing: Standing, seconds: float, tell: Callable[[str], object]
-    ) -> Ran:
+        self,
+        command: str,
+        shell: Shell,
+        start_state: StartState,
+        timeout_seconds: float,
+        on_text: Callable[[str], object],
+    ) -> CommandResult:
         """
-        Run *command* to its end, and call *tell* with its output while it runs.
+        Run *command* to its end, and call *on_text* with its output while it runs.
 
         *shell* keeps the working folder and the variables with which the command ended.
         """
         # The command starts in the state that was judged. Another call may have moved the conversation since then.
-        lost = shell.lost(self.workspace) if standing.folder == self.workspace.root else ""
-        streams = {name: Headed(self.max_output_bytes) for name in ("stdout", "stderr")}
-        tickers = {name: Ticker(tell) for name in streams}
+        folder_note = shell.explain_lost_folder(self.workspace) if start_state.folder == self.workspace.root else ""
+        streams = {name: HeadAndTail(self.max_output_bytes) for name in ("stdout", "stderr")}
+        tickers = {name: ProgressTicker(on_text) for name in streams}
 
-        def take(stream: str, data: bytes) -> None:
+        def record_output(stream: str, data: bytes) -> None:
             streams[stream].add(data)
             tickers[stream].add(data)
 
-        ended = await Process(self.start(command, shell, standing, seconds), take).finished()
+        outcome = await Process(
+            self.build_spec(command, shell, start_state, timeout_seconds), record_output
+        ).wait_for_outcome()
         for ticker in tickers.values():
             ticker.flush()
-        note = shell.take(ended.said, self.workspace, self.keep) or lost
-        return Ran(streams["stdout"].text(), streams["stderr"].text(), ended, note)
+        note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
+        return CommandResult(streams["stdout"].text(), streams["stderr"].text(), outcome, note)
 
 
 def _shell_program() -> list[str]:

@@ -16,33 +16,33 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..._forks import unlock_in_children
-from ..._option_checks import several
+from ..._option_checks import require_list
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...session import Session
 from ...workspace.space import Workspace
 from .folder_removal import remove_folder
 from .jobs import Jobs
-from .outputs import readable
+from .outputs import make_readable
 
 __all__ = [
     "Shell",
-    "as_state",
-    "checked_names",
+    "build_environment",
+    "build_script",
+    "check_variable_names",
     "end_shells",
-    "environment",
-    "folder_at",
-    "known_shell",
-    "script",
+    "find_folder",
+    "find_shell",
+    "parse_state",
     "shell_for",
     "shell_of",
 ]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FROM_OUTSIDE = ("PATH", "LANG", "LANGUAGE", "TZ")
+_INHERITED_VARIABLES = ("PATH", "LANG", "LANGUAGE", "TZ")
 _FIXED_VARIABLES = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 _MAX_VALUE_BYTES = 32_768
-_KEY = "toolkit.shell:"
+_STATE_KEY = "toolkit.shell:"
 _SHELL_LOCK = unlock_in_children(threading.Lock())
 
 
@@ -53,49 +53,49 @@ class Shell:
     Attributes:
         cwd: The folder in which the next command starts.
         variables: The values of the variables that the caller wants to keep.
-        private: A folder for temporary files and a home folder, which no other conversation sees.
+        private_folder: A folder for temporary files and a home folder, which no other conversation sees.
         jobs: The commands in the background.
     """
 
     def __init__(self, root: str) -> None:
         self.cwd = root
         self.variables: dict[str, str] = {}
-        self.private = os.path.realpath(tempfile.mkdtemp(prefix="toolkit-"))
+        self.private_folder = os.path.realpath(tempfile.mkdtemp(prefix="toolkit-"))
         self.jobs = Jobs()
-        os.mkdir(f"{self.private}/home", 0o700)
-        self.close = weakref.finalize(self, _close, self.jobs, self.private, os.getpid())
+        os.mkdir(f"{self.private_folder}/home", 0o700)
+        self.close = weakref.finalize(self, _close, self.jobs, self.private_folder, os.getpid())
 
-    def take(self, said: bytes, workspace: Workspace, names: Sequence[str]) -> str:
+    def remember_state(self, report: bytes, workspace: Workspace, names: Sequence[str]) -> str:
         """
-        Store the state that a command wrote at its end (*said*).
+        Store the state that a command wrote at its end (*report*).
 
         Return a note if the working folder of the command cannot be kept, else an empty string.
         """
-        state = as_state(said, names)
+        state = parse_state(report, names)
         if state is None:
             return ""
         path, self.variables = state
-        folder = folder_at(workspace, path)
+        folder = find_folder(workspace, path)
         self.cwd = folder or workspace.root
         reason = "the one that the command was in at its end is gone, or outside of the workspace"
         return "" if folder else f"the working folder is {workspace.root} again: {reason}"
 
-    def lost(self, workspace: Workspace) -> str:
+    def explain_lost_folder(self, workspace: Workspace) -> str:
         """Return a note if the folder in which the last command ended is gone, else an empty string."""
-        if self.folder(workspace) == self.cwd:
+        if self.find_start_folder(workspace) == self.cwd:
             return ""
-        return f"the working folder was {workspace.root}: {readable(self.cwd)} is gone"
+        return f"the working folder was {workspace.root}: {make_readable(self.cwd)} is gone"
 
-    def folder(self, workspace: Workspace) -> str:
+    def find_start_folder(self, workspace: Workspace) -> str:
         """
         Return the folder in which the next command starts.
 
         This is the root of the workspace if the folder is gone or something else is in its place.
         """
-        return self.cwd if folder_at(workspace, self.cwd) == self.cwd else workspace.root
+        return self.cwd if find_folder(workspace, self.cwd) == self.cwd else workspace.root
 
 
-def folder_at(workspace: Workspace, path: str) -> str | None:
+def find_folder(workspace: Workspace, path: str) -> str | None:
     """Return the real path of the folder *path* in *workspace*, or None if there is no such folder."""
     try:
         return workspace.place(path) if workspace.stat(path).kind == "folder" else None
@@ -112,15 +112,15 @@ def shell_of(session: Session | None, root: str) -> Shell:
     if session is None:
         return Shell(root)
     with _SHELL_LOCK:
-        shell = known_shell(session, root)
+        shell = find_shell(session, root)
         if shell is None:
-            shell = session.state[f"{_KEY}{root}"] = Shell(root)
+            shell = session.state[f"{_STATE_KEY}{root}"] = Shell(root)
         return shell
 
 
-def known_shell(session: Session | None, root: str) -> Shell | None:
+def find_shell(session: Session | None, root: str) -> Shell | None:
     """Return the shell of *session* in the workspace at *root*, or None if there is none yet."""
-    shell = None if session is None else session.state.get(f"{_KEY}{root}")
+    shell = None if session is None else session.state.get(f"{_STATE_KEY}{root}")
     return shell if isinstance(shell, Shell) and shell.close.alive else None
 
 
@@ -141,7 +141,7 @@ def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
 
 def end_shells(session: Session) -> None:
     """End the jobs of *session* and remove its private folders. The end of the session does the same."""
-    for key in [key for key in session.state if key.startswith(_KEY)]:
+    for key in [key for key in session.state if key.startswith(_STATE_KEY)]:
         shell = session.state.pop(key)
         if isinstance(shell, Shell):
             shell.close()
@@ -159,20 +159,22 @@ def _clear(jobs: Jobs, private: str) -> None:
     remove_folder(private)
 
 
-def environment(
-    sandbox: Sandbox, given: Mapping[str, str], private: str, variables: Mapping[str, str]
+def build_environment(
+    sandbox: Sandbox, env: Mapping[str, str], private: str, variables: Mapping[str, str]
 ) -> dict[str, str]:
     """
     Return all variables that a command finds in its environment.
 
-    Only those variables of this process are passed on that are in `_FROM_OUTSIDE` or begin with `LC_`.
+    Only those variables of this process are passed on that are in `_INHERITED_VARIABLES` or begin with `LC_`.
     """
-    inherited = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
-    inherited["PATH"] = _path(inherited.get("PATH", os.defpath), sandbox.shows)
-    return {**inherited, **_FIXED_VARIABLES, **sandbox.homes(private), **given, **variables}
+    inherited = {
+        name: os.environ[name] for name in os.environ if name in _INHERITED_VARIABLES or name.startswith("LC_")
+    }
+    inherited["PATH"] = _filter_path(inherited.get("PATH", os.defpath), sandbox.shows)
+    return {**inherited, **_FIXED_VARIABLES, **sandbox.homes(private), **env, **variables}
 
 
-def _path(path: str, shows: tuple[str, ...] | None) -> str:
+def _filter_path(path: str, shows: tuple[str, ...] | None) -> str:
     """
     Return *path* with only the folders that can be read in the sandbox.
 
@@ -185,21 +187,21 @@ def _path(path: str, shows: tuple[str, ...] | None) -> str:
     return ":".join(folders) or os.defpath
 
 
-def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+def check_variable_names(names: Sequence[str]) -> tuple[str, ...]:
     """
     Return *names* without repetitions.
 
     Raises:
         ValueError: One of *names* cannot be the name of a variable.
     """
-    listed = several(names, "keep", "variables")
+    listed = require_list(names, "keep", "variables")
     for name in listed:
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"keep: {name!r} cannot be the name of a variable")
     return tuple(dict.fromkeys(listed))
 
 
-def script(names: Sequence[str]) -> str:
+def build_script(names: Sequence[str]) -> str:
     """
     Return a shell script that runs its first argument as a command.
 
@@ -214,15 +216,15 @@ def script(names: Sequence[str]) -> str:
     )
 
 
-def as_state(said: bytes, names: Sequence[str]) -> tuple[str, dict[str, str]] | None:
+def parse_state(report: bytes, names: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     """
-    Return the working folder and the kept variables that `script` wrote, or None if it wrote none.
+    Return the working folder and the kept variables that `build_script` wrote, or None if it wrote none.
 
     Every process that the command started could write there too. So only the folder and the variables in *names* are
     taken, and the last value of each counts.
     """
     values: dict[str, str] = {}
-    for item in said.split(b"\0")[:-1]:
+    for item in report.split(b"\0")[:-1]:
         name, is_there, value = item.partition(b"=")
         if is_there and len(value) <= _MAX_VALUE_BYTES:
             values[name.decode(errors="replace")] = os.fsdecode(value)

@@ -7,22 +7,22 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from ...approvals.file_diffs import difference
+from ...approvals.file_diffs import render_diff
 from ...approvals.previews import Preview, file_change
 from ...context import Context
 from ...decisions import Changed
 from ...errors import ToolError
 from ...workspace.space import Workspace
-from ..time_limit import Stopped, Watch
-from .encodings import UTF_8, decoded
-from .read_stamps import check_seen, digest, remember, where
+from ..time_limit import TimeLimit, TimeUp
+from .encodings import UTF_8, decode_text
+from .read_stamps import check_seen, digest, remember_digest, resolve_path
 
-__all__ = ["check_time", "check_unchanged", "make", "present", "shown_change"]
+__all__ = ["apply_change", "check_time", "check_unchanged", "preview_change", "read_if_exists"]
 
-_MOST_CHARACTERS = 30_000
+_MAX_CHARACTERS = 30_000
 
 
-def present(workspace: Workspace, path: str) -> bytes | None:
+def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
     """
     Return the content of a file, or None if the file does not exist.
 
@@ -49,10 +49,10 @@ def present(workspace: Workspace, path: str) -> bytes | None:
 
 def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context: Context) -> None:
     """Raise `ToolError` if the file has another content than the one that the session has read."""
-    check_seen(context.session, where(workspace.root, path), digest(old), workspace.shown(path))
+    check_seen(context.session, resolve_path(workspace.root, path), digest(old), workspace.shown(path))
 
 
-def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
+def preview_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
     """
     Return the preview that a person reads before the file is changed from *old* to *new*.
 
@@ -65,18 +65,20 @@ def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes)
     before, after = _as_utf_8(old), _as_utf_8(new)
     if (before, after) == (old, new):
         return preview
-    return replace(preview, text=f"{preview.text}\nthe same, as text:\n{difference(before, after, name)}")
+    return replace(preview, text=f"{preview.text}\nthe same, as text:\n{render_diff(before, after, name)}")
 
 
-def check_time(watch: Watch, name: str) -> None:
+def check_time(time_limit: TimeLimit, name: str) -> None:
     """Raise `ToolError` if the time to change the file called *name* is up, or if the call was cancelled."""
     try:
-        watch.look()
-    except Stopped:
+        time_limit.check()
+    except TimeUp:
         raise ToolError(f"the time was up before {name} was changed, so it is as it was; change less at once") from None
 
 
-def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, watch: Watch) -> str:
+def apply_change(
+    workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, time_limit: TimeLimit
+) -> str:
     """
     Change the file from *old* to *new*.
 
@@ -86,11 +88,11 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
         Changed: A person agreed to a change of another content than the file has now.
         ToolError: Another program changed the file just now, or the time is up.
     """
-    place = where(workspace.root, path)
+    place = resolve_path(workspace.root, path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(condition.path, condition.sha256) for condition in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
-    check_time(watch, workspace.shown(path))  # the last moment: no file may change after the caller gave up
+    check_time(time_limit, workspace.shown(path))  # the last moment: no file may change after the caller gave up
     try:
         written = workspace.write(path, new, expected=digest(old))
     except Changed as error:
@@ -99,7 +101,7 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
         raise ToolError(
             f"{workspace.shown(path)} was changed by somebody else just now; read it again first"
         ) from error
-    remember(context.session, place, str(digest(new)))
+    remember_digest(context.session, place, str(digest(new)))
     notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []
     if place != os.path.normpath(os.path.join(workspace.root, path)):
         notes.append(f"({workspace.shown(path)} leads to {workspace.shown(place)}, and that file was changed)")
@@ -107,15 +109,15 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
 
 
 def _cut_difference(old: bytes | None, new: bytes, name: str) -> str:
-    text = difference(_as_utf_8(old), _as_utf_8(new), name).removesuffix("\n")
-    if len(text) <= _MOST_CHARACTERS:
+    text = render_diff(_as_utf_8(old), _as_utf_8(new), name).removesuffix("\n")
+    if len(text) <= _MAX_CHARACTERS:
         return text
-    beginning = text[: text.rfind("\n", 0, _MOST_CHARACTERS)]
+    beginning = text[: text.rfind("\n", 0, _MAX_CHARACTERS)]
     more = text.count("\n", len(beginning))
     return f"{beginning}\n... [diff cut: {more:,} more lines]"
 
 
 def _as_utf_8(content: bytes | None) -> bytes | None:
     """Return *content* in UTF-8, as a diff can show it. Content that is no text is returned as it is."""
-    decoding = None if content is None else decoded(content)
+    decoding = None if content is None else decode_text(content)
     return content if decoding is None or decoding[1] == UTF_8 else decoding[0].encode()

@@ -14,11 +14,11 @@ from ...decorator import tool
 from ...errors import BadArgs, ToolError
 from ...spec import Tool
 from ...workspace.space import Workspace
-from ..time_limit import Watch, watch_for
-from .changes import check_time, check_unchanged, make, present, shown_change
-from .encodings import decoded
-from .missing_paths import missing
-from .replacements import Edit, Edits, edited, objections
+from ..time_limit import TimeLimit, time_limit_for
+from .changes import apply_change, check_time, check_unchanged, preview_change, read_if_exists
+from .encodings import decode_text
+from .missing_paths import explain_missing
+from .replacements import Edit, Edits, apply_edits, find_problems
 
 __all__ = ["edit_for"]
 
@@ -30,9 +30,9 @@ def edit_for(workspace: Workspace) -> Tool:
 
     def preview(arguments: Any) -> Preview:
         path = arguments["path"]
-        old = _content(workspace, path)
-        new, _ = _applied(workspace, path, old, arguments["edits"], Watch(_PREVIEW_SECONDS, lambda: False))
-        return shown_change(workspace, path, old, new)
+        old = _read_content(workspace, path)
+        new, _ = _edit_content(workspace, path, old, arguments["edits"], TimeLimit(_PREVIEW_SECONDS, lambda: False))
+        return preview_change(workspace, path, old, new)
 
     @tool(
         catalog=None,
@@ -42,7 +42,7 @@ def edit_for(workspace: Workspace) -> Tool:
         timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],
         preview=preview,
-        validate=lambda arguments: objections(arguments["edits"]),
+        validate=lambda arguments: find_problems(arguments["edits"]),
     )
     def edit(path: Annotated[str, Writes], edits: Edits, *, context: Context) -> str:
         """Replace exact pieces of a text file; if one of the edits fails, none is made.
@@ -55,34 +55,36 @@ def edit_for(workspace: Workspace) -> Tool:
             path: The file, relative to the workspace or absolute.
             edits: The replacements; their places must not overlap.
         """
-        if problems := objections(edits):
+        if problems := find_problems(edits):
             raise BadArgs(problems)
-        watch = watch_for(workspace, context)
-        old = _content(workspace, path)
+        time_limit = time_limit_for(workspace, context)
+        old = _read_content(workspace, path)
         check_unchanged(workspace, path, old, context)
-        new, count = _applied(workspace, path, old, edits, watch)
-        change = make(workspace, path, old, new, context, watch)
+        new, count = _edit_content(workspace, path, old, edits, time_limit)
+        change = apply_change(workspace, path, old, new, context, time_limit)
         return f"Edited {workspace.shown(path)}: {count} replacement{'s' * (count != 1)}\n{change}"
 
     return Tool.of(edit)
 
 
-def _content(workspace: Workspace, path: str) -> bytes:
-    old = present(workspace, path)
+def _read_content(workspace: Workspace, path: str) -> bytes:
+    old = read_if_exists(workspace, path)
     if old is None:
-        raise ToolError(f"{workspace.shown(path)} {missing(workspace, path)} (a new file is made with `write`)")
+        raise ToolError(f"{workspace.shown(path)} {explain_missing(workspace, path)} (a new file is made with `write`)")
     return old
 
 
-def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], watch: Watch) -> tuple[bytes, int]:
+def _edit_content(
+    workspace: Workspace, path: str, old: bytes, edits: list[Edit], time_limit: TimeLimit
+) -> tuple[bytes, int]:
     """Return the new bytes of the file with all *edits* made, and the number of places that changed."""
     name = workspace.shown(path)
-    decoding = decoded(old)
+    decoding = decode_text(old)
     if decoding is None:
         raise ToolError(f"{name} is not a text file, and `edit` changes text")
     text, encoding = decoding
-    look = partial(check_time, watch, name)
-    new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes, look=look)
+    before_edit = partial(check_time, time_limit, name)
+    new, count = apply_edits(text, edits, name, max_characters=workspace.max_write_bytes, before_edit=before_edit)
     try:
         data = encoding.encode(new)
     except UnicodeEncodeError as error:
@@ -90,7 +92,7 @@ def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], wat
             f"{name} is encoded in {encoding.name}, which has no {new[error.start]!r}; "
             f"choose other words, or write the whole file anew with `write`, which makes it UTF-8"
         ) from None
-    if encoding.is_guess and (decoded(data) or (None,))[0] != new:
+    if encoding.is_guess and (decode_text(data) or (None,))[0] != new:
         raise ToolError(
             f"{name} would not be read back as it is meant: it seemed to be {encoding.name}, and would not any more; "
             f"write the whole file anew with `write`, which makes it UTF-8"

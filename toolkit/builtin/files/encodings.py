@@ -20,14 +20,14 @@ from ..._forks import unlock_properties_in_children
 
 __all__ = [
     "UTF_8",
+    "EditableText",
     "Encoding",
     "LineEnding",
-    "Text",
-    "decoded",
-    "detected",
-    "encoded_like",
-    "line_ending",
-    "unwritable",
+    "decode_text",
+    "detect_encoding",
+    "detect_line_ending",
+    "encode_like",
+    "why_unwritable",
     "with_line_ending",
 ]
 
@@ -39,13 +39,13 @@ class Encoding(NamedTuple):
     Attributes:
         name: The name for people.
         codec: The name of the Python codec, which does not handle the byte order mark.
-        mark: The byte order mark with which the file begins.
+        bom: The byte order mark with which the file begins.
         is_guess: Whether the encoding is a guess, because nothing in the file states it.
     """
 
     name: str
     codec: str
-    mark: bytes = b""
+    bom: bytes = b""
     is_guess: bool = False
 
     @property
@@ -55,7 +55,7 @@ class Encoding(NamedTuple):
 
     def decode(self, data: bytes) -> str:
         """Decode *data*, which begins with the mark. Raise `UnicodeDecodeError` if it is not text in this encoding."""
-        return data[len(self.mark) :].decode(self.codec)
+        return data[len(self.bom) :].decode(self.codec)
 
     def encode(self, text: str) -> bytes:
         """
@@ -63,13 +63,13 @@ class Encoding(NamedTuple):
 
         Raise `UnicodeEncodeError` if this encoding cannot express *text*.
         """
-        return self.mark + text.encode(self.codec)
+        return self.bom + text.encode(self.codec)
 
 
 UTF_8 = Encoding("UTF-8", "utf-8")
 
 # UTF-32 comes before UTF-16, because the mark of UTF-32 begins with the mark of UTF-16.
-_MARKED = (
+_WITH_BOM = (
     Encoding("UTF-8 with a byte order mark", "utf-8", codecs.BOM_UTF8),
     Encoding("UTF-32 (little-endian)", "utf-32-le", codecs.BOM_UTF32_LE),
     Encoding("UTF-32 (big-endian)", "utf-32-be", codecs.BOM_UTF32_BE),
@@ -88,35 +88,35 @@ _NARROW = (
 )
 _CONTROLS = bytes(each for each in range(32) if each not in b"\t\n\f\r\x1b") + b"\x7f"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
-_LEAST_WIDE_BYTES = 8
+_MIN_WIDE_BYTES = 8
 
 
-def detected(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
+def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
     """
     Return the encoding of the file that begins with *sample*, or None if the file is not text.
 
     Args:
         is_whole: Whether *sample* is the whole file. Otherwise it may end inside a character.
     """
-    for encoding in _MARKED:
-        if sample.startswith(encoding.mark):
-            text = _tried(sample, encoding, is_whole)
+    for encoding in _WITH_BOM:
+        if sample.startswith(encoding.bom):
+            text = _try_decode(sample, encoding, is_whole)
             if text is not None and "\0" not in text:
                 return encoding
-    if b"\0" not in sample and _tried(sample, UTF_8, is_whole) is not None:
+    if b"\0" not in sample and _try_decode(sample, UTF_8, is_whole) is not None:
         return UTF_8
     if b"\0" in sample:
         return next((encoding for encoding in _WIDE if _is_plain_text(sample, encoding, is_whole)), None)
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls * 50 > len(sample):
         return None
-    return next(encoding for encoding in _NARROW if _tried(sample, encoding, is_whole) is not None)
+    return next(encoding for encoding in _NARROW if _try_decode(sample, encoding, is_whole) is not None)
 
 
-def _tried(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None:
+def _try_decode(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None:
     try:
         decoder = codecs.getincrementaldecoder(encoding.codec)()
-        return decoder.decode(sample[len(encoding.mark) :], final=is_whole)
+        return decoder.decode(sample[len(encoding.bom) :], final=is_whole)
     except UnicodeDecodeError:
         return None
 
@@ -127,19 +127,19 @@ def _is_plain_text(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
 
     The check is strict, because most binary data can be decoded as some form of UTF-16.
     """
-    text = _tried(sample, encoding, is_whole) if len(sample) >= _LEAST_WIDE_BYTES else None
+    text = _try_decode(sample, encoding, is_whole) if len(sample) >= _MIN_WIDE_BYTES else None
     if not text or _CONTROL_CHARACTERS.search(text):
         return False
     return len(text.encode("ascii", "ignore")) * 2 >= len(text)
 
 
-def decoded(data: bytes) -> tuple[str, Encoding] | None:
+def decode_text(data: bytes) -> tuple[str, Encoding] | None:
     """Return the text of a whole file and its encoding, or None if the file is not text."""
-    encoding = detected(data)
+    encoding = detect_encoding(data)
     return None if encoding is None else (encoding.decode(data), encoding)
 
 
-def unwritable(text: str) -> str | None:
+def why_unwritable(text: str) -> str | None:
     """Return why no text file can hold *text*, or None if one can."""
     if (at := text.find("\0")) != -1:
         return f"it holds a NUL character at position {at}, which no text file does"
@@ -150,7 +150,7 @@ def unwritable(text: str) -> str | None:
     return None
 
 
-def encoded_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
+def encode_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
     """
     Encode *text* like *old* if it can be read back from that, otherwise in UTF-8.
 
@@ -162,7 +162,7 @@ def encoded_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
         data = old.encode(text)
     except UnicodeEncodeError:
         return UTF_8.encode(text), UTF_8
-    read = decoded(data)
+    read = decode_text(data)
     return (data, old) if read is not None and read[0] == text else (UTF_8.encode(text), UTF_8)
 
 
@@ -171,7 +171,7 @@ def encoded_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
 LineEnding: TypeAlias = Literal["\n", "\r\n"]
 
 
-def line_ending(text: str) -> LineEnding | None:
+def detect_line_ending(text: str) -> LineEnding | None:
     """Return how the lines of *text* end, or None if they end in two ways or there is only one line."""
     ends, returns = text.count("\n"), text.count("\r\n")
     if not ends or 0 < returns < ends:
@@ -189,7 +189,7 @@ def with_line_ending(text: str, ending: LineEnding | None) -> str:
 
 
 @unlock_properties_in_children
-class Text:
+class EditableText:
     """
     A text that is searched with lines that end in `\\n`, and changed with the line endings that it really has.
 
@@ -201,7 +201,7 @@ class Text:
         self._text = text
         self.plain = text.replace("\r\n", "\n")
 
-    def replaced(self, spans: list[tuple[int, int, str]]) -> str:
+    def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
         """
         Return the real text with spans of the plain text replaced.
 
@@ -215,20 +215,20 @@ class Text:
         for start, end, new in spans:
             if "\n" in new and start > line_end:  # looked up once for each line, because one line may have many spans
                 line_end, ending = self._find_line_end(start)
-            pieces.append(self._text[done : self._place(start)])
+            pieces.append(self._text[done : self._real_position(start)])
             pieces.append(new.replace("\r\n", "\n").replace("\n", ending))
-            done = self._place(end)
+            done = self._real_position(end)
         pieces.append(self._text[done:])
         return "".join(pieces)
 
     @cached_property
-    def _returns(self) -> list[int]:
+    def _carriage_returns(self) -> list[int]:
         """The places in the plain text where a carriage return was left out. There may be millions."""
         pieces = self._text.split("\r\n")[:-1]
         return list(map(operator.add, accumulate(map(len, pieces)), count()))
 
-    def _place(self, at: int) -> int:
-        return at + bisect_left(self._returns, at)
+    def _real_position(self, at: int) -> int:
+        return at + bisect_left(self._carriage_returns, at)
 
     def _find_line_end(self, at: int) -> tuple[int, LineEnding]:
         """
@@ -238,6 +238,6 @@ class Text:
         """
         end = self.plain.find("\n", at)
         newline = end if end != -1 else self.plain.rfind("\n", 0, at)
-        index = bisect_left(self._returns, newline)
-        has_return = index < len(self._returns) and self._returns[index] == newline
+        index = bisect_left(self._carriage_returns, newline)
+        has_return = index < len(self._carriage_returns) and self._carriage_returns[index] == newline
         return len(self.plain) if end == -1 else end, "\r\n" if has_return else "\n"

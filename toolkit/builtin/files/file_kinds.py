@@ -8,10 +8,10 @@ import re
 import struct
 from typing import NamedTuple
 
-__all__ = ["Kind", "image_size", "kind_of"]
+__all__ = ["FileKind", "image_size", "kind_of"]
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """
     A kind of file.
 
@@ -24,48 +24,48 @@ class Kind(NamedTuple):
     media_type: str | None = None
 
 
-def kind_of(head: bytes) -> Kind | None:
+def kind_of(head: bytes) -> FileKind | None:
     """Return the kind of the file that begins with *head*, or None if it is unknown."""
     return next((kind for pattern, kind in _SIGNATURES if re.match(pattern, head, re.DOTALL)), None)
 
 
-_SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
-    (rb"\x89PNG\r\n\x1a\n", Kind("PNG image", "image/png")),
-    (rb"\xff\xd8\xff", Kind("JPEG image", "image/jpeg")),
-    (rb"GIF8[79]a", Kind("GIF image", "image/gif")),
-    (rb"RIFF....WEBP", Kind("WebP image", "image/webp")),
-    (rb"BM.{4}\0\0\0\0", Kind("BMP image")),
-    (rb"II\*\0|MM\0\*", Kind("TIFF image")),
-    (rb"\0\0\x01\0", Kind("icon")),
-    (rb".{4}ftypavif", Kind("AVIF image")),
-    (rb".{4}ftyp(?:heic|heix|mif1)", Kind("HEIF image")),
-    (rb"%PDF-", Kind("PDF document")),
-    (rb"\x7fELF", Kind("program or library (ELF)")),
-    (rb"MZ.\0", Kind("program or library (Windows)")),
-    (rb"\xca\xfe\xba\xbe\0\0\0[\x01-\x14]|[\xce\xcf]\xfa\xed\xfe", Kind("program or library (macOS)")),
-    (rb"\xca\xfe\xba\xbe", Kind("Java class")),
-    (rb"\0asm", Kind("WebAssembly module")),
-    (rb"..\r\n.{12}\xe3", Kind("compiled Python")),
-    (rb"SQLite format 3\0", Kind("SQLite database")),
-    (rb"PK(?:\x03\x04|\x05\x06)", Kind("ZIP archive, or a document in one")),
-    (rb"\x1f\x8b", Kind("gzip archive")),
-    (rb"BZh[1-9]1AY&SY", Kind("bzip2 archive")),
-    (rb"\xfd7zXZ\0", Kind("xz archive")),
-    (rb"7z\xbc\xaf\x27\x1c", Kind("7-Zip archive")),
-    (rb"\x28\xb5\x2f\xfd", Kind("Zstandard archive")),
-    (rb"Rar!\x1a\x07", Kind("RAR archive")),
-    (rb".{257}ustar", Kind("tar archive")),
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind("old Office document")),
-    (rb"OggS", Kind("Ogg sound or film")),
-    (rb"ID3|\xff[\xf2\xf3\xfb]", Kind("MP3 sound")),
-    (rb"fLaC", Kind("FLAC sound")),
-    (rb"RIFF....WAVE", Kind("WAV sound")),
-    (rb".{4}ftyp", Kind("MP4 film or sound")),
-    (rb"\x1aE\xdf\xa3", Kind("Matroska or WebM film")),
-    (rb"wOF[F2]", Kind("font (WOFF)")),
-    (rb"\0\x01\0\0\0|OTTO", Kind("font")),
-    (rb"\x93NUMPY", Kind("NumPy array")),
-    (rb"PAR1", Kind("Parquet table")),
+_SIGNATURES: tuple[tuple[bytes, FileKind], ...] = (
+    (rb"\x89PNG\r\n\x1a\n", FileKind("PNG image", "image/png")),
+    (rb"\xff\xd8\xff", FileKind("JPEG image", "image/jpeg")),
+    (rb"GIF8[79]a", FileKind("GIF image", "image/gif")),
+    (rb"RIFF....WEBP", FileKind("WebP image", "image/webp")),
+    (rb"BM.{4}\0\0\0\0", FileKind("BMP image")),
+    (rb"II\*\0|MM\0\*", FileKind("TIFF image")),
+    (rb"\0\0\x01\0", FileKind("icon")),
+    (rb".{4}ftypavif", FileKind("AVIF image")),
+    (rb".{4}ftyp(?:heic|heix|mif1)", FileKind("HEIF image")),
+    (rb"%PDF-", FileKind("PDF document")),
+    (rb"\x7fELF", FileKind("program or library (ELF)")),
+    (rb"MZ.\0", FileKind("program or library (Windows)")),
+    (rb"\xca\xfe\xba\xbe\0\0\0[\x01-\x14]|[\xce\xcf]\xfa\xed\xfe", FileKind("program or library (macOS)")),
+    (rb"\xca\xfe\xba\xbe", FileKind("Java class")),
+    (rb"\0asm", FileKind("WebAssembly module")),
+    (rb"..\r\n.{12}\xe3", FileKind("compiled Python")),
+    (rb"SQLite format 3\0", FileKind("SQLite database")),
+    (rb"PK(?:\x03\x04|\x05\x06)", FileKind("ZIP archive, or a document in one")),
+    (rb"\x1f\x8b", FileKind("gzip archive")),
+    (rb"BZh[1-9]1AY&SY", FileKind("bzip2 archive")),
+    (rb"\xfd7zXZ\0", FileKind("xz archive")),
+    (rb"7z\xbc\xaf\x27\x1c", FileKind("7-Zip archive")),
+    (rb"\x28\xb5\x2f\xfd", FileKind("Zstandard archive")),
+    (rb"Rar!\x1a\x07", FileKind("RAR archive")),
+    (rb".{257}ustar", FileKind("tar archive")),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind("old Office document")),
+    (rb"OggS", FileKind("Ogg sound or film")),
+    (rb"ID3|\xff[\xf2\xf3\xfb]", FileKind("MP3 sound")),
+    (rb"fLaC", FileKind("FLAC sound")),
+    (rb"RIFF....WAVE", FileKind("WAV sound")),
+    (rb".{4}ftyp", FileKind("MP4 film or sound")),
+    (rb"\x1aE\xdf\xa3", FileKind("Matroska or WebM film")),
+    (rb"wOF[F2]", FileKind("font (WOFF)")),
+    (rb"\0\x01\0\0\0|OTTO", FileKind("font")),
+    (rb"\x93NUMPY", FileKind("NumPy array")),
+    (rb"PAR1", FileKind("Parquet table")),
 )
 
 

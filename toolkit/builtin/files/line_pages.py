@@ -16,14 +16,14 @@ from typing import BinaryIO
 
 from .encodings import Encoding
 
-__all__ = ["Line", "Page", "Survey", "page", "survey"]
+__all__ = ["FileLine", "LinePage", "Survey", "read_page", "survey_file"]
 
-_CHUNK = 1 << 18
+_CHUNK_BYTES = 1 << 18
 _MAX_LINE_CHARACTERS = 2000
 _LINE_NUMBER_CHARACTERS = 8
 _MAX_LINE_BYTES = 4 * _MAX_LINE_CHARACTERS + 4
 
-Step = Callable[[int], None]
+OnProgress = Callable[[int], None]
 """A function that is called with the number of bytes that were read. It may raise to stop the work."""
 
 
@@ -34,133 +34,133 @@ class Survey:
 
     Attributes:
         sha256: The SHA-256 of the bytes of the file; empty if it was not asked for.
-        lines: The number of lines. A last line without a newline counts.
-        marks: Positions in the file, in order, each with the number of newlines before it.
+        line_count: The number of lines. A last line without a newline counts.
+        checkpoints: Positions in the file, in order, each with the number of newlines before it.
     """
 
     sha256: str
-    lines: int
-    marks: tuple[tuple[int, int], ...]
+    line_count: int
+    checkpoints: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """
     One line, without its line ending.
 
     Attributes:
-        cut: The number of bytes of the line if it is too long to be shown whole, otherwise 0.
+        bytes_if_cut: The number of bytes of the line if it is too long to be shown whole, otherwise 0.
         ending: "", "\\n" or "\\r\\n".
         is_damaged: Whether some bytes of the line are not text and are shown as U+FFFD.
     """
 
     text: str
     ending: str
-    cut: int = 0
+    bytes_if_cut: int = 0
     is_damaged: bool = False
 
 
 @dataclass(slots=True)
-class Page:
+class LinePage:
     """
     Some lines of a file.
 
     Attributes:
-        passed: The number of lines before these ones. If the file ends before the page begins, the number of all its
-            lines.
+        lines_before: The number of lines before these ones. If the file ends before the page begins, the number of all
+            its lines.
         is_last: Whether no line comes after these ones.
     """
 
-    lines: list[Line] = field(default_factory=list)
-    passed: int = 0
+    lines: list[FileLine] = field(default_factory=list)
+    lines_before: int = 0
     is_last: bool = False
 
 
-def survey(file: BinaryIO, encoding: Encoding, *, step: Step, hashed: bool = True) -> Survey:
+def survey_file(file: BinaryIO, encoding: Encoding, *, on_progress: OnProgress, with_digest: bool = True) -> Survey:
     """
     Read all of *file* without keeping its text, and return what is known about it.
 
-    Without *hashed*, the file is read a few times faster and its digest is left empty.
+    Without *with_digest*, the file is read a few times faster and its digest is left empty.
     """
-    sha256, newlines, marks, last = hashlib.sha256(), 0, [(0, 0)], b""
-    transcode = _transcoder(encoding)
+    sha256, newlines, checkpoints, last = hashlib.sha256(), 0, [(0, 0)], b""
+    transcode = _build_transcoder(encoding)
     file.seek(0)
-    while raw := file.read(_CHUNK):
-        if hashed:
+    while raw := file.read(_CHUNK_BYTES):
+        if with_digest:
             sha256.update(raw)
-        chunk = transcode(raw if last else raw[len(encoding.mark) :])
+        chunk = transcode(raw if last else raw[len(encoding.bom) :])
         newlines += chunk.count(b"\n")
         last = chunk[-1:] or last
         if not encoding.is_wide:  # a decoder of a wide encoding cannot start in the middle
-            marks.append((file.tell(), newlines))
-        step(len(raw))
+            checkpoints.append((file.tell(), newlines))
+        on_progress(len(raw))
     lines = newlines + (last not in (b"", b"\n"))
-    return Survey(sha256.hexdigest() if hashed else "", lines, tuple(marks))
+    return Survey(sha256.hexdigest() if with_digest else "", lines, tuple(checkpoints))
 
 
-def page(
+def read_page(
     file: BinaryIO,
     encoding: Encoding,
     *,
-    first: int,
-    most_lines: int,
-    most_characters: int,
-    step: Step,
-    marks: tuple[tuple[int, int], ...] = ((0, 0),),
-) -> Page:
+    first_line: int,
+    max_lines: int,
+    max_characters: int,
+    on_progress: OnProgress,
+    checkpoints: tuple[tuple[int, int], ...] = ((0, 0),),
+) -> LinePage:
     """
-    Return the lines of *file* from the line with number *first* on, counted from 1.
+    Return the lines of *file* from the line with number *first_line* on, counted from 1.
 
     Args:
-        most_characters: The page ends after the line that reaches this number of characters.
-        marks: The marks of a survey, from which the search for the page may start.
+        max_characters: The page ends after the line that reaches this number of characters.
+        checkpoints: The marks of a survey, from which the search for the page may start.
     """
-    result = Page()
+    result = LinePage()
     # A mark may lie inside a line, so it must lie before the newline after which the page begins.
-    place, result.passed = max(mark for mark in marks if mark[0] == 0 or mark[1] < first - 1)
-    chunks = _chunks(file, encoding, place, step)
+    place, result.lines_before = max(mark for mark in checkpoints if mark[0] == 0 or mark[1] < first_line - 1)
+    chunks = _read_chunks(file, encoding, place, on_progress)
     chunk = b""
     for chunk in chunks:
-        missing = first - 1 - result.passed
+        missing = first_line - 1 - result.lines_before
         newlines = chunk.count(b"\n")
         if newlines >= missing:
             chunk = chunk.split(b"\n", missing)[-1]  # noqa: PLW2901 -- the rest of the chunk is where the page begins
-            result.passed += missing
+            result.lines_before += missing
             break
-        result.passed += newlines
+        result.lines_before += newlines
     else:
-        result.passed += chunk[-1:] not in (b"", b"\n")
+        result.lines_before += chunk[-1:] not in (b"", b"\n")
         result.is_last = True
         return result
-    left = most_characters
-    for line, is_last in _lines(chunk, chunks, encoding):
+    left = max_characters
+    for line, is_last in _split_lines(chunk, chunks, encoding):
         result.lines.append(line)
         result.is_last = is_last
         left -= len(line.text) + _LINE_NUMBER_CHARACTERS
-        if left <= 0 or len(result.lines) == most_lines:
+        if left <= 0 or len(result.lines) == max_lines:
             break
     result.is_last = result.is_last or not result.lines
     return result
 
 
-def _chunks(file: BinaryIO, encoding: Encoding, place: int, step: Step) -> Iterator[bytes]:
+def _read_chunks(file: BinaryIO, encoding: Encoding, place: int, on_progress: OnProgress) -> Iterator[bytes]:
     """Yield the text from *place* on as bytes in which a newline is one byte: as it is, or as UTF-8."""
-    transcode = _transcoder(encoding)
-    file.seek(place or len(encoding.mark))
-    while raw := file.read(_CHUNK):
-        step(len(raw))
+    transcode = _build_transcoder(encoding)
+    file.seek(place or len(encoding.bom))
+    while raw := file.read(_CHUNK_BYTES):
+        on_progress(len(raw))
         if chunk := transcode(raw):
             yield chunk
 
 
-def _transcoder(encoding: Encoding) -> Callable[[bytes], bytes]:
+def _build_transcoder(encoding: Encoding) -> Callable[[bytes], bytes]:
     if not encoding.is_wide:
         return lambda raw: raw
     decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
     return lambda raw: decoder.decode(raw).encode("utf-8", "replace")
 
 
-def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterator[tuple[Line, bool]]:
+def _split_lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterator[tuple[FileLine, bool]]:
     """Yield each line, and whether it is the last one. The lines begin in *chunk* and go on in *chunks*."""
     beginning, length, at = b"", 0, 0
     chunk = chunk or next(chunks, b"")
@@ -173,13 +173,13 @@ def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterato
         # Read one chunk ahead, because only then is it known whether the line is the last one.
         following = chunk if at < len(chunk) else next(chunks, b"")
         if end != -1 or not following:
-            yield _line(beginning, length, encoding, "" if end == -1 else "\n"), not following
+            yield _build_line(beginning, length, encoding, "" if end == -1 else "\n"), not following
             beginning, length = b"", 0
         if following is not chunk:
             chunk, at = following, 0
 
 
-def _line(beginning: bytes, length: int, encoding: Encoding, ending: str) -> Line:
+def _build_line(beginning: bytes, length: int, encoding: Encoding, ending: str) -> FileLine:
     codec = "utf-8" if encoding.is_wide else encoding.codec
     text = beginning.decode(codec, errors="replace")
     if length == len(beginning) and ending and text.endswith("\r"):
@@ -187,4 +187,4 @@ def _line(beginning: bytes, length: int, encoding: Encoding, ending: str) -> Lin
     is_cut = len(text) > _MAX_LINE_CHARACTERS or length > len(beginning)
     text = text[:_MAX_LINE_CHARACTERS]
     is_damaged = "\ufffd" in text and "\ufffd".encode() not in beginning
-    return Line(text, ending, length if is_cut else 0, is_damaged)
+    return FileLine(text, ending, length if is_cut else 0, is_damaged)

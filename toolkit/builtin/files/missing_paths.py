@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import posixpath
 
-from ...errors import Safety, ToolError, nearest
-from ...safety.paths import shown as quoted
+from ...errors import Safety, ToolError, find_nearest
+from ...safety.paths import quote_path as quoted
 from ...workspace import Entry, Workspace
 
-__all__ = ["missing", "present_at"]
+__all__ = ["explain_missing", "find_entry"]
 
 
-def present_at(workspace: Workspace, path: str) -> Entry:
+def find_entry(workspace: Workspace, path: str) -> Entry:
     """
     Return the entry that *path* leads to.
 
@@ -26,11 +26,11 @@ def present_at(workspace: Workspace, path: str) -> Entry:
         raise
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise ToolError(f"{quoted(path)} {missing(workspace, path)}") from error
+            raise ToolError(f"{quoted(path)} {explain_missing(workspace, path)}") from error
         raise
 
 
-def missing(workspace: Workspace, path: str) -> str:
+def explain_missing(workspace: Workspace, path: str) -> str:
     """Return why there is nothing at *path*, and where to look instead."""
     folder, name = posixpath.split(path.rstrip("/"))
     try:
@@ -39,5 +39,5 @@ def missing(workspace: Workspace, path: str) -> str:
         return f"does not exist, nor does the folder {quoted(folder)}; look for it with `glob`"
     if name in entries and entries[name].kind == "link":
         return "is a link that leads to nothing"
-    near = " or ".join(quoted(posixpath.join(folder, candidate)) for candidate in nearest(name, entries))
+    near = " or ".join(quoted(posixpath.join(folder, candidate)) for candidate in find_nearest(name, entries))
     return f"does not exist; did you mean {near}?" if near else "does not exist; look for it with `glob`"

@@ -13,43 +13,43 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-__all__ = ["near_help"]
+__all__ = ["describe_near_match"]
 
-_MOST_CHARACTERS_COMPARED = 500_000
-_MOST_LINES_COMPARED = 200
-_MAX_COMPARED_LINE = 200
-_MOST_LINES_SHOWN = 12
-_MOST_CHARACTERS_SHOWN = 300
+_MAX_CHARACTERS_COMPARED = 500_000
+_MAX_LINES_COMPARED = 200
+_MAX_LINE_CHARACTERS = 200
+_MAX_LINES_SHOWN = 12
+_MAX_CHARACTERS_SHOWN = 300
 
 
-def near_help(text: str, old: str) -> str:
+def describe_near_match(text: str, old: str) -> str:
     """
     Return what to add to "`old` does not appear": the slip, or the nearest lines.
 
     Lines end in `\\n` in both texts.
     """
-    if len(text) + len(old) > _MOST_CHARACTERS_COMPARED:
+    if len(text) + len(old) > _MAX_CHARACTERS_COMPARED:
         return "; the file is too large to look for what is near, so read the place again"
     lines = text.split("\n")
     count = old.strip("\n").count("\n") + 1
     for rewrite, words in _SLIPS:
         rewritten = rewrite(old)
         if rewritten not in ("", old) and rewritten in text:
-            return f"; {words}. {_shown(lines, text.count(chr(10), 0, text.find(rewritten)), count)}"
+            return f"; {words}. {_render_lines(lines, text.count(chr(10), 0, text.find(rewritten)), count)}"
     for fold, words in _FOLDS:
         start = _find_folded(lines, old.strip("\n").split("\n"), fold)
         if start is not None:
-            return f"; {words}. {_shown(lines, start, count)}"
+            return f"; {words}. {_render_lines(lines, start, count)}"
     start = _find_nearest(lines, old.strip("\n").split("\n"))
     if start is None:
         return ", nor anything near it; read the file again"
-    return f"; this is the nearest. {_shown(lines, start, count)}"
+    return f"; this is the nearest. {_render_lines(lines, start, count)}"
 
 
-def _shown(lines: list[str], start: int, count: int) -> str:
+def _render_lines(lines: list[str], start: int, count: int) -> str:
     rows = [
-        f"{number}\t{line[:_MOST_CHARACTERS_SHOWN]}{'...' * (len(line) > _MOST_CHARACTERS_SHOWN)}"
-        for number, line in enumerate(lines[start : start + min(count, _MOST_LINES_SHOWN)], start + 1)
+        f"{number}\t{line[:_MAX_CHARACTERS_SHOWN]}{'...' * (len(line) > _MAX_CHARACTERS_SHOWN)}"
+        for number, line in enumerate(lines[start : start + min(count, _MAX_LINES_SHOWN)], start + 1)
     ]
     return "\n".join(["The file has:", *rows])
 
@@ -58,11 +58,11 @@ def _shown(lines: list[str], start: int, count: int) -> str:
 
 _NUMBERS = re.compile(r"^ *\d+\t", re.MULTILINE)
 _ESCAPES = re.compile(r"""\\([nrt"'\\])""")
-_MEANT = {"n": "\n", "r": "\r", "t": "\t"}
+_UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescape(old: str) -> str:
-    return _ESCAPES.sub(lambda match: _MEANT.get(match[1], match[1]), old)
+    return _ESCAPES.sub(lambda match: _UNESCAPED.get(match[1], match[1]), old)
 
 
 _SLIPS: tuple[tuple[Callable[[str], str], str], ...] = (
@@ -79,7 +79,7 @@ _SIGNS = str.maketrans(
 )
 
 
-def _plain_signs(line: str) -> str:
+def _normalize_signs(line: str) -> str:
     text = unicodedata.normalize("NFKC", line.translate(_SIGNS)) if not line.isascii() else line
     return "".join(char for char in text if text.isascii() or unicodedata.category(char) != "Cf")
 
@@ -88,8 +88,11 @@ _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str.rstrip, "only the blank space at the ends of lines differs"),
     (str.strip, "only the indentation differs"),
     (lambda line: "".join(line.split()), "only the blank space differs"),
-    (lambda line: "".join(_plain_signs(line).split()), "only quotes, dashes, accents or invisible characters differ"),
-    (lambda line: "".join(_plain_signs(line).casefold().split()), "only capitals differ"),
+    (
+        lambda line: "".join(_normalize_signs(line).split()),
+        "only quotes, dashes, accents or invisible characters differ",
+    ),
+    (lambda line: "".join(_normalize_signs(line).casefold().split()), "only capitals differ"),
 )
 
 
@@ -111,13 +114,13 @@ def _find_nearest(lines: list[str], old_lines: list[str]) -> int | None:
     The longest line of *old_lines* is compared.
     """
     index = max(range(len(old_lines)), key=lambda position: len(old_lines[position].strip()))
-    sample = old_lines[index].strip()[:_MAX_COMPARED_LINE]
+    sample = old_lines[index].strip()[:_MAX_LINE_CHARACTERS]
     words = set(re.findall(r"\w+", sample))
     places: dict[str, int] = {}
     for number, line in enumerate(lines):
-        places.setdefault(line.strip()[:_MAX_COMPARED_LINE], number)
+        places.setdefault(line.strip()[:_MAX_LINE_CHARACTERS], number)
     candidates = heapq.nlargest(
-        _MOST_LINES_COMPARED, places, key=lambda line: len(words.intersection(re.findall(r"\w+", line)))
+        _MAX_LINES_COMPARED, places, key=lambda line: len(words.intersection(re.findall(r"\w+", line)))
     )
     near = difflib.get_close_matches(sample, candidates, n=1, cutoff=0.5) if sample else []
     return max(0, places[near[0]] - index) if near else None

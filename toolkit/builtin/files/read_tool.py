@@ -15,21 +15,21 @@ from ...content import ImagePart, TextPart
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem, Safety, ToolError
-from ...safety.paths import shown as quoted
+from ...safety.paths import quote_path as quoted
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .encodings import UTF_8, Encoding, detected
-from .file_kinds import Kind, image_size, kind_of
-from .line_pages import Line, Page, Step, Survey, page, survey
-from .missing_paths import missing
-from .read_stamps import remember, where
+from .encodings import UTF_8, Encoding, detect_encoding
+from .file_kinds import FileKind, image_size, kind_of
+from .line_pages import FileLine, LinePage, OnProgress, Survey, read_page, survey_file
+from .missing_paths import explain_missing
+from .read_stamps import remember_digest, resolve_path
 
 __all__ = ["read_for"]
 
-_MOST_CHARACTERS = 90_000
-_MOST_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
+_MAX_CHARACTERS = 90_000
+_MAX_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
 _SAMPLE_BYTES = 1 << 18
-_REPORT_EVERY = 1 << 28
+_REPORT_EVERY_BYTES = 1 << 28
 
 
 def read_for(workspace: Workspace) -> Tool:
@@ -42,7 +42,7 @@ def read_for(workspace: Workspace) -> Tool:
         search_hint="show open view cat head tail print content",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
-        validate=_objections,
+        validate=_find_problems,
     )
     def read(
         path: Annotated[str, Reads], *, offset: int = 1, limit: int = 2000, context: Context
@@ -57,29 +57,29 @@ def read_for(workspace: Workspace) -> Tool:
             offset: The first line, counted from 1; a negative one counts from the end: -20 is the last 20 lines.
             limit: How many lines at most.
         """
-        if problems := _objections({"offset": offset, "limit": limit}):
+        if problems := _find_problems({"offset": offset, "limit": limit}):
             raise BadArgs(problems)
         name = workspace.shown(path)
-        with _opened(workspace, path) as file:
+        with _open_file(workspace, path) as file:
             size = os.fstat(file.fileno()).st_size
             sample = file.read(_SAMPLE_BYTES)
-            encoding = detected(sample, is_whole=len(sample) < _SAMPLE_BYTES)
-            step = _watch(context, size)
+            encoding = detect_encoding(sample, is_whole=len(sample) < _SAMPLE_BYTES)
+            on_progress = _track_progress(context, size)
             file_survey = None
             if size <= workspace.max_read_bytes:
                 # Take the digest before any line is shown. If another program writes meanwhile, the stamp is too old,
                 # never too new.
-                file_survey = survey(file, encoding or UTF_8, step=step)
-                remember(context.session, where(workspace.root, path), file_survey.sha256)
+                file_survey = survey_file(file, encoding or UTF_8, on_progress=on_progress)
+                remember_digest(context.session, resolve_path(workspace.root, path), file_survey.sha256)
             kind = kind_of(sample) if encoding is None or encoding.is_guess else None
             if encoding is None or kind is not None:
                 return _describe_file(file, name, size, kind)
-            return _page(file, encoding, size, file_survey, offset, limit, step)
+            return _render_page(file, encoding, size, file_survey, offset, limit, on_progress)
 
     return Tool.of(read)
 
 
-def _objections(arguments: Any) -> list[Problem]:
+def _find_problems(arguments: Any) -> list[Problem]:
     checks = {
         "offset": (arguments["offset"] == 0, "lines are counted from 1, or from the end with negative numbers; got 0"),
         "limit": (arguments["limit"] < 1, f"has to be at least 1, got {arguments['limit']}"),
@@ -87,106 +87,123 @@ def _objections(arguments: Any) -> list[Problem]:
     return [Problem(message, (name,)) for name, (is_wrong, message) in checks.items() if is_wrong]
 
 
-def _opened(workspace: Workspace, path: str) -> BinaryIO:
+def _open_file(workspace: Workspace, path: str) -> BinaryIO:
     """Open the file, or raise an error that says which path would be right."""
     try:
         return workspace.open(path)
     except Safety:
         raise
     except ToolError as error:
-        hint = _hint(workspace, path)
+        hint = _explain_unreadable(workspace, path)
         if hint is None:
             raise
         raise ToolError(f"{quoted(path)} {hint}") from error
 
 
-def _hint(workspace: Workspace, path: str) -> str | None:
+def _explain_unreadable(workspace: Workspace, path: str) -> str | None:
     """Return what *path* is instead of a readable file, or None if there is nothing to add."""
     try:
         is_folder = workspace.stat(path).kind == "folder"
     except ToolError as error:
-        return missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
+        return explain_missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
     return "is a folder, and `read` reads files; list it with `glob`" if is_folder else None
 
 
-def _watch(context: Context, size: int) -> Step:
+def _track_progress(context: Context, size: int) -> OnProgress:
     """Return a step function that raises when the call was cancelled, and reports progress now and then."""
     done = 0
 
-    def step(count: int) -> None:
+    def on_progress(count: int) -> None:
         nonlocal done
         if context.cancelled:
             raise ToolError("it was stopped before the lines were found")
         done, before = done + count, done
-        if done // _REPORT_EVERY > before // _REPORT_EVERY:
+        if done // _REPORT_EVERY_BYTES > before // _REPORT_EVERY_BYTES:
             context.report(done, size, "looking for the lines")
 
-    return step
+    return on_progress
 
 
 # Text files.
 
 
-def _page(
-    file: BinaryIO, encoding: Encoding, size: int, file_survey: Survey | None, offset: int, limit: int, step: Step
+def _render_page(
+    file: BinaryIO,
+    encoding: Encoding,
+    size: int,
+    file_survey: Survey | None,
+    offset: int,
+    limit: int,
+    on_progress: OnProgress,
 ) -> str:
     if file_survey is None and offset < 0:
-        file_survey = survey(file, encoding, step=step, hashed=False)
-    first = offset if offset > 0 or file_survey is None else max(1, file_survey.lines + 1 + offset)
-    marks = ((0, 0),) if file_survey is None else file_survey.marks
-    shown_page = page(
-        file, encoding, first=first, most_lines=limit, most_characters=_MOST_CHARACTERS, step=step, marks=marks
+        file_survey = survey_file(file, encoding, on_progress=on_progress, with_digest=False)
+    first = offset if offset > 0 or file_survey is None else max(1, file_survey.line_count + 1 + offset)
+    checkpoints = ((0, 0),) if file_survey is None else file_survey.checkpoints
+    page = read_page(
+        file,
+        encoding,
+        first_line=first,
+        max_lines=limit,
+        max_characters=_MAX_CHARACTERS,
+        on_progress=on_progress,
+        checkpoints=checkpoints,
     )
-    if not shown_page.lines and first > 1:
-        lines = shown_page.passed if file_survey is None else file_survey.lines
-        raise BadArgs(Problem(f"there is no line {first}; the file has {_counted(lines)} in all", ("offset",)))
-    numbered = [f"{number}\t{_shown(line)}" for number, line in enumerate(shown_page.lines, first)]
+    if not page.lines and first > 1:
+        lines = page.lines_before if file_survey is None else file_survey.line_count
+        raise BadArgs(
+            Problem(f"there is no line {first}; the file has {_format_line_count(lines)} in all", ("offset",))
+        )
+    numbered = [f"{number}\t{_render_line(line)}" for number, line in enumerate(page.lines, first)]
     return "\n".join(
-        [*numbered, _note(shown_page, encoding, size, None if file_survey is None else file_survey.lines, first)]
+        [
+            *numbered,
+            _describe_page(page, encoding, size, None if file_survey is None else file_survey.line_count, first),
+        ]
     )
 
 
-def _shown(line: Line) -> str:
-    return f"{line.text}... [cut: the line has {line.cut:,} bytes]" if line.cut else line.text
+def _render_line(line: FileLine) -> str:
+    return f"{line.text}... [cut: the line has {line.bytes_if_cut:,} bytes]" if line.bytes_if_cut else line.text
 
 
-def _note(shown_page: Page, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
+def _describe_page(page: LinePage, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
     """Return what the model has to know besides the lines."""
-    last = first + len(shown_page.lines) - 1
-    if not shown_page.lines:
+    last = first + len(page.lines) - 1
+    if not page.lines:
         notes = ["the file is empty"]
-    elif shown_page.is_last:
-        notes = [f"end of file: {_counted(last)} in all"]
+    elif page.is_last:
+        notes = [f"end of file: {_format_line_count(last)} in all"]
     else:
-        whole = f"{size:,} bytes" if lines is None else _counted(lines)
+        whole = f"{size:,} bytes" if lines is None else _format_line_count(lines)
         notes = [f"lines {first}-{last}; {whole} in all; more: continue with offset={last + 1}"]
-    if shown_page.lines and shown_page.is_last and not shown_page.lines[-1].ending:
+    if page.lines and page.is_last and not page.lines[-1].ending:
         notes.append("no newline at the end")
-    endings = {line.ending for line in shown_page.lines if line.ending}
+    endings = {line.ending for line in page.lines if line.ending}
     if "\r\n" in endings:
         notes.append("lines end in CRLF" if len(endings) == 1 else "some lines end in CRLF, others in LF")
     if encoding != UTF_8:
         notes.append(f"encoding: {encoding.name}{', which is a guess' if encoding.is_guess else ''}")
-    if any(line.is_damaged for line in shown_page.lines):
+    if any(line.is_damaged for line in page.lines):
         notes.append("some bytes are not text in this encoding, and shown as \ufffd")
     return f"({'; '.join(notes)})"
 
 
-def _counted(lines: int) -> str:
+def _format_line_count(lines: int) -> str:
     return "1 line" if lines == 1 else f"{lines:,} lines"
 
 
 # Other files.
 
 
-def _describe_file(file: BinaryIO, name: str, size: int, kind: Kind | None) -> str | list[TextPart | ImagePart]:
+def _describe_file(file: BinaryIO, name: str, size: int, kind: FileKind | None) -> str | list[TextPart | ImagePart]:
     description = f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {size:,} bytes"
     if kind is None or kind.media_type is None:
         return f"{description}; its content is not shown, because it is not text"
-    if size > _MOST_IMAGE_BYTES:
-        return f"{description}; it is too large to be shown, the limit is {_MOST_IMAGE_BYTES:,} bytes"
+    if size > _MAX_IMAGE_BYTES:
+        return f"{description}; it is too large to be shown, the limit is {_MAX_IMAGE_BYTES:,} bytes"
     file.seek(0)
-    data = file.read(_MOST_IMAGE_BYTES)
+    data = file.read(_MAX_IMAGE_BYTES)
     if pixels := image_size(data):
         description += f", {pixels[0]} x {pixels[1]} pixels"
     return [TextPart(description), ImagePart(data, kind.media_type)]

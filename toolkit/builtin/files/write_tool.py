@@ -13,9 +13,9 @@ from ...decorator import tool
 from ...errors import BadArgs, Problem
 from ...spec import Tool
 from ...workspace.space import Workspace
-from ..time_limit import watch_for
-from .changes import check_unchanged, make, present, shown_change
-from .encodings import UTF_8, Encoding, decoded, encoded_like, line_ending, unwritable, with_line_ending
+from ..time_limit import time_limit_for
+from .changes import apply_change, check_unchanged, preview_change, read_if_exists
+from .encodings import UTF_8, Encoding, decode_text, detect_line_ending, encode_like, why_unwritable, with_line_ending
 
 __all__ = ["write_for"]
 
@@ -24,9 +24,9 @@ def write_for(workspace: Workspace) -> Tool:
     """Return the tool that writes files of *workspace*."""
 
     def preview(arguments: Any) -> Preview:
-        old = present(workspace, arguments["path"])
-        new, _ = _encoded(arguments["content"], old)
-        return shown_change(workspace, arguments["path"], old, new)
+        old = read_if_exists(workspace, arguments["path"])
+        new, _ = _encode_content(arguments["content"], old)
+        return preview_change(workspace, arguments["path"], old, new)
 
     @tool(
         catalog=None,
@@ -36,7 +36,7 @@ def write_for(workspace: Workspace) -> Tool:
         timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],  # the diff shows the content that is replaced
         preview=preview,
-        validate=_objections,
+        validate=_find_problems,
     )
     def write(path: Annotated[str, Writes], content: str, *, context: Context) -> str:
         """Write a text file: a new one, or all of an old one anew.
@@ -48,40 +48,40 @@ def write_for(workspace: Workspace) -> Tool:
             path: The file, relative to the workspace or absolute.
             content: All that the file is going to hold.
         """
-        if problems := _objections({"content": content}):
+        if problems := _find_problems({"content": content}):
             raise BadArgs(problems)
-        watch = watch_for(workspace, context)
-        old = present(workspace, path)
+        time_limit = time_limit_for(workspace, context)
+        old = read_if_exists(workspace, path)
         check_unchanged(workspace, path, old, context)
-        new, notes = _encoded(content, old)
-        change = make(workspace, path, old, new, context, watch)
+        new, notes = _encode_content(content, old)
+        change = apply_change(workspace, path, old, new, context, time_limit)
         return "\n".join([f"Wrote {len(new)} bytes to {workspace.shown(path)}", change, *notes])
 
     return Tool.of(write)
 
 
-def _objections(arguments: Any) -> list[Problem]:
-    problem = unwritable(arguments["content"])
+def _find_problems(arguments: Any) -> list[Problem]:
+    problem = why_unwritable(arguments["content"])
     return [Problem(problem, ("content",))] if problem else []
 
 
-def _encoded(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
+def _encode_content(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
     """
     Encode *content* with the encoding and line endings of *old*.
 
     Return the bytes, and notes on them for the model.
     """
-    decoding = None if old is None else decoded(old)
+    decoding = None if old is None else decode_text(old)
     if decoding is None:
         return UTF_8.encode(content), []
     text, encoding = decoding
-    converted = with_line_ending(content, line_ending(text))
-    data, used = encoded_like(encoding, converted)
+    converted = with_line_ending(content, detect_line_ending(text))
+    data, used = encode_like(encoding, converted)
     notes = ["(the file keeps its CRLF line endings)"] if converted != content else []
-    return data, notes + _about(encoding, used)
+    return data, notes + _describe_encoding(encoding, used)
 
 
-def _about(old: Encoding, used: Encoding) -> list[str]:
+def _describe_encoding(old: Encoding, used: Encoding) -> list[str]:
     if used == UTF_8:
         return [] if old == UTF_8 else [f"(it is UTF-8 now; {old.name} cannot hold the content)"]
     return [f"(the file keeps its encoding, {used.name})"]

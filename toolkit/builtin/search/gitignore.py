@@ -21,14 +21,14 @@ from ...values.patterns import Undecidable
 from ...workspace import Entry, Workspace
 from .globs import pattern_of, regex_of
 
-__all__ = ["Ignoring", "Rules", "start_of"]
+__all__ = ["GitignoreFilter", "GitignoreRules", "path_prefix_of"]
 
-_MOST_BYTES = 500_000
+_MAX_BYTES = 500_000
 # Each of these patterns is tried on every name. A file with more of them was not written by a person.
 _MAX_WILDCARD_RULES = 1_000
 
 
-class Ignoring:
+class GitignoreFilter:
     """
     Decides which entries below a folder are left out, and counts them. It is made for `workspace.walk(skip=...)`.
 
@@ -38,15 +38,15 @@ class Ignoring:
         left_out: How many entries were left out because of a `.gitignore`.
     """
 
-    def __init__(self, workspace: Workspace, path: str = ".", *, ignored: bool = False) -> None:
+    def __init__(self, workspace: Workspace, path: str = ".", *, include_ignored: bool = False) -> None:
         self._workspace = workspace
-        self._includes_ignored = ignored
+        self._includes_ignored = include_ignored
         self.left_out = 0
-        self._known: dict[str, tuple[tuple[int, Rules], ...]] = {}
-        if not ignored:
-            rules: tuple[tuple[int, Rules], ...] = ()
+        self._rules_by_folder: dict[str, tuple[tuple[int, GitignoreRules], ...]] = {}
+        if not include_ignored:
+            rules: tuple[tuple[int, GitignoreRules], ...] = ()
             for folder in _folders_down_to(workspace, path):
-                rules = self._known[folder] = (*rules, *self._own(folder))
+                rules = self._rules_by_folder[folder] = (*rules, *self._read_rules(folder))
 
     def __call__(self, entry: Entry) -> bool:
         """Return whether *entry* is left out. The caller must have asked about the folder of *entry* before."""
@@ -56,10 +56,10 @@ class Ignoring:
         if self._includes_ignored:
             return False
         folder = path[: -len(name)]
-        rules = self._known.get(folder)
+        rules = self._rules_by_folder.get(folder)
         if rules is None:
             above = folder[: folder.rfind("/", 0, -1) + 1]
-            rules = self._known[folder] = (*self._known.get(above, ()), *self._own(folder))
+            rules = self._rules_by_folder[folder] = (*self._rules_by_folder.get(above, ()), *self._read_rules(folder))
         if not rules:
             return False
         path, name = _bytewise(path), _bytewise(name)
@@ -71,14 +71,14 @@ class Ignoring:
                 return verdict
         return False
 
-    def _own(self, folder: str) -> Iterator[tuple[int, Rules]]:
+    def _read_rules(self, folder: str) -> Iterator[tuple[int, GitignoreRules]]:
         try:
             # The path is absolute, because a relative path that begins with `~` would be refused.
             path = os.path.join(self._workspace.root, folder, ".gitignore")
-            data = self._workspace.read(path, max_bytes=_MOST_BYTES)
+            data = self._workspace.read(path, max_bytes=_MAX_BYTES)
         except ToolError:
             return  # there is no such file, or it cannot be read
-        yield len(_bytewise(folder)), Rules(data)
+        yield len(_bytewise(folder)), GitignoreRules(data)
 
 
 def _folders_down_to(workspace: Workspace, path: str) -> list[str]:
@@ -89,14 +89,14 @@ def _folders_down_to(workspace: Workspace, path: str) -> list[str]:
     # innermost folder.
     top = workspace.root if workspace.root in tops else max(tops, key=len, default=whole)
     names = [name for name in whole[len(top) :].split("/") if name]
-    return [start_of(workspace, os.path.join(top, *names[:count])) for count in range(len(names) + 1)]
+    return [path_prefix_of(workspace, os.path.join(top, *names[:count])) for count in range(len(names) + 1)]
 
 
 def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def start_of(workspace: Workspace, folder: str) -> str:
+def path_prefix_of(workspace: Workspace, folder: str) -> str:
     """Return the text with which the paths of entries in *folder* begin, without the `./` before a `~`."""
     prefix = workspace.shown(folder).removeprefix("./")
     if prefix == ".":
@@ -109,24 +109,24 @@ def _bytewise(text: str) -> str:
     return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
-class _Rule(NamedTuple):
+class _GitignoreRule(NamedTuple):
     order: int
-    takes_back: bool
+    is_negated: bool
     only_folders: bool
 
 
-_Table = dict[str, list[_Rule]]
+_Table = dict[str, list[_GitignoreRule]]
 
 
-class Rules:
+class GitignoreRules:
     """The lines of one `.gitignore`, sorted by the way in which they can be looked up."""
 
     def __init__(self, data: bytes) -> None:
         self._names: _Table = {}
         self._paths: _Table = {}
         self._endings: _Table = {}
-        self._wildcards: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
-        for order, line in enumerate(_lines(data)):
+        self._wildcards: list[tuple[_GitignoreRule, bool, Callable[[str], bool]]] = []
+        for order, line in enumerate(_read_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
             for rules in table.values():
@@ -140,7 +140,7 @@ class Rules:
 
         *path* and *name* have one character for each byte.
         """
-        best: _Rule | None = None
+        best: _GitignoreRule | None = None
         candidates = [self._names.get(name), self._paths.get(path)]
         candidates += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]
         for rules in candidates:
@@ -155,14 +155,14 @@ class Rules:
             if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
                 best = rule
                 break
-        return None if best is None else not best.takes_back
+        return None if best is None else not best.is_negated
 
     def _add(self, order: int, line: str) -> None:
-        takes_back = line.startswith("!")
-        pattern = line[takes_back:]
+        is_negated = line.startswith("!")
+        pattern = line[is_negated:]
         only_folders = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
-        rule = _Rule(order, takes_back, only_folders)
+        rule = _GitignoreRule(order, is_negated, only_folders)
         is_of_name = "/" not in pattern
         if _PLAIN.fullmatch(pattern):
             table = self._names if is_of_name else self._paths
@@ -194,15 +194,15 @@ def _build_matcher(regex: str) -> Callable[[str], bool]:
     return matches
 
 
-def _lines(data: bytes) -> Iterator[str]:
+def _read_lines(data: bytes) -> Iterator[str]:
     text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     for raw_line in text.split("\n"):
-        line = _without_blanks(raw_line.removesuffix("\r").partition("\0")[0])
+        line = _strip_blanks(raw_line.removesuffix("\r").partition("\0")[0])
         if line and line[0] != "#":
             yield line
 
 
-def _without_blanks(line: str) -> str:
+def _strip_blanks(line: str) -> str:
     """Return *line* without the blanks at its end, unless a backslash keeps them."""
     bare = line.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))

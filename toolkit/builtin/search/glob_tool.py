@@ -12,15 +12,15 @@ from ...decorator import tool
 from ...errors import BadArgs, Problem, ToolError
 from ...spec import Tool
 from ...workspace import Entry, Workspace
-from ..files.missing_paths import present_at
-from ..time_limit import Stopped, Watch, watch_for
-from .gitignore import Ignoring, start_of
+from ..files.missing_paths import find_entry
+from ..time_limit import TimeLimit, TimeUp, time_limit_for
+from .gitignore import GitignoreFilter, path_prefix_of
 from .globs import Glob
-from .search_report import shown_path
+from .search_report import format_path
 
 __all__ = ["glob_for"]
 
-_MOST_LIMIT = 2000
+_MAX_LIMIT = 2000
 
 
 def glob_for(workspace: Workspace) -> Tool:
@@ -33,7 +33,7 @@ def glob_for(workspace: Workspace) -> Tool:
         search_hint="directory ls find tree name look around",
         summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
-        validate=_objections,
+        validate=_find_problems,
     )
     def glob(
         pattern: str = "*",
@@ -54,18 +54,18 @@ def glob_for(workspace: Workspace) -> Tool:
             limit: How many to show at most.
             ignored: Whether to list what .gitignore leaves out, too.
         """
-        if problems := _objections({"pattern": pattern, "limit": limit}):
+        if problems := _find_problems({"pattern": pattern, "limit": limit}):
             raise BadArgs(problems)
         glob_walk = _GlobWalk(
             _PathFilter(pattern.removeprefix("./")),
-            ignoring=Ignoring(workspace, path, ignored=ignored),
-            watch=watch_for(workspace, context),
-            start=len(start_of(workspace, path)),
+            gitignore=GitignoreFilter(workspace, path, include_ignored=ignored),
+            time_limit=time_limit_for(workspace, context),
+            start=len(path_prefix_of(workspace, path)),
         )
-        if present_at(workspace, path).kind != "folder":
+        if find_entry(workspace, path).kind != "folder":
             raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
         glob_walk.walk(workspace, path)
-        entries = sorted(glob_walk.found, key=lambda entry: (-entry.modified, entry.path))
+        entries = sorted(glob_walk.entries, key=lambda entry: (-entry.modified, entry.path))
         notes = _notes(len(entries), limit, glob_walk.left_out, is_whole=glob_walk.is_whole)
         if not entries and pattern != "*" and "/" not in pattern and "**" not in pattern:
             notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
@@ -74,11 +74,11 @@ def glob_for(workspace: Workspace) -> Tool:
     return Tool.of(glob)
 
 
-def _objections(arguments: Any) -> list[Problem]:
+def _find_problems(arguments: Any) -> list[Problem]:
     problems = []
     pattern, limit = arguments["pattern"], arguments["limit"]
-    if not 1 <= limit <= _MOST_LIMIT:
-        problems.append(Problem(f"has to be from 1 to {_MOST_LIMIT:,}, got {limit}", ("limit",)))
+    if not 1 <= limit <= _MAX_LIMIT:
+        problems.append(Problem(f"has to be from 1 to {_MAX_LIMIT:,}, got {limit}", ("limit",)))
     if pattern.startswith("/"):
         remedy = "it starts at the root of the disk; give the folder as `path`, and the pattern from there on"
         problems.append(Problem(remedy, ("pattern",)))
@@ -97,7 +97,7 @@ class _GlobWalk:
     Collects what a walk finds.
 
     Attributes:
-        found: The entries that are wanted and not left out.
+        entries: The entries that are wanted and not left out.
         left_out: How many wanted entries, or folders that could hold them, .gitignore leaves out.
         is_whole: Whether the walk ended before the time was up.
 
@@ -105,12 +105,14 @@ class _GlobWalk:
         start: How many characters of each path lead to the folder in which the walk starts.
     """
 
-    def __init__(self, wanted: _PathFilter, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
-        self._wanted = wanted
-        self._ignoring = ignoring
-        self._watch = watch
+    def __init__(
+        self, path_filter: _PathFilter, *, gitignore: GitignoreFilter, time_limit: TimeLimit, start: int
+    ) -> None:
+        self._path_filter = path_filter
+        self._gitignore = gitignore
+        self._time_limit = time_limit
         self._start = start
-        self.found: list[Entry] = []
+        self.entries: list[Entry] = []
         self.left_out = 0
         self.is_whole = True
 
@@ -118,20 +120,20 @@ class _GlobWalk:
         try:
             for _ in workspace.walk(path, skip=self._skips):
                 pass
-        except Stopped:
+        except TimeUp:
             self.is_whole = False
 
     def _skips(self, entry: Entry) -> bool:
         """Take *entry* if it is wanted, and return whether the walk can skip its content."""
-        self._watch.look()
+        self._time_limit.check()
         inner, is_folder = entry.path.removeprefix("./")[self._start :], entry.kind == "folder"
-        is_taken = self._wanted.takes(inner, is_folder=is_folder)
-        goes_on = is_folder and self._wanted.goes_into(inner)
-        if self._ignoring(entry):
+        is_taken = self._path_filter.matches(inner, is_folder=is_folder)
+        goes_on = is_folder and self._path_filter.may_match_below(inner)
+        if self._gitignore(entry):
             self.left_out += entry.name != ".git" and (is_taken or goes_on)
             return True
         if is_taken:
-            self.found.append(entry)
+            self.entries.append(entry)
         return is_folder and not goes_on
 
 
@@ -143,10 +145,10 @@ class _PathFilter:
         self._whole = Glob(pattern.removesuffix("/") or pattern)
         self._alternatives = [_name_globs(alternative) for alternative in self._whole.alternatives]
 
-    def takes(self, path: str, *, is_folder: bool) -> bool:
+    def matches(self, path: str, *, is_folder: bool) -> bool:
         return (is_folder or not self._only_folders) and self._whole.matches(path)
 
-    def goes_into(self, folder: str) -> bool:
+    def may_match_below(self, folder: str) -> bool:
         names = folder.split("/")
         return any(_may_hold_match(globs, names) for globs in self._alternatives)
 
@@ -181,7 +183,7 @@ def _may_hold_match(globs: list[Glob | None], names: list[str]) -> bool:
 
 
 def _row(entry: Entry) -> str:
-    return shown_path(entry.path) + ("/" if entry.kind == "folder" else "")
+    return format_path(entry.path) + ("/" if entry.kind == "folder" else "")
 
 
 def _notes(count: int, limit: int, left_out: int, *, is_whole: bool) -> list[str]:

@@ -15,10 +15,10 @@ from itertools import pairwise
 from ...errors import ToolError
 from ...values.patterns import Pattern, Undecidable, compile_pattern
 
-__all__ = ["Glob", "expanded", "pattern_of", "regex_of"]
+__all__ = ["Glob", "expand_braces", "pattern_of", "regex_of"]
 
-_MOST_CHARACTERS = 1000
-_MOST_ALTERNATIVES = 100
+_MAX_CHARACTERS = 1000
+_MAX_ALTERNATIVES = 100
 _MAX_BRACES = 10
 
 
@@ -35,11 +35,11 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         if not pattern:
             raise ValueError("it is empty; write `*` for everything in a folder, `**` for everything below it")
-        if len(pattern) > _MOST_CHARACTERS:
-            raise ValueError(f"it is longer than {_MOST_CHARACTERS:,} characters; shorten it")
+        if len(pattern) > _MAX_CHARACTERS:
+            raise ValueError(f"it is longer than {_MAX_CHARACTERS:,} characters; shorten it")
         if "\0" in pattern:
             raise ValueError("it holds a NUL character, which no path can")
-        self.alternatives = expanded(pattern)
+        self.alternatives = expand_braces(pattern)
         self._pattern = pattern_of("|".join(map(regex_of, self.alternatives)))
 
     def matches(self, path: str) -> bool:
@@ -58,7 +58,7 @@ def pattern_of(regex: str) -> Pattern:
     return compile_pattern(rf"(?s)\A(?:{regex})\Z")
 
 
-def expanded(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """Return *pattern* once for each choice that its braces give. Braces without a comma are literal."""
     done: list[str] = []
     waiting = [(pattern, 0)]
@@ -72,8 +72,8 @@ def expanded(pattern: str) -> list[str]:
         else:
             start, end, choices = braces
             waiting += [(text[:start] + choice + text[end:], depth + 1) for choice in reversed(choices)]
-        if len(done) + len(waiting) > _MOST_ALTERNATIVES:
-            raise ValueError(f"its braces give more than {_MOST_ALTERNATIVES} patterns; write fewer")
+        if len(done) + len(waiting) > _MAX_ALTERNATIVES:
+            raise ValueError(f"its braces give more than {_MAX_ALTERNATIVES} patterns; write fewer")
     return list(dict.fromkeys(done))
 
 
@@ -111,7 +111,7 @@ def _end_of_set(text: str, at: int) -> int:
     If there is none, return *at* itself. The missing bracket is reported later.
     """
     try:
-        return _set(text, at)[1] - 1
+        return _read_set(text, at)[1] - 1
     except ValueError:
         return at
 
@@ -130,7 +130,7 @@ def regex_of(pattern: str) -> str:
         if char == "*":
             text, at = _read_stars(pattern, at)
         elif char == "[":
-            text, at = _set(pattern, at)
+            text, at = _read_set(pattern, at)
         elif char == "?":
             text, at = "[^/]", at + 1
         else:
@@ -170,7 +170,7 @@ _CLASSES = {
 }
 
 
-def _set(pattern: str, at: int) -> tuple[str, int]:
+def _read_set(pattern: str, at: int) -> tuple[str, int]:
     """
     Return the regular expression of the set at *at*, and where the pattern goes on.
 
@@ -194,7 +194,7 @@ def _set(pattern: str, at: int) -> tuple[str, int]:
         else:
             before, at = _read_member(pattern, at)
             ranges.append((before, before))
-    return _written(ranges, is_negated), at + 1
+    return _render_set(ranges, is_negated), at + 1
 
 
 def _read_member(pattern: str, at: int) -> tuple[str, int]:
@@ -219,17 +219,17 @@ def _read_class(pattern: str, at: int) -> tuple[str, int] | None:
     return _CLASSES[name], end + 1
 
 
-def _written(ranges: list[tuple[str, str]], is_negated: bool) -> str:
+def _render_set(ranges: list[tuple[str, str]], is_negated: bool) -> str:
     # A set never matches the `/`, because a match must stay within one name.
     if is_negated:
         ranges = [*ranges, ("/", "/")]
     else:
         ranges = [part for low, high in ranges for part in ((low, min(high, ".")), (max(low, "0"), high))]
-    members = "".join(f"{_code(low)}-{_code(high)}" for low, high in ranges if low <= high)
+    members = "".join(f"{_escape_char(low)}-{_escape_char(high)}" for low, high in ranges if low <= high)
     if not members:
         raise ValueError("a set in it has no characters that a name can have")
     return f"[{'^' * is_negated}{members}]"
 
 
-def _code(char: str) -> str:
+def _escape_char(char: str) -> str:
     return f"\\U{ord(char):08x}"

@@ -19,12 +19,12 @@ from typing import NamedTuple
 from ...errors import BadArgs, Problem
 from ...values.patterns import Pattern, compile_pattern
 from ...values.patterns.charsets import Chars
-from ...values.patterns.nfa import MOST_STATES, irregular, size
-from ...values.patterns.syntax_tree import UNBOUNDED, At, Either, Node, Repeat, Seq, read
+from ...values.patterns.nfa import MAX_STATES, count_states, find_irregular
+from ...values.patterns.syntax_tree import UNBOUNDED, At, Either, Node, Repeat, Seq, read_tree
 
-__all__ = ["Query", "query_of"]
+__all__ = ["Query", "build_query"]
 
-_MOST_CHARACTERS = 1000
+_MAX_CHARACTERS = 1000
 
 
 class Query(NamedTuple):
@@ -32,20 +32,20 @@ class Query(NamedTuple):
     A pattern that is ready for a search.
 
     Attributes:
-        line: Matches each line that is searched for.
-        text: Matches each text with such a line, and perhaps other texts.
+        line_pattern: Matches each line that is searched for.
+        text_pattern: Matches each text with such a line, and perhaps other texts.
         needle: A literal text that every such line holds; empty if none is known.
-        sieve: The expression with which ripgrep finds each file with such a line, and perhaps other files. It matches
-            bytes, not characters.
+        ripgrep_pattern: The expression with which ripgrep finds each file with such a line, and perhaps other files. It
+            matches bytes, not characters.
     """
 
-    line: Pattern
-    text: Pattern
+    line_pattern: Pattern
+    text_pattern: Pattern
     needle: str
-    sieve: str
+    ripgrep_pattern: str
 
 
-def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
+def build_query(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
     """
     Return the `Query` for *pattern*.
 
@@ -55,7 +55,7 @@ def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) ->
     Raises:
         BadArgs: The pattern is not in the supported syntax. The message says what would be right.
     """
-    if objection := _objection(pattern, fixed=fixed):
+    if objection := _find_problem(pattern, fixed=fixed):
         raise BadArgs(Problem(objection, ("pattern",)))
     if fixed:
         source = re.escape(pattern)
@@ -67,14 +67,14 @@ def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) ->
     try:
         line = compile_pattern(f"(?{case}:{source})" if case else source)
         text = compile_pattern(f"(?{case}m:{source})")
-        tree = read(line.source)
+        tree = read_tree(line.source)
     except ValueError as error:
         raise BadArgs(Problem(_add_remedy(str(error)), ("pattern",))) from error
-    if feature := irregular(tree):
+    if feature := find_irregular(tree):
         raise BadArgs(Problem(f"it has {feature}, which is not searched for; {_SEARCH_ADVICE}", ("pattern",)))
-    if size(tree) > MOST_STATES:
+    if count_states(tree) > MAX_STATES:
         raise BadArgs(Problem("its repeats, written out, are too long; make them shorter", ("pattern",)))
-    return Query(line, text, _longest_literal(tree), f"(?m-u){_build_sieve(tree)}")
+    return Query(line, text, _longest_literal(tree), f"(?m-u){_build_ripgrep_pattern(tree)}")
 
 
 # Refused patterns.
@@ -108,12 +108,12 @@ _SUPPORTED_GROUPS = {":", "i)", "i:", "-i:", "P<"}
 _SUPPORTED_GROUPS_TEXT = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
 
 
-def _objection(pattern: str, *, fixed: bool) -> str | None:
+def _find_problem(pattern: str, *, fixed: bool) -> str | None:
     """Return what is wrong with *pattern* before it is parsed, or None."""
     if not pattern:
         return "it is empty; write `.` for every line that is not"
-    if len(pattern) > _MOST_CHARACTERS:
-        return f"it is longer than {_MOST_CHARACTERS:,} characters; search for a part of it"
+    if len(pattern) > _MAX_CHARACTERS:
+        return f"it is longer than {_MAX_CHARACTERS:,} characters; search for a part of it"
     if "\n" in pattern:
         return _ESCAPES["n"]
     try:
@@ -191,28 +191,28 @@ _NON_ASCII = r"[\x80-\xff]{1,4}"
 _MAX_REPEATS = 50
 
 
-def _build_sieve(node: Node) -> str:
+def _build_ripgrep_pattern(node: Node) -> str:
     """Return an expression over bytes that matches wherever *node* matches in the text."""
     match node:
         case Chars():
-            return _bytes(node)
+            return _byte_pattern(node)
         case At("start" | "line start"):
             return "^"
         case At("end" | "line end"):
             return r"\r?$"
         case Seq(items):
-            return "".join(map(_build_sieve, items))
+            return "".join(map(_build_ripgrep_pattern, items))
         case Either(items):
-            return f"(?:{'|'.join(map(_build_sieve, items))})"
+            return f"(?:{'|'.join(map(_build_ripgrep_pattern, items))})"
         case Repeat(low, high, body):
             # Fewer rounds match more text, and cost ripgrep less.
             rounds = f"{{{min(low, _MAX_REPEATS)},{'' if high >= UNBOUNDED or high > _MAX_REPEATS else high}}}"
-            return f"(?:{_build_sieve(body)}){rounds}"
+            return f"(?:{_build_ripgrep_pattern(body)}){rounds}"
         case _:
             return ""  # Python checks the edges of words later
 
 
-def _bytes(chars: Chars) -> str:
+def _byte_pattern(chars: Chars) -> str:
     char = _literal(chars)
     if char:
         return "".join(f"\\x{byte:02x}" for byte in char.encode())

@@ -16,21 +16,21 @@ from ...decorator import tool
 from ...errors import BadArgs, Problem, ToolError
 from ...spec import Tool
 from ...workspace import Entry, Workspace
-from ..files.missing_paths import present_at
-from ..time_limit import Stopped, Watch, watch_for
+from ..files.missing_paths import find_entry
+from ..time_limit import TimeLimit, TimeUp, time_limit_for
 from .file_types import FILE_TYPES, FileType
-from .gitignore import Ignoring, start_of
+from .gitignore import GitignoreFilter, path_prefix_of
 from .globs import Glob
-from .grep_syntax import Query, query_of
-from .line_search import MOST_BYTES, NOTHING, Found, search
+from .grep_syntax import Query, build_query
+from .line_search import MAX_FILE_BYTES, NO_MATCHES, FileMatches, search_file
 from .ripgrep import Ripgrep, is_worth_it, ripgrep_for
-from .search_report import Mode, Tally, named, shown_path
+from .search_report import ReportMode, SearchReport, format_names, format_path
 
 __all__ = ["grep_for"]
 
-_MOST_LIMIT = 1000
+_MAX_LIMIT = 1000
 _MAX_CONTEXT_LINES = 20
-_REPORT_EVERY = 5000
+_REPORT_EVERY_FILES = 5000
 
 
 def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
@@ -41,7 +41,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         ripgrep: Whether to use ripgrep. True uses it always, False never. None uses it where it pays, if it and a
             sandbox for it are installed.
     """
-    sieve = ripgrep_for(workspace, ripgrep)
+    ripgrep_helper = ripgrep_for(workspace, ripgrep)
 
     @tool(
         catalog=None,
@@ -50,7 +50,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         search_hint="find text content regex rg ripgrep word defined used",
         summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
-        validate=_objections,
+        validate=_find_problems,
     )
     def grep(
         pattern: str,
@@ -58,7 +58,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         path: Annotated[str, Reads] = ".",
         glob: str = "",
         file_type: FileType | None = None,
-        mode: Mode = "lines",
+        mode: ReportMode = "lines",
         ignore_case: bool = False,
         fixed: bool = False,
         context_lines: int = 0,
@@ -84,18 +84,20 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
             limit: How many lines, or files, to show at most.
             ignored: Whether to search what .gitignore leaves out, too.
         """
-        if problems := _objections({"glob": glob, "context_lines": context_lines, "limit": limit}):
+        if problems := _find_problems({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
-        query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
-        searching = _Search(workspace, query, watch_for(workspace, context), context, first_only=mode == "files")
-        ignoring = Ignoring(workspace, path, ignored=ignored)
+        query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
+        search = _Search(workspace, query, time_limit_for(workspace, context), context, first_only=mode == "files")
+        gitignore = GitignoreFilter(workspace, path, include_ignored=ignored)
         try:
-            listed = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), searching.watch)
-        except Stopped:
+            entries = _list_files(
+                workspace, path, gitignore, _FileFilter(workspace, path, glob, file_type), search.time_limit
+            )
+        except TimeUp:
             return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
-        tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
-        overdue = searching.through(listed, tally, sieve, always=bool(ripgrep))
-        return tally.text(notes=_notes(listed, overdue, ignoring.left_out if tally.is_empty else 0))
+        report = SearchReport(mode, limit=limit, context_lines=context_lines, pattern=query.line_pattern)
+        timeout_note = search.search_files(entries, report, ripgrep_helper, always=bool(ripgrep))
+        return report.text(notes=_notes(entries, timeout_note, gitignore.left_out if report.is_empty else 0))
 
     return Tool.of(grep)
 
@@ -106,61 +108,61 @@ class _Search:
 
     workspace: Workspace
     query: Query
-    watch: Watch
+    time_limit: TimeLimit
     context: Context
     first_only: bool
 
-    def through(self, listed: list[Entry], tally: Tally, sieve: Ripgrep | None, *, always: bool) -> str:
+    def search_files(self, entries: list[Entry], report: SearchReport, ripgrep: Ripgrep | None, *, always: bool) -> str:
         """
-        Search the *listed* files that are not too large, until *tally* is full or the time is up.
+        Search the *entries* files that are not too large, until *report* is full or the time is up.
 
-        *sieve* first says which files need no search, if there is much to search or *always* is set. Return a note if
+        *ripgrep* first says which files need no search, if there is much to search or *always* is set. Return a note if
         the time was up.
         """
-        files = [entry for entry in listed if entry.size <= MOST_BYTES]
-        helper = sieve if always or is_worth_it(files) else None
+        files = [entry for entry in entries if entry.size <= MAX_FILE_BYTES]
+        helper = ripgrep if always or is_worth_it(files) else None
         done = 0
         try:
-            cleared = set() if helper is None else helper.cleared(self.query, files, self.watch)
+            unmatched = set() if helper is None else helper.find_files_without_match(self.query, files, self.time_limit)
             for done, entry in enumerate(files):
-                self.watch.look()
-                if not done % _REPORT_EVERY:
+                self.time_limit.check()
+                if not done % _REPORT_EVERY_FILES:
                     self.context.report(done, len(files), "searching")
-                if entry.path not in cleared:
-                    tally.add(entry, self._search_file(entry))
-                if tally.is_full:
+                if entry.path not in unmatched:
+                    report.add(entry, self._search_file(entry))
+                if report.is_full:
                     break
-        except Stopped:
+        except TimeUp:
             return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
         return ""
 
-    def _search_file(self, entry: Entry) -> Found:
-        """Return what is found in a file, or `NOTHING` if a rule or a check denies reading it."""
-        result = search(self.workspace, entry, self.query, self.watch, first_only=self.first_only)
-        if result.refused is not None or result == NOTHING:
+    def _search_file(self, entry: Entry) -> FileMatches:
+        """Return what is found in a file, or `NO_MATCHES` if a rule or a check denies reading it."""
+        result = search_file(self.workspace, entry, self.query, self.time_limit, first_only=self.first_only)
+        if result.refused is not None or result == NO_MATCHES:
             return result
         try:
             self.context.permissions.check(Reads(os.path.join(self.workspace.root, entry.path)))
         except ToolError:
-            return NOTHING  # without a note, because a note would reveal that the file matches
+            return NO_MATCHES  # without a note, because a note would reveal that the file matches
         return result
 
 
-def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
+def _notes(entries: list[Entry], timeout_note: str, left_out: int) -> list[str]:
     """Return notes on the files that were not searched, and why."""
     notes = []
-    if large := [shown_path(entry.path) for entry in listed if entry.size > MOST_BYTES]:
-        notes.append(f"{len(large):,} larger than {MOST_BYTES:,} bytes not searched: {named(large)}")
-    if overdue:
-        notes.append(overdue)
+    if large := [format_path(entry.path) for entry in entries if entry.size > MAX_FILE_BYTES]:
+        notes.append(f"{len(large):,} larger than {MAX_FILE_BYTES:,} bytes not searched: {format_names(large)}")
+    if timeout_note:
+        notes.append(timeout_note)
     if left_out:
         notes.append(f"{left_out:,} left out by .gitignore; ignored=true searches them")
     return notes
 
 
-def _objections(arguments: Any) -> list[Problem]:
+def _find_problems(arguments: Any) -> list[Problem]:
     problems = []
-    for name, low, high in (("context_lines", 0, _MAX_CONTEXT_LINES), ("limit", 1, _MOST_LIMIT)):
+    for name, low, high in (("context_lines", 0, _MAX_CONTEXT_LINES), ("limit", 1, _MAX_LIMIT)):
         if not low <= arguments[name] <= high:
             problems.append(Problem(f"has to be from {low} to {high}, got {arguments[name]}", (name,)))
     if arguments["glob"]:
@@ -171,14 +173,14 @@ def _objections(arguments: Any) -> list[Problem]:
     return problems
 
 
-class _Filter:
+class _FileFilter:
     """Decides which files to search: by a pattern of names or paths, and by their kind."""
 
     def __init__(self, workspace: Workspace, path: str, glob: str, file_type: FileType | None) -> None:
         self._glob = Glob(glob.removeprefix("./")) if glob else None
         self._matches_path = "/" in glob
         self._type = None if file_type is None else Glob(FILE_TYPES[file_type])
-        self._start = len(start_of(workspace, path))
+        self._start = len(path_prefix_of(workspace, path))
 
     def __call__(self, entry: Entry) -> bool:
         if self._type is not None and not self._type.matches(entry.name):
@@ -188,16 +190,18 @@ class _Filter:
         return self._glob.matches(entry.path.removeprefix("./")[self._start :] if self._matches_path else entry.name)
 
 
-def _files(workspace: Workspace, path: str, ignoring: Ignoring, file_filter: _Filter, watch: Watch) -> list[Entry]:
+def _list_files(
+    workspace: Workspace, path: str, gitignore: GitignoreFilter, file_filter: _FileFilter, time_limit: TimeLimit
+) -> list[Entry]:
     """Return the files to search, the one that changed last first."""
-    top = present_at(workspace, path)
+    top = find_entry(workspace, path)
     if top.kind != "folder":
         workspace.open(path).close()  # raises an error that says why the file that the caller named cannot be read
         return [top]
 
     def skip(entry: Entry) -> bool:
-        watch.look()
-        return ignoring(entry)
+        time_limit.check()
+        return gitignore(entry)
 
     entries = [entry for entry in workspace.walk(path, skip=skip) if entry.kind == "file" and file_filter(entry)]
     entries.sort(key=lambda entry: (-entry.modified, entry.path))

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from ...errors import ToolError
 from ...values.patterns import Undecidable
 from ...workspace import Entry, Workspace
-from ..time_limit import Watch
+from ..time_limit import TimeLimit
 from .grep_syntax import Query
 
-__all__ = ["MOST_BYTES", "NOTHING", "Found", "search"]
+__all__ = ["MAX_FILE_BYTES", "NO_MATCHES", "FileMatches", "search_file"]
 
-MOST_BYTES = 20_000_000
+MAX_FILE_BYTES = 20_000_000
 """Larger files are not searched."""
 
 _SAMPLE_BYTES = 8192
@@ -27,7 +27,7 @@ _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _CHECK_TIME_EVERY = 16
 
 
-class Found(NamedTuple):
+class FileMatches(NamedTuple):
     """
     The result of the search in one file.
 
@@ -47,10 +47,12 @@ class Found(NamedTuple):
     refused: ToolError | None = None
 
 
-NOTHING = Found()
+NO_MATCHES = FileMatches()
 
 
-def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, first_only: bool = False) -> Found:
+def search_file(
+    workspace: Workspace, entry: Entry, query: Query, time_limit: TimeLimit, *, first_only: bool = False
+) -> FileMatches:
     """
     Return the lines of the file *entry* that match.
 
@@ -58,36 +60,38 @@ def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, fi
         first_only: Whether the search may end at the first match.
     """
     try:
-        data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MOST_BYTES)
+        data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MAX_FILE_BYTES)
     except ToolError as error:
-        return Found(refused=error)
+        return FileMatches(refused=error)
     encoding = _BOMS.get(data[:2])
     if encoding is None and query.needle and query.needle.encode() not in data:
-        return NOTHING
+        return NO_MATCHES
     is_binary = encoding is None and b"\0" in data[:_SAMPLE_BYTES]
     text = data.decode(encoding or "utf-8", "replace").removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").removesuffix("\r")
-    if len(text) <= query.text.fast_limit and query.text.fast_search(text) is None:
-        return NOTHING
+    if len(text) <= query.text_pattern.fast_limit and query.text_pattern.fast_search(text) is None:
+        return NO_MATCHES
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    hits, undecided = _hits(lines, query, watch, first_only=first_only or is_binary)
+    hits, undecided = _find_hits(lines, query, time_limit, first_only=first_only or is_binary)
     if not hits:
-        return NOTHING if undecided is None else Found(undecided=undecided)
-    return Found(is_binary=True) if is_binary else Found(lines, hits, undecided=undecided)
+        return NO_MATCHES if undecided is None else FileMatches(undecided=undecided)
+    return FileMatches(is_binary=True) if is_binary else FileMatches(lines, hits, undecided=undecided)
 
 
-def _hits(lines: list[str], query: Query, watch: Watch, *, first_only: bool) -> tuple[list[int], int | None]:
-    pattern, needle = query.line, query.needle
+def _find_hits(
+    lines: list[str], query: Query, time_limit: TimeLimit, *, first_only: bool
+) -> tuple[list[int], int | None]:
+    pattern, needle = query.line_pattern, query.needle
     limit, fast_search = pattern.fast_limit, pattern.fast_search
     hits: list[int] = []
     undecided: int | None = None
     for number, line in enumerate(lines):
         is_long = len(line) > limit
         if is_long or not number % _CHECK_TIME_EVERY:
-            watch.look()
+            time_limit.check()
         if needle not in line:
             continue
         try:

@@ -20,10 +20,10 @@ from contextlib import suppress
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...sandbox.bubblewrap import bubblewrap
-from ...sandbox.trusted_programs import program
-from ...sandbox.visible_files import grounds_of
+from ...sandbox.trusted_programs import find_trusted_program
+from ...sandbox.visible_files import visible_files_of
 from ...workspace import Entry, Workspace
-from ..time_limit import Watch
+from ..time_limit import TimeLimit
 from .grep_syntax import Query
 
 __all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
@@ -56,25 +56,25 @@ def is_worth_it(entries: Sequence[Entry]) -> bool:
     return len(entries) >= _MIN_FILES or sum(entry.size for entry in entries) >= _MIN_BYTES
 
 
-def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None = None) -> Ripgrep | None:
+def ripgrep_for(workspace: Workspace, use_ripgrep: bool | None, *, path: str | None = None) -> Ripgrep | None:
     """
     Return the `Ripgrep` that helps with the search, or None if Python searches alone.
 
     Args:
-        wanted: True to use ripgrep, even without a sandbox. None to use it if it and `bwrap` are installed. False not
-            to use it.
+        use_ripgrep: True to use ripgrep, even without a sandbox. None to use it if it and `bwrap` are installed. False
+            not to use it.
         path: Where programs are looked up; the default is `PATH`.
 
     Raises:
         ValueError: ripgrep is wanted but not installed.
     """
-    if wanted is False:
+    if use_ripgrep is False:
         return None
-    programs = {name: program(name, workspace.folders, path) for name in ("rg", "xargs", "bwrap")}
+    programs = {name: find_trusted_program(name, workspace.folders, path) for name in ("rg", "xargs", "bwrap")}
     rg, xargs, bwrap = programs.values()
-    if rg and xargs and (bwrap or wanted):
+    if rg and xargs and (bwrap or use_ripgrep):
         return Ripgrep(workspace, rg=rg, xargs=xargs, bwrap=bwrap)
-    if wanted:
+    if use_ripgrep:
         missing = " and ".join(f"`{name}`" for name in ("rg", "xargs") if not programs[name])
         raise ValueError(
             f"ripgrep=True, but {missing} is not on PATH outside the workspace; install it, or leave it out"
@@ -99,26 +99,26 @@ class Ripgrep:
         self._workspace = workspace
         self._rg = rg
         self._xargs = xargs
-        self._sandbox = None if bwrap is None else _sandbox(workspace, bwrap)
-        self._open: dict[str, bool] = {}
+        self._sandbox = None if bwrap is None else _build_sandbox(workspace, bwrap)
+        self._may_read_by_path: dict[str, bool] = {}
         self.is_broken = False
 
-    def cleared(self, query: Query, entries: Sequence[Entry], watch: Watch) -> set[str]:
+    def find_files_without_match(self, query: Query, entries: Sequence[Entry], time_limit: TimeLimit) -> set[str]:
         """
         Return the paths of those *entries* that certainly have no line that matches.
 
         Raises:
             Stopped: The time is up.
         """
-        if self.is_broken or len(query.sieve) > _MAX_PATTERN_CHARACTERS:
+        if self.is_broken or len(query.ripgrep_pattern) > _MAX_PATTERN_CHARACTERS:
             return set()
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
             if self._may_read(entry.path)
         }
-        argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
-        code, output = self._run(argv, b"\0".join([*names, b""]), watch)
+        argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.ripgrep_pattern, "--"]
+        code, output = self._run(argv, b"\0".join([*names, b""]), time_limit)
         paths = {names[name] for name in output.split(b"\0") if name in names}
         # A failure loses no match, because all files that were not cleared are searched. But ripgrep is not used again.
         self.is_broken = code not in _RAN_CODES and not paths
@@ -126,15 +126,15 @@ class Ripgrep:
 
     def _may_read(self, path: str) -> bool:
         """Return whether the file at *path* may be read, judged by its name."""
-        may_read = self._open.get(path)
+        may_read = self._may_read_by_path.get(path)
         if may_read is None:
-            if len(self._open) >= _MAX_REMEMBERED:
-                self._open.clear()
+            if len(self._may_read_by_path) >= _MAX_REMEMBERED:
+                self._may_read_by_path.clear()
             whole = os.path.join(self._workspace.root, path)
-            may_read = self._open[path] = not self._workspace.is_kept(whole, "read")
+            may_read = self._may_read_by_path[path] = not self._workspace.is_kept(whole, "read")
         return may_read
 
-    def _run(self, argv: list[str], names: bytes, watch: Watch) -> tuple[int, bytes]:
+    def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int, bytes]:
         env = dict(_ENVIRONMENT)
         if self._sandbox is not None:
             try:
@@ -159,20 +159,20 @@ class Ripgrep:
                 return _NOT_STARTED
         with process:
             try:
-                return _answer(process, watch)
+                return _read_answer(process, time_limit)
             finally:
-                _ended(process)
+                _end_process(process)
 
 
-def _answer(process: subprocess.Popen[bytes], watch: Watch) -> tuple[int, bytes]:
+def _read_answer(process: subprocess.Popen[bytes], time_limit: TimeLimit) -> tuple[int, bytes]:
     while True:
-        watch.look()
+        time_limit.check()
         with suppress(subprocess.TimeoutExpired):
             output, _ = process.communicate(timeout=_TICK_SECONDS)
             return process.returncode, output
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             return
@@ -182,6 +182,6 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
             process.wait(_GRACE_SECONDS)
 
 
-def _sandbox(workspace: Workspace, program: str) -> Sandbox:
+def _build_sandbox(workspace: Workspace, program: str) -> Sandbox:
     """Return a sandbox in which the workspace is read-only and its secrets are hidden."""
-    return bubblewrap(grounds_of(workspace), program=program, read_only=True)
+    return bubblewrap(visible_files_of(workspace), program=program, read_only=True)

@@ -10,21 +10,21 @@ from typing import Literal
 from ...errors import Safety
 from ...values.patterns import Pattern
 from ...workspace import Entry
-from .line_search import Found
+from .line_search import FileMatches
 
-__all__ = ["Mode", "Tally", "counted", "named", "shown_path"]
+__all__ = ["ReportMode", "SearchReport", "format_count", "format_names", "format_path"]
 
-Mode = Literal["lines", "files", "count"]
+ReportMode = Literal["lines", "files", "count"]
 
-_MOST_TEXT = 80_000
-_MOST_LINES_COUNTED = 100_000
-_MOST_FILES_COUNTED = 10_000
+_MAX_TEXT_CHARACTERS = 80_000
+_MAX_LINES_COUNTED = 100_000
+_MAX_FILES_COUNTED = 10_000
 _MAX_LINE_CHARACTERS = 400
 _CHARACTERS_BEFORE_MATCH = 100
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
-class Tally:
+class SearchReport:
     """
     Collects the results of one file after the other, in the order in which they are shown.
 
@@ -35,14 +35,14 @@ class Tally:
         pattern: Finds where in a long line the match is.
     """
 
-    def __init__(self, mode: Mode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
+    def __init__(self, mode: ReportMode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
         self._mode = mode
         self._limit = limit
         self._context_lines = context_lines
         self._pattern = pattern
         self._rows: list[str] = []
         self._characters = 0
-        self._shown = 0
+        self._shown_count = 0
         self._more_lines = 0
         self._more_files = 0
         self._binary: list[str] = []
@@ -58,45 +58,45 @@ class Tally:
     @property
     def is_full(self) -> bool:
         """Whether so much was found that the exact number of further matches is not needed."""
-        return self._more_lines >= _MOST_LINES_COUNTED or self._more_files >= _MOST_FILES_COUNTED
+        return self._more_lines >= _MAX_LINES_COUNTED or self._more_files >= _MAX_FILES_COUNTED
 
-    def add(self, entry: Entry, found: Found) -> None:
+    def add(self, entry: Entry, result: FileMatches) -> None:
         """Add what was found in the file *entry*."""
-        path = shown_path(entry.path)
-        if found.refused is not None:
-            unsearched = self._protected if isinstance(found.refused, Safety) else self._unread
+        path = format_path(entry.path)
+        if result.refused is not None:
+            unsearched = self._protected if isinstance(result.refused, Safety) else self._unread
             unsearched.append(path)
-        if found.is_binary:
+        if result.is_binary:
             self._binary.append(path)
-        if found.undecided is not None:
-            self._undecided.append(f"{path}:{found.undecided + 1}")
-        if found.hits:
-            self._take(path, found)
+        if result.undecided is not None:
+            self._undecided.append(f"{path}:{result.undecided + 1}")
+        if result.hits:
+            self._add_matches(path, result)
 
-    def _take(self, path: str, result: Found) -> None:
+    def _add_matches(self, path: str, result: FileMatches) -> None:
         is_lines = self._mode == "lines"
-        has_room = self._characters < _MOST_TEXT
-        room = self._limit - self._shown if has_room else 0
+        has_room = self._characters < _MAX_TEXT_CHARACTERS
+        room = self._limit - self._shown_count if has_room else 0
         if room <= 0:
             self._more_files += 1
             self._more_lines += len(result.hits)
             return
         if not is_lines:
             self._rows.append(path if self._mode == "files" else f"{path}: {len(result.hits)}")
-            self._shown += 1
+            self._shown_count += 1
             return
         if self._context_lines and self._rows:
             self._rows.append("--")
         last = result.hits[:room][-1] + self._context_lines
-        rows = list(self._lines(path, result, result.hits[:room]))
+        rows = list(self._render_lines(path, result, result.hits[:room]))
         # Matches among the lines around the last match are shown too.
         shown_count = sum(hit <= last for hit in result.hits)
         self._rows += rows
         self._characters += sum(map(len, rows))
-        self._shown += shown_count
+        self._shown_count += shown_count
         self._more_lines += len(result.hits) - shown_count
 
-    def _lines(self, path: str, result: Found, shown_hits: Sequence[int]) -> Iterator[str]:
+    def _render_lines(self, path: str, result: FileMatches, shown_hits: Sequence[int]) -> Iterator[str]:
         hits = set(result.hits)
         last = -1
         for hit in shown_hits:
@@ -106,10 +106,10 @@ class Tally:
             end = min(len(result.lines) - 1, hit + self._context_lines)
             for number in range(first, end + 1):
                 mark = ":" if number in hits else "-"
-                yield f"{path}{mark}{number + 1}{mark} {self._cut(result.lines[number])}"
+                yield f"{path}{mark}{number + 1}{mark} {self._cut_line(result.lines[number])}"
             last = max(last, end)
 
-    def _cut(self, line: str) -> str:
+    def _cut_line(self, line: str) -> str:
         line = line.replace("\r", "\\r")
         if len(line) <= _MAX_LINE_CHARACTERS:
             return line
@@ -127,8 +127,8 @@ class Tally:
             yield "nothing matches"
         if self._more_files or self._more_lines:
             atleast = "at least " if self.is_full else ""
-            counts = [counted(self._more_lines, "more matching line")] * (self._mode == "lines")
-            counts += [counted(self._more_files, "more file")] * bool(self._more_files)
+            counts = [format_count(self._more_lines, "more matching line")] * (self._mode == "lines")
+            counts += [format_count(self._more_files, "more file")] * bool(self._more_files)
             yield f"{atleast}{' in '.join(counts)}; narrow the pattern or the path, or raise the limit"
         for names, singular, plural in (
             (self._binary, "binary file matches and is not shown", "binary files match and are not shown"),
@@ -141,20 +141,20 @@ class Tally:
             ),
         ):
             if names:
-                yield f"{len(names):,} {singular if len(names) == 1 else plural}: {named(names)}"
+                yield f"{len(names):,} {singular if len(names) == 1 else plural}: {format_names(names)}"
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 more file` or `2 more files`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def named(names: list[str]) -> str:
+def format_names(names: list[str]) -> str:
     """Return the first few of *names* as one text."""
-    return ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    return ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
 
 
-def shown_path(path: str) -> str:
+def format_path(path: str) -> str:
     """
     Return *path* on one line, with characters that cannot be printed escaped.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..._decompression import Inflater, inflater_for
 from ...errors import ToolError
 
-__all__ = ["Body", "inflater", "read_body"]
+__all__ = ["Body", "choose_inflater", "read_body"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,14 @@ class Body:
     The decompressed body of an answer.
 
     Attributes:
-        cut: Why the body is not complete; None if it is.
+        cut_reason: Why the body is not complete; None if it is.
     """
 
     data: bytes
-    cut: str | None = None
+    cut_reason: str | None = None
 
 
-def inflater(encoding: str) -> Inflater:
+def choose_inflater(encoding: str) -> Inflater:
     """
     Return the decompressor for *encoding*, the value of a Content-Encoding header.
 
@@ -45,7 +45,7 @@ async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_byte
     async for chunk in chunks:
         received += len(chunk)
         try:
-            for piece in inflate.pieces(chunk, 65536):
+            for piece in inflate.decompress(chunk, 65536):
                 data += piece
                 if len(data) > max_bytes:
                     return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
@@ -53,4 +53,4 @@ async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_byte
             raise ToolError(f"{error}; try another page") from error
         if received > max_bytes:
             return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
-    return Body(bytes(data), None if inflate.is_whole else "cut short by the server: its compressed data has no end")
+    return Body(bytes(data), None if inflate.is_complete else "cut short by the server: its compressed data has no end")

@@ -19,19 +19,19 @@ from urllib.parse import quote, urljoin
 
 from ..._decompression import ENCODINGS
 from ...errors import Safety, ToolError, Transient
-from ...policies.classify import classified, retry_after_seconds
-from .addresses import Doors, Place
-from .bodies import Body, inflater, read_body
-from .page_text import MediaType, media_type
+from ...policies.classify import classify_error, parse_retry_after
+from .addresses import ReachableHosts, WebTarget
+from .bodies import Body, choose_inflater, read_body
+from .page_text import MediaType, parse_media_type
 
 if TYPE_CHECKING:  # httpx takes long to load
     import httpx
 
-__all__ = ["FetchLimits", "Fetcher", "Page"]
+__all__ = ["FetchLimits", "FetchedPage", "Fetcher"]
 
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
-_MOST_ERROR_BYTES = 20_000
-_MOST_BINARY_BYTES = 4096
+_MAX_ERROR_BYTES = 20_000
+_MAX_BINARY_BYTES = 4096
 _HEADERS = {
     "User-Agent": "toolkit-web-fetch/1",
     "Accept": "text/markdown, text/html, application/json, text/plain, */*;q=0.5",
@@ -68,16 +68,16 @@ class FetchLimits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            may_be_none = limit.name in ("max_redirects", "keep_seconds", "keep_pages")
+            may_be_zero = limit.name in ("max_redirects", "keep_seconds", "keep_pages")
             is_number = isinstance(value, int if limit.type == "int" else (int, float)) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_none):
+            if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_zero):
                 expected = "a whole number" if limit.type == "int" else "a number"
-                least = "0 or more" if may_be_none else "more than 0"
+                least = "0 or more" if may_be_zero else "more than 0"
                 raise ValueError(f"FetchLimits: `{limit.name}` has to be {expected}, {least}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FetchedPage:
     """
     A page that was fetched.
 
@@ -92,7 +92,7 @@ class Page:
     url: str
     hops: tuple[str, ...]
     status: int
-    type: MediaType
+    media_type: MediaType
     body: Body
     length: int | None = None
     keep_seconds: float | None = None
@@ -101,16 +101,16 @@ class Page:
 
 class Fetcher:
     """
-    Fetches pages through *doors*.
+    Fetches pages through *hosts*.
 
     Args:
         ssl_context: A context for hosts with certificates of their own. The default trusts the usual authorities.
     """
 
     def __init__(
-        self, doors: Doors, *, limits: FetchLimits | None = None, ssl_context: ssl.SSLContext | None = None
+        self, hosts: ReachableHosts, *, limits: FetchLimits | None = None, ssl_context: ssl.SSLContext | None = None
     ) -> None:
-        self.doors = doors
+        self.hosts = hosts
         self.limits = FetchLimits() if limits is None else limits
         self._ssl_context = ssl_context
 
@@ -120,7 +120,7 @@ class Fetcher:
         *,
         check: Callable[[str], None],
         opens_port: Callable[[str], bool] = lambda url: False,
-    ) -> Page:
+    ) -> FetchedPage:
         """
         Fetch the page at *url*, and return it with any status.
 
@@ -133,65 +133,65 @@ class Fetcher:
             Transient: The server could not be reached, or the connection broke off.
             ToolError: The redirects form a circle, or the answer is too slow or invalid.
         """
-        place = first = self.doors.place(url)
-        self.doors.check_port(place, opens_port)
+        target = first = self.hosts.check_url(url)
+        self.hosts.check_port(target, opens_port)
         hops: list[str] = []
         keeps: list[float | None] = []
         has_answered = False
         try:
             async with asyncio.timeout(self.limits.timeout_seconds):
                 while True:
-                    async with self._response(place) as response:
+                    async with self._response(target) as response:
                         has_answered = True
                         keeps.append(_keep_seconds(response))
-                        target = _target(place, response)
-                        if target is None:
-                            return await self._page(place, hops, keeps, response)
-                    place = self._next(place, target, [first.url, *hops], check, opens_port)
-                    hops.append(place.url)
+                        redirect_url = _find_redirect_url(target, response)
+                        if redirect_url is None:
+                            return await self._read_page(target, hops, keeps, response)
+                    target = self._follow_redirect(target, redirect_url, [first.url, *hops], check, opens_port)
+                    hops.append(target.url)
         except TimeoutError:
             within = f"within {self.limits.timeout_seconds:g} seconds"
             if has_answered:
-                raise ToolError(f"{place.url} was answered too slowly to be read {within}; try another page") from None
-            raise Transient(f"{place.host!r} did not answer {within}", happened="maybe") from None
+                raise ToolError(f"{target.url} was answered too slowly to be read {within}; try another page") from None
+            raise Transient(f"{target.host!r} did not answer {within}", happened="maybe") from None
 
-    def _next(
+    def _follow_redirect(
         self,
-        place: Place,
-        target: str,
+        target: WebTarget,
+        redirect_url: str,
         earlier_urls: list[str],
         check: Callable[[str], None],
         opens_port: Callable[[str], bool],
-    ) -> Place:
+    ) -> WebTarget:
         """Return the place to which a redirect leads, judged like the first address."""
         if len(earlier_urls) > self.limits.max_redirects:
             raise ToolError(
                 f"{earlier_urls[0]} redirects more than {self.limits.max_redirects} times; try another page"
             )
         try:
-            next_place = self.doors.place(target)
-            self.doors.check_port(next_place, opens_port)
+            next_target = self.hosts.check_url(redirect_url)
+            self.hosts.check_port(next_target, opens_port)
         except Safety as error:
-            raise Safety(f"{place.url} redirects to an address that is not reached: {error}") from error
-        if place.scheme == "https" and next_place.scheme == "http":
-            raise Safety(f"{place.url} redirects from https to {next_place.url}, where anybody could read along")
-        if next_place.url in earlier_urls:
-            raise ToolError(f"{place.url} redirects to {next_place.url}, in a circle; try another page")
-        check(next_place.url)
-        return next_place
+            raise Safety(f"{target.url} redirects to an address that is not reached: {error}") from error
+        if target.scheme == "https" and next_target.scheme == "http":
+            raise Safety(f"{target.url} redirects from https to {next_target.url}, where anybody could read along")
+        if next_target.url in earlier_urls:
+            raise ToolError(f"{target.url} redirects to {next_target.url}, in a circle; try another page")
+        check(next_target.url)
+        return next_target
 
     @asynccontextmanager
-    async def _response(self, place: Place) -> AsyncIterator[httpx.Response]:
-        """Yield the head of the answer from one of the addresses of *place*, all of which were judged."""
+    async def _response(self, target: WebTarget) -> AsyncIterator[httpx.Response]:
+        """Yield the head of the answer from one of the addresses of *target*, all of which were judged."""
         import httpx
 
         last_error: httpx.TransportError = httpx.ConnectError("it has no address")
-        for address in (await self.doors.addresses(place))[: self.limits.max_addresses]:
-            transport = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
+        for address in (await self.hosts.resolve_addresses(target))[: self.limits.max_addresses]:
+            transport = httpx.AsyncHTTPTransport(verify=self._get_ssl_context(), trust_env=False)
             try:
                 async with transport:
                     try:
-                        response = await transport.handle_async_request(self._request(place, address))
+                        response = await transport.handle_async_request(self._build_request(target, address))
                     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                         last_error = error
                         continue
@@ -201,66 +201,68 @@ class Fetcher:
                         await response.aclose()
                     return
             except httpx.TransportError as error:
-                raise _worded(error, place) from error
-        raise _worded(last_error, place) from last_error
+                raise _explain_error(error, target) from error
+        raise _explain_error(last_error, target) from last_error
 
-    def _request(self, place: Place, address: str) -> httpx.Request:
+    def _build_request(self, target: WebTarget, address: str) -> httpx.Request:
         """Return a request that goes to *address*, but names the host in everything else."""
         import httpx
 
-        url = httpx.URL(place.url)
+        url = httpx.URL(target.url)
         return httpx.Request(
             "GET",
             url.copy_with(host=address),
             headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
             # Reading has no timeout of its own. The time limit for the whole fetch also ends a body that arrives in
             # small drops.
-            extensions={"timeout": {"connect": self.limits.connect_seconds}, "sni_hostname": place.host},
+            extensions={"timeout": {"connect": self.limits.connect_seconds}, "sni_hostname": target.host},
         )
 
-    def _context(self) -> ssl.SSLContext:
+    def _get_ssl_context(self) -> ssl.SSLContext:
         if self._ssl_context is None:
             import httpx
 
             self._ssl_context = httpx.create_ssl_context(trust_env=False)
         return self._ssl_context
 
-    async def _page(self, place: Place, hops: list[str], keeps: list[float | None], response: httpx.Response) -> Page:
-        kind = media_type(response.headers.get("content-type", ""))
+    async def _read_page(
+        self, target: WebTarget, hops: list[str], keeps: list[float | None], response: httpx.Response
+    ) -> FetchedPage:
+        kind = parse_media_type(response.headers.get("content-type", ""))
         max_bytes = self.limits.max_bytes
         if not response.is_success:
-            max_bytes = min(max_bytes, _MOST_ERROR_BYTES)
+            max_bytes = min(max_bytes, _MAX_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
-            max_bytes = min(max_bytes, _MOST_BINARY_BYTES)  # enough to detect the kind of file
-        inflate = inflater(response.headers.get("content-encoding", ""))
+            max_bytes = min(max_bytes, _MAX_BINARY_BYTES)  # enough to detect the kind of file
+        inflate = choose_inflater(response.headers.get("content-encoding", ""))
         length = response.headers.get("content-length", "")
         stated_seconds = [keep for keep in keeps if keep is not None]
-        return Page(
-            url=place.url,
+        return FetchedPage(
+            url=target.url,
             hops=tuple(hops),
             status=response.status_code,
-            type=kind,
+            media_type=kind,
             body=await read_body(response.aiter_raw(), inflate, max_bytes=max_bytes),
             length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
             keep_seconds=min(stated_seconds) if stated_seconds else None,
-            retry_after_seconds=retry_after_seconds(response.headers),
+            retry_after_seconds=parse_retry_after(response.headers),
         )
 
 
-def _target(place: Place, response: httpx.Response) -> str | None:
+def _find_redirect_url(target: WebTarget, response: httpx.Response) -> str | None:
     """Return the URL to which a redirect leads, or None if the response is no redirect."""
     if response.status_code not in _REDIRECTS:
         return None
     locations = set(response.headers.get_list("location"))
     if len(locations) != 1:
-        raise ToolError(f"{place.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
+        raise ToolError(f"{target.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
     # Blanks and letters beyond ASCII are common here. Every browser percent-encodes them. In a host they remain an
     # error.
     location = re.sub(r"[^!-~]+", lambda match: quote(match[0]), locations.pop().strip())
     try:
-        return urljoin(place.url, location)
+        return urljoin(target.url, location)
     except ValueError as error:
-        raise Safety(f"{place.url} redirects to {location[:200]!r}, which is no address") from error
+        raise Safety(f"{target.url} redirects to {location[:200]!r}, which is no address") from error
 
 
 def _keep_seconds(response: httpx.Response) -> float | None:
@@ -273,15 +275,15 @@ def _keep_seconds(response: httpx.Response) -> float | None:
     return float(min(ages)) if ages else None
 
 
-def _worded(error: Exception, place: Place) -> ToolError:
+def _explain_error(error: Exception, target: WebTarget) -> ToolError:
     """Return the error for a failed connection, in words that tell the model what it means."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return ToolError(f"the certificate of {place.host!r} does not hold: {cause.verify_message}")
+            return ToolError(f"the certificate of {target.host!r} does not hold: {cause.verify_message}")
         cause = cause.__cause__ or cause.__context__
-    classified_error = classified(error)
-    message = f"{place.host!r}: {classified_error}"
+    classified_error = classify_error(error)
+    message = f"{target.host!r}: {classified_error}"
     return (
         Transient(message, happened=classified_error.happened)
         if isinstance(classified_error, Transient)

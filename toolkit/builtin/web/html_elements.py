@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin
 
-from .html_tokens import Start
+from .html_tokens import HtmlStartTag
 
 __all__ = [
     "BLOCKS",
@@ -15,11 +15,11 @@ __all__ = [
     "DROPPED",
     "HEADINGS",
     "VOID",
-    "absolute",
+    "absolute_url",
+    "code_language",
+    "collapse_spaces",
     "is_hidden",
-    "language",
-    "on_one_line",
-    "seen",
+    "remove_invisible",
 ]
 
 
@@ -54,13 +54,13 @@ _HIDDEN = re.compile(
     r"|text-indent:-[0-9]{3,}|(?:left|top):-[0-9]{4,})"
 )
 # Control characters, and characters that carry invisible text.
-_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\ufeff\U000e0000-\U000e0fff]")
+_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\ufeff\U000e0000-\U000e0fff]")
 _SPACES = re.compile(r"\s+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9+#-]{1,20})(?:\s|$)")
 _MAX_LINK_CHARACTERS = 2000
 
 
-def is_hidden(tag: Start) -> bool:
+def is_hidden(tag: HtmlStartTag) -> bool:
     """Return whether the tag itself says that its element is not visible, or that it is navigation."""
     attributes = tag.attributes
     if "hidden" in attributes or attributes.get("role", "").lower() == "navigation":
@@ -69,15 +69,15 @@ def is_hidden(tag: Start) -> bool:
     return bool(style) and bool(_HIDDEN.search(_SPACES.sub("", str(style)).lower()))
 
 
-def language(tag: Start) -> str:
+def code_language(tag: HtmlStartTag) -> str:
     """Return the language that the class of a code block states, or an empty string."""
     match = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
     return match[1] if match else ""
 
 
-def absolute(base: str, href: str) -> str:
+def absolute_url(base: str, href: str) -> str:
     """Return the absolute URL of a link, or an empty string if the link is not useful to a reader."""
-    href = _SPACES.sub("", _UNSEEN.sub("", href)) if len(href) <= _MAX_LINK_CHARACTERS else ""
+    href = _SPACES.sub("", _INVISIBLE.sub("", href)) if len(href) <= _MAX_LINK_CHARACTERS else ""
     if not href or href.startswith("#"):
         return ""
     try:
@@ -88,11 +88,11 @@ def absolute(base: str, href: str) -> str:
     return url.replace("(", "%28").replace(")", "%29") if is_known else ""
 
 
-def seen(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """Return *text* without invisible characters."""
-    return _UNSEEN.sub("", text)
+    return _INVISIBLE.sub("", text)
 
 
-def on_one_line(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """Return *text* with every run of white space as one blank."""
     return _SPACES.sub(" ", text)

@@ -12,14 +12,25 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
-from .html_elements import BLOCKS, CLOSES, DROPPED, HEADINGS, VOID, absolute, is_hidden, language, on_one_line, seen
-from .html_tokens import End, Start, tokens
+from .html_elements import (
+    BLOCKS,
+    CLOSES,
+    DROPPED,
+    HEADINGS,
+    VOID,
+    absolute_url,
+    code_language,
+    collapse_spaces,
+    is_hidden,
+    remove_invisible,
+)
+from .html_tokens import HtmlEndTag, HtmlStartTag, tokenize
 
 __all__ = ["HtmlText", "html_text"]
 
-_MOST_DEPTH = 128
-_MOST_INDENT = 8
-_MOST_TOKENS = 250_000  # work of some seconds; a page of a megabyte has some ten thousand tokens
+_MAX_DEPTH = 128
+_MAX_INDENT = 8
+_MAX_TOKENS = 250_000  # work of some seconds; a page of a megabyte has some ten thousand tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +58,26 @@ def html_text(source: str, *, base: str = "", max_chars: int = 2_000_000) -> Htm
         base: The address of the page, which makes its links absolute.
         max_chars: Stop after about this many characters.
     """
-    page = _read(source, base, max_chars, DROPPED)
+    page = _convert(source, base, max_chars, DROPPED)
     if not page.text and "<nav" in source.lower():
         # The page consists only of navigation, such as a list of chapters.
-        page = _read(source, base, max_chars, DROPPED - {"nav"})
+        page = _convert(source, base, max_chars, DROPPED - {"nav"})
     return page
 
 
-def _read(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> HtmlText:
-    reader = _Reader(base, max_chars, dropped)
-    remaining = tokens(source)
-    for token in islice(remaining, _MOST_TOKENS):
-        if isinstance(token, Start):
-            reader.start(token)
-        elif isinstance(token, End):
-            reader.end(token.name)
+def _convert(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> HtmlText:
+    writer = _MarkdownWriter(base, max_chars, dropped)
+    remaining = tokenize(source)
+    for token in islice(remaining, _MAX_TOKENS):
+        if isinstance(token, HtmlStartTag):
+            writer.start(token)
+        elif isinstance(token, HtmlEndTag):
+            writer.end(token.name)
         else:
-            reader.text(token)
-        if reader.is_full:
+            writer.text(token)
+        if writer.is_full:
             break
-    return reader.result(is_cut=reader.is_full or next(remaining, None) is not None)
+    return writer.result(is_cut=writer.is_full or next(remaining, None) is not None)
 
 
 @dataclass(slots=True)
@@ -83,18 +94,18 @@ class _Link:
 
 
 @dataclass(slots=True)
-class _Row:
+class _TableRow:
     cells: list[int] = field(default_factory=list)  # the indices in the pieces at which the cells begin
     is_head: bool = True
     is_plain: bool = True  # whether the row is still one line
 
 
-class _Reader:
+class _MarkdownWriter:
     """Takes tags and text in their order, and writes lines."""
 
     def __init__(self, base: str, max_chars: int, dropped: frozenset[str]) -> None:
         self._base = base
-        self._left = max_chars
+        self._characters_left = max_chars
         self._dropped = dropped
         self._title: list[str] = []
         self._open: list[_Element] = []
@@ -107,18 +118,18 @@ class _Reader:
         self._mark = ""  # the beginning of the next line: "# ", "- ", "1. "
         self._tight = False  # whether the next block follows without an empty line
         self._link: _Link | None = None
-        self._rows: list[_Row] = []
+        self._rows: list[_TableRow] = []
         self._language = ""
 
     @property
     def is_full(self) -> bool:
-        return self._left < 0
+        return self._characters_left < 0
 
     def result(self, *, is_cut: bool) -> HtmlText:
         while self._open:
             self._pop()
         self._break()
-        title = on_one_line(seen("".join(self._title))).strip()
+        title = collapse_spaces(remove_invisible("".join(self._title))).strip()
         return HtmlText(title[:500], "".join(self._blocks).strip("\n"), is_cut)
 
     # Input.
@@ -130,10 +141,10 @@ class _Reader:
             return
         if self._hidden or self._counts["head"]:
             return
-        text = seen(text)
-        self._add(text if self._counts["pre"] else on_one_line(text))
+        text = remove_invisible(text)
+        self._add(text if self._counts["pre"] else collapse_spaces(text))
 
-    def start(self, tag: Start) -> None:
+    def start(self, tag: HtmlStartTag) -> None:
         name = tag.name
         if name in CLOSES:
             self._close_implied(*CLOSES[name])
@@ -144,17 +155,17 @@ class _Reader:
             if is_dropped:
                 return
         else:
-            if len(self._open) >= _MOST_DEPTH:
+            if len(self._open) >= _MAX_DEPTH:
                 self._too_deep[name] += 1
                 return
             self._open.append(_Element(name, is_dropped))
             self._counts[name] += 1
             self._hidden += is_dropped
         if name == "base" and not self._hidden:
-            self._base = absolute(self._base, tag.attributes.get("href", "")) or self._base
+            self._base = absolute_url(self._base, tag.attributes.get("href", "")) or self._base
         if self._hidden or self._counts["head"]:
             return
-        self._opened(tag)
+        self._begin_element(tag)
 
     def end(self, name: str) -> None:
         if name == "br":
@@ -166,7 +177,7 @@ class _Reader:
 
     # Elements.
 
-    def _opened(self, tag: Start) -> None:
+    def _begin_element(self, tag: HtmlStartTag) -> None:
         name = tag.name
         if name in BLOCKS:
             self._break_for(name)
@@ -177,11 +188,11 @@ class _Reader:
             self._open[-1].number = int(first) if re.fullmatch("[0-9]{1,6}", first) else 1
             self._lists.append(self._open[-1])
         elif name == "li":
-            self._item()
+            self._begin_item()
         elif name == "pre":
-            self._language = language(tag)
+            self._language = code_language(tag)
         elif name == "code" and self._counts["pre"]:
-            self._language = self._language or language(tag)
+            self._language = self._language or code_language(tag)
         elif name == "code":
             self._add("`")
         elif name == "br":
@@ -189,13 +200,13 @@ class _Reader:
         elif name == "hr":
             self._break()
             self._write("---")
-        elif name == "img" and (alt := on_one_line(tag.attributes.get("alt", "")).strip()):
-            self._add(f"[image: {seen(alt)}]")
+        elif name == "img" and (alt := collapse_spaces(tag.attributes.get("alt", "")).strip()):
+            self._add(f"[image: {remove_invisible(alt)}]")
         elif name == "a" and not self._counts["pre"]:
-            url = absolute(self._base, tag.attributes.get("href", ""))
+            url = absolute_url(self._base, tag.attributes.get("href", ""))
             self._link = _Link(url, len(self._pieces)) if url else None
         elif name == "tr":
-            self._rows.append(_Row())
+            self._rows.append(_TableRow())
         elif name in ("td", "th") and self._rows:
             row = self._rows[-1]
             row.cells.append(len(self._pieces))
@@ -241,13 +252,13 @@ class _Reader:
     def _pop(self) -> str:
         element = self._open[-1]
         if not self._hidden and not self._counts["head"]:
-            self._closed(element.name)
+            self._finish_element(element.name)
         self._open.pop()
         self._counts[element.name] -= 1
         self._hidden -= element.is_dropped
         return element.name
 
-    def _closed(self, name: str) -> None:
+    def _finish_element(self, name: str) -> None:
         if name == "pre":
             self._write_code_block()
         elif name == "code" and not self._counts["pre"]:
@@ -270,34 +281,34 @@ class _Reader:
     def _add(self, piece: str) -> None:
         if not self._hidden and piece:
             self._pieces.append(piece)
-            self._left -= len(piece)
+            self._characters_left -= len(piece)
 
-    def _item(self) -> None:
+    def _begin_item(self) -> None:
         mark = "- "
         if self._lists and self._lists[-1].name == "ol":
             mark = f"{self._lists[-1].number}. "
             self._lists[-1].number += 1
-        self._mark = "  " * max(0, min(len(self._lists), _MOST_INDENT) - 1) + mark
+        self._mark = "  " * max(0, min(len(self._lists), _MAX_INDENT) - 1) + mark
 
     def _end_link(self) -> bool:
         """Write the open link, if it has any text yet, and return whether it had."""
         link, self._link = self._link, None
         if link is None:
             return False
-        text = on_one_line("".join(self._pieces[link.start :])).strip()
+        text = collapse_spaces("".join(self._pieces[link.start :])).strip()
         if text:
             del self._pieces[link.start :]
             self._add(text if text == link.url else f"[{text}]({link.url})")
         return bool(text)
 
-    def _end_row(self, row: _Row) -> None:
+    def _end_row(self, row: _TableRow) -> None:
         if not row.is_plain or not row.cells:
             self._break()
             return
         self._end_link()
         ends = [*row.cells[1:], len(self._pieces)]
         cells = ["".join(self._pieces[start:end]) for start, end in zip(row.cells, ends, strict=True)]
-        cells = [on_one_line(cell).strip().replace("|", "\\|") for cell in cells]
+        cells = [collapse_spaces(cell).strip().replace("|", "\\|") for cell in cells]
         self._pieces.clear()
         if not any(cells):
             return
@@ -335,13 +346,13 @@ class _Reader:
             self._write(text)
 
     def _write(self, text: str) -> None:
-        quote = "> " * min(self._counts["blockquote"], _MOST_INDENT)
+        quote = "> " * min(self._counts["blockquote"], _MAX_INDENT)
         mark, self._mark = self._mark, ""
-        depth = min(self._counts["li"], _MOST_INDENT)
+        depth = min(self._counts["li"], _MAX_INDENT)
         indent = "" if mark else "  " * depth
         hang = quote + (indent or " " * len(mark) * bool(depth))
         first, *rest = text.split("\n")
         block = "\n".join([quote + indent + mark + first, *(hang + line for line in rest)])
         self._blocks.append(("\n" if self._tight and (depth or text.startswith("|")) else "\n\n") + block)
-        self._left -= len(block) - len(text)
+        self._characters_left -= len(block) - len(text)
         self._tight = bool(depth)

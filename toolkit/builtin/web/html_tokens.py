@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["End", "Start", "Token", "tokens"]
+__all__ = ["HtmlEndTag", "HtmlStartTag", "Token", "tokenize"]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class HtmlStartTag:
     """A tag that opens an element. Names are in lower case. If an attribute occurs twice, the first one counts."""
 
     name: str
@@ -26,18 +26,18 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class HtmlEndTag:
     """A tag that closes an element."""
 
     name: str
 
 
-Token: TypeAlias = Start | End | str
+Token: TypeAlias = HtmlStartTag | HtmlEndTag | str
 
 # The content of these elements is always text, even if it looks like tags.
 _RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
 _DECODED = frozenset(["textarea", "title"])
-_MOST_ATTRIBUTES = 1000
+_MAX_ATTRIBUTES = 1000
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = re.compile(r"[A-Za-z][^\s/>]*+")
 _COMMENT_END = re.compile(r"--!?>")
@@ -49,7 +49,7 @@ _BARE = re.compile(r"[^\s>]*+")
 _LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9A-Fa-f]{7,}+);?")
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokenize(text: str) -> Iterator[Token]:
     """Yield the tags of *text* and the text between them. Comments and declarations are left out."""
     at = 0
     while at < len(text):
@@ -61,20 +61,20 @@ def tokens(text: str) -> Iterator[Token]:
             yield _unescape(text[at : opening.start()])
         at = opening.start()
         if name := _NAME.match(text, at + 1):
-            attributes, at = _attributes(text, name.end())
+            attributes, at = _read_attributes(text, name.end())
             if at < 0:
                 return
-            start = Start(name[0].lower(), attributes)
+            start = HtmlStartTag(name[0].lower(), attributes)
             yield start
             if start.name in _RAW:
                 end = _end_of_raw(text, start.name, at)
                 yield _unescape(text[at:end]) if start.name in _DECODED else text[at:end]
                 at = end
         elif text.startswith("</", at) and (name := _NAME.match(text, at + 2)):
-            _, at = _attributes(text, name.end())
+            _, at = _read_attributes(text, name.end())
             if at < 0:
                 return
-            yield End(name[0].lower())
+            yield HtmlEndTag(name[0].lower())
         elif text.startswith("<!--", at):
             at = _end_of_comment(text, at + 4)
         else:
@@ -82,10 +82,10 @@ def tokens(text: str) -> Iterator[Token]:
             at = len(text) if end < 0 else end + 1
 
 
-def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
+def _read_attributes(text: str, at: int) -> tuple[dict[str, str], int]:
     """Return the attributes of a tag and the position of its end, or -1 as the end if the tag never ends."""
     attributes: dict[str, str] = {}
-    for _ in range(_MOST_ATTRIBUTES):
+    for _ in range(_MAX_ATTRIBUTES):
         at = _end(_BETWEEN, text, at)
         if at >= len(text):
             return {}, -1

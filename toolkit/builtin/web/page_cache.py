@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from ..._forks import unlock_in_children
 from ...session import Session
 
-__all__ = ["Kept", "Pages"]
+__all__ = ["CachedPage", "PageCache"]
 
-_KEY = "toolkit.web_fetch"
-_MOST_CHARS = 8_000_000
+_STATE_KEY = "toolkit.web_fetch"
+_MAX_CHARACTERS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedPage:
     """
     A page in the form in which it is shown.
 
@@ -34,52 +34,55 @@ class Kept:
     hops: tuple[str, ...]
     head: str
     text: str
-    since: float = 0.0
-    until: float = 0.0
+    kept_since: float = 0.0
+    expires_at: float = 0.0
 
 
-class Pages:
+class PageCache:
     """
     The pages that one session keeps.
 
     Args:
-        most: How many pages are kept. The pages that were used longest ago are removed first.
+        max_pages: How many pages are kept. The pages that were used longest ago are removed first.
     """
 
-    def __init__(self, *, most: int, clock: Callable[[], float]) -> None:
-        self._most = most
+    def __init__(self, *, max_pages: int, clock: Callable[[], float]) -> None:
+        self._max_pages = max_pages
         self._clock = clock
-        self._kept: dict[Hashable, Kept] = {}
+        self._pages: dict[Hashable, CachedPage] = {}
         self._lock = unlock_in_children(threading.Lock())  # several event loops may use one session
 
     @classmethod
-    def of(cls, session: Session | None, owner: Hashable, *, most: int, clock: Callable[[], float]) -> Pages:
+    def of(cls, session: Session | None, owner: Hashable, *, max_pages: int, clock: Callable[[], float]) -> PageCache:
         """
         Return the pages that the tool *owner* keeps in *session*.
 
         Without a session, return pages that keep nothing.
         """
         if session is None:
-            return cls(most=0, clock=clock)
-        every: dict[Hashable, Pages] = session.state.setdefault(_KEY, {})
-        return every.setdefault(owner, cls(most=most, clock=clock))
+            return cls(max_pages=0, clock=clock)
+        caches: dict[Hashable, PageCache] = session.state.setdefault(_STATE_KEY, {})
+        return caches.setdefault(owner, cls(max_pages=max_pages, clock=clock))
 
-    def get(self, url: str) -> Kept | None:
+    def get(self, url: str) -> CachedPage | None:
         """Return the page at *url*, if it is kept and not too old, else None."""
         with self._lock:
-            page = self._kept.pop(url, None)
-            if page is None or self._clock() >= page.until:
+            page = self._pages.pop(url, None)
+            if page is None or self._clock() >= page.expires_at:
                 return None
-            self._kept[url] = page
+            self._pages[url] = page
             return page
 
-    def add(self, url: str, page: Kept, seconds: float) -> None:
+    def add(self, url: str, page: CachedPage, seconds: float) -> None:
         """Keep *page* for *seconds*."""
         now = self._clock()
-        if seconds <= 0 or self._most <= 0:
+        if seconds <= 0 or self._max_pages <= 0:
             return
         with self._lock:
-            self._kept.pop(url, None)
-            self._kept[url] = Kept(page.hops, page.head, page.text, now, now + seconds)
-            while len(self._kept) > self._most or sum(len(other.text) for other in self._kept.values()) > _MOST_CHARS:
-                del self._kept[next(iter(self._kept))]
+            self._pages.pop(url, None)
+            self._pages[url] = CachedPage(page.hops, page.head, page.text, now, now + seconds)
+            while (
+                len(self._pages) > self._max_pages
+                or sum(len(other.text) for other in self._pages.values()) > _MAX_CHARACTERS
+            ):
+                del self._pages[next(iter(self._pages))]

@@ -11,11 +11,11 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from ..files.encodings import detected
+from ..files.encodings import detect_encoding
 from ..files.file_kinds import kind_of
 from .html_text import html_text
 
-__all__ = ["MediaType", "Reading", "media_type", "reading"]
+__all__ = ["MediaType", "PageText", "parse_media_type", "read_page_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class MediaType:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PageText:
     """
     Text for the model.
 
@@ -68,7 +68,7 @@ _TEXT = re.compile(
 _LOOKS_LIKE_HTML = re.compile(rb"(?is)\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype html|html|head|body)\b")
 _META = re.compile(rb"""<meta\b[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Python knows other codecs that run long, expand the data or are not for text: zlib, idna, punycode, unicode_escape.
 _CODECS = frozenset(
     [
@@ -91,37 +91,41 @@ _WIDER_CODECS = {
 }
 
 
-def media_type(header: str) -> MediaType:
+def parse_media_type(header: str) -> MediaType:
     """Return the media type in a Content-Type header."""
     name, charset = _NAME.match(header), _CHARSET.search(header[:500])
     return MediaType(name[1].lower() if name else "", charset[1] if charset else "")
 
 
-def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max_chars: int = 2_000_000) -> Reading:
+def read_page_text(
+    data: bytes, stated_type: MediaType, *, url: str, is_cut: bool = False, max_chars: int = 2_000_000
+) -> PageText:
     """
     Return the text of *data*.
 
     Args:
-        said: The media type that the server states.
+        stated_type: The media type that the server states.
         url: The address from which the data came, which makes its links absolute.
         is_cut: Whether *data* is only the beginning of the body.
         max_chars: A page with a longer text is cut.
     """
     looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
     kind = None if looks_like_html else kind_of(data)
-    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clearly_text(data[:2000]))
+    may_be_text = (stated_type.is_text or stated_type.is_unknown) and (kind is None or _is_clearly_text(data[:2000]))
     if not may_be_text:
-        return _describe_data(data, said, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut)
-    codec, notes = _codec(data, said, is_cut)
+        return _describe_data(
+            data, stated_type, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut
+        )
+    codec, notes = _detect_codec(data, stated_type, is_cut)
     if codec is None:
-        return _describe_data(data, said, "", is_cut)
-    text, is_bad = _decoded(data, codec, is_cut)
+        return _describe_data(data, stated_type, "", is_cut)
+    text, is_bad = _decode_text(data, codec, is_cut)
     if is_bad:
         notes.append(f"some bytes are no valid {codec} and were replaced by \N{REPLACEMENT CHARACTER}")
-    if not (said.is_html or (said.is_unknown and looks_like_html)):
-        return Reading(text[:max_chars], notes=(*notes, *_cut(len(text) > max_chars, max_chars)))
+    if not (stated_type.is_html or (stated_type.is_unknown and looks_like_html)):
+        return PageText(text[:max_chars], notes=(*notes, *_cut_notes(len(text) > max_chars, max_chars)))
     page = html_text(text, base=url, max_chars=max_chars)
-    return Reading(page.text, page.title, (*notes, *_cut(page.is_cut, max_chars)))
+    return PageText(page.text, page.title, (*notes, *_cut_notes(page.is_cut, max_chars)))
 
 
 def _is_clearly_text(head: bytes) -> bool:
@@ -133,15 +137,15 @@ def _is_clearly_text(head: bytes) -> bool:
     return not re.search(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]", text)
 
 
-def _cut(is_cut: bool, max_chars: int) -> list[str]:
+def _cut_notes(is_cut: bool, max_chars: int) -> list[str]:
     return [f"cut after about {max_chars:,} characters"] if is_cut else []
 
 
-def _describe_data(data: bytes, stated_type: MediaType, kind_name: str, is_cut: bool) -> Reading:
+def _describe_data(data: bytes, stated_type: MediaType, kind_name: str, is_cut: bool) -> PageText:
     description = stated_type.name or "something of an unknown type"
     seems = f", which looks like {_with_article(kind_name)}" if kind_name else ""
     size = f"more than {len(data):,}" if is_cut else f"{len(data):,}"
-    return Reading(f"({description}{seems}, {size} bytes: no text that could be shown)")
+    return PageText(f"({description}{seems}, {size} bytes: no text that could be shown)")
 
 
 def _with_article(noun: str) -> str:
@@ -151,9 +155,9 @@ def _with_article(noun: str) -> str:
 # Encodings.
 
 
-def _codec(data: bytes, stated_type: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
+def _detect_codec(data: bytes, stated_type: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
     """Return the Python name of the encoding, or None if *data* is not text, and notes on the encoding."""
-    for mark, codec in _MARKS:
+    for mark, codec in _BOMS:
         if data.startswith(mark):
             return codec, []
     head = data[:4096]
@@ -162,19 +166,19 @@ def _codec(data: bytes, stated_type: MediaType, is_cut: bool) -> tuple[str | Non
     )
     notes: list[str] = []
     for name, where in ((stated_type.charset, "the header"), (inside[1].decode("ascii") if inside else "", "the page")):
-        codec_name = _known(name)
+        codec_name = _find_codec(name)
         if codec_name is not None and not (where == "the page" and codec_name.startswith(("utf-16", "utf-32"))):
             # A page that could be read as ASCII up to this declaration is not in UTF-16, even if it says so.
             return codec_name, notes
         if name and codec_name is None:
             notes.append(f"{where} names an encoding that is not known, {name[:40]!r}")
-    encoding = detected(data[:200_000], is_whole=len(data) <= 200_000 and not is_cut)
+    encoding = detect_encoding(data[:200_000], is_whole=len(data) <= 200_000 and not is_cut)
     if encoding is None:
         return (None, notes) if stated_type.is_unknown or b"\0" in data[:4096] else ("cp1252", notes)
     return encoding.codec, [*notes, *([f"the encoding is a guess: {encoding.name}"] if encoding.is_guess else [])]
 
 
-def _known(name: str) -> str | None:
+def _find_codec(name: str) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9._:-]{1,40}", name):
         return None
     try:
@@ -185,9 +189,9 @@ def _known(name: str) -> str | None:
     return codec if codec in _CODECS else None
 
 
-def _decoded(data: bytes, codec: str, is_cut: bool) -> tuple[str, bool]:
+def _decode_text(data: bytes, codec: str, is_cut: bool) -> tuple[str, bool]:
     """Decode *data*. Return the text, and whether bytes had to be replaced."""
-    for mark, marked in _MARKS:
+    for mark, marked in _BOMS:
         if codec == marked:
             data = data.removeprefix(mark)
     # The last character may have been cut in two.

@@ -13,17 +13,17 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 from ...access import Access, Url
-from ...context import ChecksAccess, Context
+from ...context import AccessChecker, Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem, Safety, ToolError, Transient
 from ...results import ToolResult
 from ...safety.hosts import unreachable
 from ...spec import Tool
-from .addresses import Doors, JudgeAddress, Resolve, by_system
-from .fetcher import Fetcher, FetchLimits, Page
-from .page_cache import Kept, Pages
+from .addresses import JudgeAddress, ReachableHosts, Resolve, resolve_by_system
+from .fetcher import FetchedPage, Fetcher, FetchLimits
+from .page_cache import CachedPage, PageCache
 from .page_frame import frame_page
-from .page_text import Reading, reading
+from .page_text import PageText, read_page_text
 
 __all__ = ["web_fetch_for"]
 
@@ -37,7 +37,7 @@ def web_fetch_for(
     ports: Sequence[int] = (),
     frame: bool = True,
     limits: FetchLimits | None = None,
-    resolve: Resolve = by_system,
+    resolve: Resolve = resolve_by_system,
     judge_address: JudgeAddress = unreachable,
     ssl_context: ssl.SSLContext | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -61,23 +61,23 @@ def web_fetch_for(
     """
     if not isinstance(frame, bool):
         raise TypeError(f"frame is True or False, got {frame!r:.60}")
-    doors = Doors(
+    hosts = ReachableHosts(
         allowed_hosts=allowed_hosts, private_hosts=private_hosts, ports=ports, resolve=resolve, judge=judge_address
     )
-    fetcher = Fetcher(doors, limits=limits, ssl_context=ssl_context)
+    fetcher = Fetcher(hosts, limits=limits, ssl_context=ssl_context)
     limits = fetcher.limits
 
-    def check_port(arguments: Mapping[str, Any], permissions: ChecksAccess | None = None) -> list[Access]:
+    def check_port(arguments: Mapping[str, Any], permissions: AccessChecker | None = None) -> list[Access]:
         """
         Refuse a closed port before a person is asked about the call.
 
         Return no access, because the parameter `url` states the address itself.
         """
         try:
-            place = doors.place(arguments["url"])
+            target = hosts.check_url(arguments["url"])
         except Safety:
             return []  # the safety checks and the tool itself report the problem with the address
-        doors.check_port(place, _opens_nothing if permissions is None else permissions.opens_port)
+        hosts.check_port(target, _opens_nothing if permissions is None else permissions.opens_port)
         return []
 
     @tool(
@@ -104,16 +104,16 @@ def web_fetch_for(
         if offset < 0:
             raise BadArgs(Problem(f"expected 0 or more, got {offset}", ["offset"]))
         # The address was judged before the call. Here it is judged by what this tool may reach.
-        place = doors.place(url)
-        pages = Pages.of(context.session, fetcher, most=limits.keep_pages, clock=clock)
-        page = pages.get(place.url)
+        target = hosts.check_url(url)
+        cache = PageCache.of(context.session, fetcher, max_pages=limits.keep_pages, clock=clock)
+        page = cache.get(target.url)
         if page is not None:
-            _check_again(page, place.url, doors, context)
-            text = _shown(page, offset, limits.max_chars, age=f", kept for {clock() - page.since:.0f} s")
+            _check_again(page, target.url, hosts, context)
+            text = _render_page(page, offset, limits.max_chars, age=f", kept for {clock() - page.kept_since:.0f} s")
         else:
-            page = await _fetch_page(fetcher, place.url, pages, context)
-            text = _shown(page, offset, limits.max_chars)
-        source = page.hops[-1] if page.hops else place.url
+            page = await _fetch_page(fetcher, target.url, cache, context)
+            text = _render_page(page, offset, limits.max_chars)
+        source = page.hops[-1] if page.hops else target.url
         return ToolResult(frame_page(text, source) if frame else text, text)
 
     return Tool.of(web_fetch)
@@ -124,30 +124,30 @@ def _opens_nothing(url: str) -> bool:
     return False
 
 
-async def _fetch_page(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
-    """Fetch the page, keep it in *pages* for as long as it may be kept, and return it in the form to show."""
+async def _fetch_page(fetcher: Fetcher, url: str, cache: PageCache, context: Context) -> CachedPage:
+    """Fetch the page, keep it in *cache* for as long as it may be kept, and return it in the form to show."""
     context.report(message=f"fetching {url[:200]}")
     page = await fetcher.fetch(
         url, check=lambda hop: _check_redirect(context, url, hop), opens_port=context.permissions.opens_port
     )
     # Reading a long page takes a while, and meanwhile the event loop has other work.
     content = await asyncio.to_thread(
-        reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None
+        read_page_text, page.body.data, page.media_type, url=page.url, is_cut=page.body.cut_reason is not None
     )
     if not 200 <= page.status < 300:
-        raise _refusal(page, content)
+        raise _build_status_error(page, content)
     limits = fetcher.limits
     seconds = limits.keep_seconds if page.keep_seconds is None else min(page.keep_seconds, limits.keep_seconds)
-    kept_page = Kept(page.hops, _head(page, content), content.text)
-    pages.add(url, kept_page, seconds)
-    return kept_page
+    cached_page = CachedPage(page.hops, _describe_page(page, content), content.text)
+    cache.add(url, cached_page, seconds)
+    return cached_page
 
 
-def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
+def _check_again(page: CachedPage, url: str, hosts: ReachableHosts, context: Context) -> None:
     """Judge all addresses of a kept page again, because rules may have changed since it was fetched."""
-    doors.check_port(doors.place(url), context.permissions.opens_port)
+    hosts.check_port(hosts.check_url(url), context.permissions.opens_port)
     for hop in page.hops:
-        doors.check_port(doors.place(hop), context.permissions.opens_port)
+        hosts.check_port(hosts.check_url(hop), context.permissions.opens_port)
         _check_redirect(context, url, hop)
 
 
@@ -167,43 +167,45 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
         ) from error
 
 
-def _refusal(page: Page, content: Reading) -> ToolError:
+def _build_status_error(page: FetchedPage, content: PageText) -> ToolError:
     """Return an error for a status that is no success, with the words of the server in quotes."""
     # JSON quotes, which the server cannot close, mark the words as those of the server.
     words = json.dumps(" ".join(content.text.split())[:_MAX_ERROR_CHARACTERS], ensure_ascii=False)
-    message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
+    message = f"{page.url} answered {_format_status(page.status)}" + (
+        "" if words == '""' else f"; the page says: {words}"
+    )
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
         happened: Literal["no", "maybe"] = "no" if page.status < 500 else "maybe"
         return Transient(message, retry_after_seconds=page.retry_after_seconds, happened=happened)
     return ToolError(message)
 
 
-def _status(status: int) -> str:
+def _format_status(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
 
 
-def _head(page: Page, content: Reading) -> str:
+def _describe_page(page: FetchedPage, content: PageText) -> str:
     size = f"{len(page.body.data):,} bytes"
-    if page.body.cut is not None and page.length is not None and not page.type.is_text:
+    if page.body.cut_reason is not None and page.length is not None and not page.media_type.is_text:
         size = f"{page.length:,} bytes"
     lines = [
         f"{page.url} (redirected)" if page.hops else page.url,
-        f"{_status(page.status)}, {page.type.name or 'no type given'}, {size}",
+        f"{_format_status(page.status)}, {page.media_type.name or 'no type given'}, {size}",
         *([f"title: {content.title}"] if content.title else []),
-        *(f"note: {note}" for note in (page.body.cut, *content.notes) if note),
+        *(f"note: {note}" for note in (page.body.cut_reason, *content.notes) if note),
     ]
     return "\n".join(lines)
 
 
-def _shown(page: Kept, offset: int, most: int, *, age: str = "") -> str:
+def _render_page(page: CachedPage, offset: int, max_chars: int, *, age: str = "") -> str:
     """Return the lines about a page, and below them the part of its text that the model asked for."""
     whole = len(page.text)
     if offset and offset >= whole:
         raise BadArgs(Problem(f"the page has only {whole:,} characters; expected less, got {offset}", ["offset"]))
-    end = min(whole, offset + most)
+    end = min(whole, offset + max_chars)
     lines = [page.head + age]
     if offset or end < whole:
         more = f"; read on with offset={end}" if end < whole else ", the end"

@@ -13,9 +13,9 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from .words import Reading, read, runs, spelt
+from .words import RunReading, normalise_name, read_run, split_runs
 
-__all__ = ["Document", "Entry", "read_document"]
+__all__ = ["Document", "IndexEntry", "read_document"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,8 @@ class Document:
         description: A text that says what the tool does.
         parameters: The names of the parameters.
         texts: The descriptions of the parameters and the values that they may have.
-        foreign: Whether the tool was imported. At equal scores, an imported tool comes after one that was not imported.
+        is_imported: Whether the tool was imported. At equal scores, an imported tool comes after one that was not
+            imported.
     """
 
     name: str
@@ -39,10 +40,10 @@ class Document:
     description: str = ""
     parameters: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    foreign: bool = False
+    is_imported: bool = False
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """
     A document after its words were read.
 
@@ -59,37 +60,39 @@ class Entry(NamedTuple):
     names: tuple[str, ...]
 
 
-class Field(NamedTuple):
+class DocumentField(NamedTuple):
     """
     A field of a document.
 
     Attributes:
         weight: The weight of a word in this field.
-        usual: The usual number of words in this field.
+        usual_words: The usual number of words in this field.
         is_paired: Whether neighbouring words count as pairs.
-        least: The smallest number of words that the field is counted with.
+        min_words: The smallest number of words that the field is counted with.
     """
 
     weight: float
-    usual: int
+    usual_words: int
     is_paired: bool
-    least: int = 1
+    min_words: int = 1
 
 
-NAME = Field(3.0, 4, True)
-HINT = Field(1.5, 6, True, least=6)  # a hint of one word, such as a category, says no more than a word among six
-DESCRIPTION = Field(1.1, 16, True)
-PARAMETERS = Field(0.7, 6, False)
-TEXTS = Field(0.4, 40, False)
+NAME = DocumentField(3.0, 4, True)
+HINT = DocumentField(
+    1.5, 6, True, min_words=6
+)  # a hint of one word, such as a category, says no more than a word among six
+DESCRIPTION = DocumentField(1.1, 16, True)
+PARAMETERS = DocumentField(0.7, 6, False)
+TEXTS = DocumentField(0.4, 40, False)
 
-LENGTH = 0.9
+LENGTH_IMPORTANCE = 0.9
 """How much the length of a field matters: 0 is not at all, 1 is in proportion to the length."""
 
 SATURATION = 2.2
 """The sum of weights at which a word reaches half of its greatest possible worth."""
 
 
-def read_document(document: Document) -> Entry:
+def read_document(document: Document) -> IndexEntry:
     """Return the entry for *document*, with the weight of each word."""
     names = (document.name, *document.aliases)
     fields = (
@@ -102,27 +105,27 @@ def read_document(document: Document) -> Entry:
     sums: dict[str, float] = {}
     get = sums.get
     pairs: list[str] = []
-    all_readings: list[Reading] = []
+    all_readings: list[RunReading] = []
     # Maps and chains are faster than loops. This code takes most of the time of building an index.
     for (weight, usual, is_paired, least), text in fields:
         if not text:
             continue
-        readings: list[Reading] = list(filter(None, map(read, runs(text))))
+        readings: list[RunReading] = list(filter(None, map(read_run, split_runs(text))))
         all_readings += readings
-        stems = list(chain.from_iterable(map(_STEMS, readings)))
+        stems = list(chain.from_iterable(map(_get_stems, readings)))
         if is_paired:
             pairs += map(" ".join, pairwise(stems))
-        word_weight = weight / (1 - LENGTH + LENGTH * max(len(stems), least) / usual)
-        stems += filter(None, map(_WHOLE, readings))
+        word_weight = weight / (1 - LENGTH_IMPORTANCE + LENGTH_IMPORTANCE * max(len(stems), least) / usual)
+        stems += filter(None, map(_get_whole, readings))
         for stem in stems:
             sums[stem] = get(stem, 0.0) + word_weight
-    worth = {stem: _STEPS[int(STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
+    worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     worth.update(dict.fromkeys(pairs, 1.0))
-    texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, all_readings))))
-    return Entry(document, worth, texts, tuple(dict.fromkeys(map(spelt, names))))
+    texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
+    return IndexEntry(document, worth, texts, tuple(dict.fromkeys(map(normalise_name, names))))
 
 
-STEPS = 250
-_STEPS = [step / STEPS for step in range(STEPS + 1)]
+WORTH_STEPS = 250
+_ROUNDED_WORTHS = [step / WORTH_STEPS for step in range(WORTH_STEPS + 1)]
 
-_TEXTS, _STEMS, _WHOLE = map(itemgetter, range(3))
+_get_texts, _get_stems, _get_whole = map(itemgetter, range(3))

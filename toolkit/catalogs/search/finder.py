@@ -20,17 +20,17 @@ from typing import overload
 from ..._forks import renew_in_children
 from ...errors import DefinitionError
 from ...spec import Tool
-from ...values.visible import visible
+from ...values.visible import make_visible
 from . import Document, Index, Ranker
 
-__all__ = ["Finder", "Findings", "Found", "cleaned_description", "document_of", "group_of", "is_foreign"]
+__all__ = ["Finder", "Findings", "Found", "clean_description", "document_of", "group_of", "is_imported"]
 
 _log = logging.getLogger("toolkit")
 
 _MANY_TOOLS = 500
 """The number of tools that are indexed in about 50 ms."""
-_MOST_FOREIGN_CHARACTERS = 1_000
-_MOST_GROUPS = 30
+_MAX_IMPORTED_CHARS = 1_000
+_MAX_SHOWN_GROUPS = 30
 _NO_GROUP = "(none)"
 _TOOLS_PER_PAUSE = 10
 """The number of tools that are indexed in about a millisecond."""
@@ -60,12 +60,12 @@ class Findings(Sequence[Found]):
 
     def __init__(self, query: str, found: Sequence[Found], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query
-        self._found = tuple(found)
+        self._matches = tuple(found)
         self._groups = groups
 
     @property
     def tools(self) -> list[Tool]:
-        return [match.tool for match in self._found]
+        return [match.tool for match in self._matches]
 
     @property
     def groups(self) -> Mapping[str, int]:
@@ -75,11 +75,11 @@ class Findings(Sequence[Found]):
     @property
     def advice(self) -> str:
         """What to try if no tool was found. It is empty if a tool was found."""
-        if self._found:
+        if self._matches:
             return ""
         groups = self.groups
-        listed = ", ".join(f"{name} ({count})" for name, count in list(groups.items())[:_MOST_GROUPS])
-        more = f" and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
+        listed = ", ".join(f"{name} ({count})" for name, count in list(groups.items())[:_MAX_SHOWN_GROUPS])
+        more = f" and {len(groups) - _MAX_SHOWN_GROUPS} more" if len(groups) > _MAX_SHOWN_GROUPS else ""
         return f"nothing fits; {f'the groups are {listed}{more}' if groups else 'there are no tools'}"
 
     @overload
@@ -87,16 +87,16 @@ class Findings(Sequence[Found]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Found, ...]: ...
     def __getitem__(self, index: int | slice) -> Found | tuple[Found, ...]:
-        return self._found[index]
+        return self._matches[index]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._matches)
 
     def __iter__(self) -> Iterator[Found]:
-        return iter(self._found)
+        return iter(self._matches)
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._found)
+        listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._matches)
         return f"<Findings for {self.query[:60]!r}: {listed or self.advice}>"
 
 
@@ -129,13 +129,14 @@ class Finder:
         limit: int,
         *,
         group: str | None = None,
-        keep: Collection[Callable[[Tool], bool]] = (),
+        predicates: Collection[Callable[[Tool], bool]] = (),
         ranker: Ranker | None = None,
     ) -> Findings:
         """
         Return the best *limit* of *tools* for *query*.
 
-        With *group*, only tools of this group are returned. Every function in *keep* has to return true for a tool.
+        With *group*, only tools of this group are returned. Every function in *predicates* has to return true for a
+        tool.
 
         Raises:
             TypeError: *query*, *limit* or *group* has the wrong type.
@@ -150,13 +151,15 @@ class Finder:
 
         def is_kept(name: str) -> bool:
             tool = tools.get(name)  # another thread may have added tools to the index
-            return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in keep)
+            return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in predicates)
 
-        hits = self._followed(tools, aliases).search(query, limit, keep=is_kept, ranker=ranker)
+        hits = self._refresh_index(tools, aliases).search(query, limit, predicate=is_kept, ranker=ranker)
         matches = [Found(tools[hit.name], hit.score, hit.words) for hit in hits]
-        return Findings(query, matches, lambda: _counted(t for t in tools.values() if all(k(t) for k in keep)))
+        return Findings(
+            query, matches, lambda: _count_groups(t for t in tools.values() if all(k(t) for k in predicates))
+        )
 
-    def _followed(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
+    def _refresh_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
         """Return the index, updated to these tools and aliases."""
         with self._lock:
             if self._index is None or self._tools is not tools or self._aliases is not aliases:
@@ -173,7 +176,7 @@ class Finder:
             return Index(
                 document_of(tools[name], aliases_by_tool.get(name, ())) for name in _iterate_with_pauses(tools)
             )
-        removed, added = _moves(self._tools, tools)
+        removed, added = _diff_names(self._tools, tools)
         for name in _iterate_with_pauses(removed):
             self._index.remove(name)
         changed = dict.fromkeys(added)
@@ -215,17 +218,17 @@ def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     """Return the texts of *tool* that can be searched."""
-    foreign = is_foreign(tool)
+    foreign = is_imported(tool)
     names, texts = _parameters(tool)
     if foreign:
-        bounded_texts, bounded_names = (visible(" ".join(words)[:_MOST_FOREIGN_CHARACTERS]) for words in (texts, names))
+        bounded_texts, bounded_names = (make_visible(" ".join(words)[:_MAX_IMPORTED_CHARS]) for words in (texts, names))
         return Document(
             name=tool.name,
             aliases=tuple(aliases),
-            description=cleaned_description(tool),
+            description=clean_description(tool),
             parameters=(bounded_names,),
             texts=(bounded_texts,),
-            foreign=True,
+            is_imported=True,
         )
     return Document(
         name=tool.name,
@@ -237,12 +240,12 @@ def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     )
 
 
-def is_foreign(tool: Tool) -> bool:
+def is_imported(tool: Tool) -> bool:
     """Return whether *tool* was imported from a server or another framework, so that others wrote its texts."""
     return tool.origin != "python" and not tool.origin.startswith("dist:")
 
 
-def cleaned_description(tool: Tool) -> str:
+def clean_description(tool: Tool) -> str:
     """
     Return the description of *tool* for a model.
 
@@ -250,27 +253,27 @@ def cleaned_description(tool: Tool) -> str:
     characters are shown as codes.
     """
     text = tool.description
-    if not is_foreign(tool):
+    if not is_imported(tool):
         return text
-    cut = f"{text[:_MOST_FOREIGN_CHARACTERS]}..." if len(text) > _MOST_FOREIGN_CHARACTERS else text
-    return visible(cut)
+    cut = f"{text[:_MAX_IMPORTED_CHARS]}..." if len(text) > _MAX_IMPORTED_CHARS else text
+    return make_visible(cut)
 
 
 def group_of(tool: Tool) -> str:
     """Return the name of the tool's group in a form that may be shown, or "(none)" if the tool has no group."""
-    return visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
+    return make_visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
 
 
 def _is_in_group(tool: Tool, group: str | None) -> bool:
     return group is None or group_of(tool).casefold() == group.casefold()
 
 
-def _counted(tools: Iterable[Tool]) -> dict[str, int]:
+def _count_groups(tools: Iterable[Tool]) -> dict[str, int]:
     """Return the number of tools in each group, the largest group first."""
     return dict(Counter(map(group_of, tools)).most_common())
 
 
-def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
+def _diff_names(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
     """Return the names that were removed, and the names that were added or now belong to another tool."""
     # Usually one tool was added at the end. Comparing lists is much faster than looking up names.
     old_tools = list(before.values())

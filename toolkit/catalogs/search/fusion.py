@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import SupportsFloat
 
-__all__ = ["Ranker", "fused", "opinion"]
+__all__ = ["Ranker", "fuse_rankings", "score_with_ranker"]
 
 Ranker = Callable[[str, Sequence[str]], Mapping[str, float]]
 """
@@ -27,7 +27,7 @@ SMOOTHING = 60
 """The usual constant of reciprocal rank fusion. A larger number makes the first places differ less from one another."""
 
 
-def fused(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
+def fuse_rankings(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
     """
     Return the score of each name from both rankings, 0 to 1. A name that is first in both has score 1.
 
@@ -41,7 +41,7 @@ def fused(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
     return scores
 
 
-def opinion(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float]:
+def score_with_ranker(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float]:
     """
     Return the scores that *ranker* gives to *names*.
 
@@ -53,15 +53,15 @@ def opinion(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float
     try:
         scores = ranker(query, names)
     except Exception as error:
-        error.add_note(f"raised by the ranker {_called(ranker)}, which was asked about {len(names):,} tools")
+        error.add_note(f"raised by the ranker {_ranker_name(ranker)}, which was asked about {len(names):,} tools")
         raise
     if not isinstance(scores, Mapping):
         raise TypeError(
-            f"the ranker {_called(ranker)} returned {type(scores).__name__}; "
+            f"the ranker {_ranker_name(ranker)} returned {type(scores).__name__}; "
             "it has to return a mapping of tool names to scores"
         )
     offered_names = set(names)
-    numbers = {name: _number(ranker, name, score) for name, score in scores.items() if name in offered_names}
+    numbers = {name: _to_float(ranker, name, score) for name, score in scores.items() if name in offered_names}
     return {name: score for name, score in numbers.items() if isfinite(score)}
 
 
@@ -79,14 +79,14 @@ def _places(scores: Mapping[str, float]) -> dict[str, int]:
     return places
 
 
-def _number(ranker: Ranker, name: str, score: SupportsFloat) -> float:
+def _to_float(ranker: Ranker, name: str, score: SupportsFloat) -> float:
     try:
         return float(score)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
-            f"the ranker {_called(ranker)} gave `{name}` a score that is no number: {score!r:.80}"
+            f"the ranker {_ranker_name(ranker)} gave `{name}` a score that is no number: {score!r:.80}"
         ) from error
 
 
-def _called(ranker: Ranker) -> str:
+def _ranker_name(ranker: Ranker) -> str:
     return getattr(ranker, "__qualname__", None) or type(ranker).__qualname__

@@ -20,55 +20,60 @@ from typing import Any, NamedTuple
 
 from ..._forks import renew_in_children
 from .documents import Document, read_document
-from .fusion import Ranker, fused, opinion
-from .query import EXACT, Asked, ask
+from .fusion import Ranker, fuse_rankings, score_with_ranker
+from .query import EXACT_FORM_WEIGHT, ParsedQuery, parse_query
 from .vocabulary import Vocabulary
-from .words import spelt
+from .words import normalise_name
 
 __all__ = ["Hit", "Index"]
 
-ENOUGH = 200
+CANDIDATE_LOOKUPS = 200
 """The number of lookups after which there are enough tools to choose from."""
 
-CHOSEN = 50
+CANDIDATES = 50
 """The number of tools that are chosen then, unless the caller wants more."""
 
-CHOOSING = 4
+MAX_COMMON_WORDS_FOR_ALL = 4
 """
 If at most this many common words remain, they are looked up for all selected tools. Choosing the best tools first would
 take as long.
 """
 
-FEW = 1000
+MAX_SORTED_SCORES = 1000
 """The number of scores below which all scores are sorted. Of more scores, only the best are searched for."""
 
-CROWD = 500
+MAX_RANKED_TOOLS = 500
 """
 The most tools that are ranked if many tools have the same words and more remain after choosing, unless the caller wants
 more.
 """
 
-NEARLY, NEARLY_ENOUGH, AS_MUCH = 0.7, 1 / (1 + EXACT), 1 - 1e-9
+MIN_RATIO_BEFORE_COMMON_WORDS, MIN_RATIO_BEFORE_EXACT_FORMS, MIN_RATIO_OF_TIES = (
+    0.7,
+    1 / (1 + EXACT_FORM_WEIGHT),
+    1 - 1e-9,
+)
 """
 The share of the last chosen tool's score that another tool needs to be considered as well.
 
-`NEARLY` applies while common words may still raise a score. `NEARLY_ENOUGH` applies when only the exact forms of words
-may raise it. `AS_MUCH` applies when scores may differ only by the order in which the same numbers were added.
+`MIN_RATIO_BEFORE_COMMON_WORDS` applies while common words may still raise a score. `MIN_RATIO_BEFORE_EXACT_FORMS`
+applies when only the exact forms of words may raise it. `MIN_RATIO_OF_TIES` applies when scores may differ only by the
+order in which the same numbers were added.
 """
 
-LEAST_ASKED = 0.02
+MIN_SHARE_OF_FULL = 0.02
 """A tool with a smaller share of the query's full score is not a hit."""
 
-LEAST_BESIDE_BEST = 0.2
+MIN_SHARE_OF_BEST = 0.2
 """A tool whose score is a smaller part of the best tool's score is not a hit either."""
 
-GRAINS = 1e9
+SCORE_STEPS = 1e9
 """
 The number of steps between the scores 0 and 1. Smaller differences come only from the order in which numbers were
 added.
 """
 
-LONGEST_NAME = 200
+MAX_NAME_CHARS = 200
 """The most characters of a query that is compared with the names of tools. A longer query is not a name."""
 
 
@@ -128,8 +133,8 @@ class Index:
         self._aliases: dict[str, tuple[str, ...]] = {}
         self._foreign: set[str] = set()
         # These tables have words as keys, and are built from the tables above.
-        self._worth: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        self._named: dict[str, dict[str, None]] = {}
+        self._worth_by_word: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._tools_by_name: dict[str, dict[str, None]] = {}
         self._vocabulary = Vocabulary()
 
     def renew_after_fork(self) -> None:
@@ -165,17 +170,17 @@ class Index:
             self._put(name, entry.worth, entry.texts, entry.names)
             if document.aliases:
                 self._aliases[name] = document.aliases
-            if document.foreign:
+            if document.is_imported:
                 self._foreign.add(name)
             self._is_changing = False
 
     def _put(self, name: str, words: dict[str, float], texts: tuple[str, ...], names: tuple[str, ...]) -> None:
         self._words[name], self._texts[name], self._names[name] = words, texts, names
-        worth_by_word = self._worth
+        worth_by_word = self._worth_by_word
         for key, worth in words.items():
             worth_by_word[key][name] = worth
         for spelling in names:
-            self._named.setdefault(spelling, {})[name] = None
+            self._tools_by_name.setdefault(spelling, {})[name] = None
         self._vocabulary.add(name, texts)
 
     def remove(self, name: str) -> None:
@@ -197,7 +202,7 @@ class Index:
         query: str,
         limit: int = 10,
         *,
-        keep: Callable[[str], bool] | None = None,
+        predicate: Callable[[str], bool] | None = None,
         ranker: Ranker | None = None,
     ) -> list[Hit]:
         """
@@ -209,31 +214,31 @@ class Index:
         Args:
             query: The words to search for.
             limit: The most tools to return.
-            keep: A function that says whether the tool with this name may be shown. A tool that may not be shown does
-                not count towards *limit*, and the other tools are not measured against its score.
+            predicate: A function that says whether the tool with this name may be shown. A tool that may not be shown
+                does not count towards *limit*, and the other tools are not measured against its score.
             ranker: The caller's own ranking, which counts as much as the ranking of the index. See `Ranker`.
         """
         if limit < 1:
             return []
         if ranker is not None:
-            return self._search_with_ranker(query, limit, keep, ranker)
-        parsed, matches = self._find(query, limit if keep is None else max(limit, CHOSEN))
-        if keep is not None:
-            allowed = [match for match in matches if keep(match.name)]
+            return self._search_with_ranker(query, limit, predicate, ranker)
+        parsed, matches = self._find(query, limit if predicate is None else max(limit, CANDIDATES))
+        if predicate is not None:
+            allowed = [match for match in matches if predicate(match.name)]
             if len(allowed) < min(limit, len(matches)):
                 # Some of the best tools may not be shown. The tools that take their places may not have been selected
                 # yet.
                 parsed, matches = self._find(query, None)
-                allowed = [match for match in matches if keep(match.name)]
+                allowed = [match for match in matches if predicate(match.name)]
             matches = allowed
         return _hits(_drop_weak_matches(matches)[:limit], parsed)
 
     def _search_with_ranker(
-        self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker
+        self, query: str, limit: int, predicate: Callable[[str], bool] | None, ranker: Ranker
     ) -> list[Hit]:
         with self._lock:
             words, foreign = self._words.copy(), self._foreign.copy()
-        names = [name for name in words if keep is None or keep(name)]
+        names = [name for name in words if predicate is None or predicate(name)]
         parsed, matches = self._find(query, None)
         allowed = set(names)
         ours = {
@@ -241,60 +246,60 @@ class Index:
             for match in _drop_weak_matches([match for match in matches if match.name in allowed])
         }
         named = {name: index for index, (name, score) in enumerate(ours.items()) if score == 1.0}
-        scores = fused(list(ours), opinion(ranker, query, names))
+        scores = fuse_rankings(list(ours), score_with_ranker(ranker, query, names))
         scores.update(dict.fromkeys(named, 1.0))
 
-        def place(name: str) -> tuple[float, int, bool, str]:
+        def sort_key(name: str) -> tuple[float, int, bool, str]:
             return -scores[name], named.get(name, 0), name in foreign, name
 
-        best = nsmallest(limit, scores, key=place)
+        best = nsmallest(limit, scores, key=sort_key)
         return _hits([_Match(name, scores[name], words[name]) for name in best], parsed)
 
-    def _find(self, query: str, max_tools: int | None) -> tuple[Asked, list[_Match]]:
+    def _find(self, query: str, max_tools: int | None) -> tuple[ParsedQuery, list[_Match]]:
         """Return the parsed *query*, and in order the best *max_tools* tools that have part of it, or all of them."""
         literal = query.strip()
         with self._lock:
             words, foreign = self._words, self._foreign
-            parsed = ask(query, self._worth, self._vocabulary, len(words))
+            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words))
             shares = self._shares(parsed, max_tools)
-            named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
+            named = self._tools_by_name.get(normalise_name(literal), ()) if len(literal) <= MAX_NAME_CHARS else ()
             shares.update(dict.fromkeys(named, 1.0))
             inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
             places = [(-share, name in inexact_names, name in foreign, name) for name, share in shares.items()]
             places.sort()
             return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
 
-    def _shares(self, parsed: Asked, max_tools: int | None) -> dict[str, float]:
+    def _shares(self, parsed: ParsedQuery, max_tools: int | None) -> dict[str, float]:
         """Return the share of the full score for each tool that may be among the best *max_tools*."""
         scores = self._scores(parsed.terms, max_tools)
         if parsed.exact:
-            least_before_exact = _least(scores, max_tools, NEARLY_ENOUGH)
+            least_before_exact = _min_score(scores, max_tools, MIN_RATIO_BEFORE_EXACT_FORMS)
             scores = {name: score for name, score in scores.items() if score >= least_before_exact}
             for text, key, weight in parsed.exact:
-                worth_by_tool = self._worth[key]
-                for name in scores.keys() & self._vocabulary.users(text):
+                worth_by_tool = self._worth_by_word[key]
+                for name in scores.keys() & self._vocabulary.tools_using(text):
                     scores[name] += worth_by_tool[name] * weight
-        full = parsed.full
-        least = max(LEAST_ASKED * full, _least(scores, max_tools, AS_MUCH))
-        scale = GRAINS / full  # `round` takes four times as long
-        return {name: int(score * scale + 0.5) / GRAINS for name, score in scores.items() if score >= least}
+        full = parsed.full_score
+        least = max(MIN_SHARE_OF_FULL * full, _min_score(scores, max_tools, MIN_RATIO_OF_TIES))
+        scale = SCORE_STEPS / full  # `round` takes four times as long
+        return {name: int(score * scale + 0.5) / SCORE_STEPS for name, score in scores.items() if score >= least}
 
     def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
         """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
-        lists = [(self._worth[key], weight) for key, weight in terms]
+        lists = [(self._worth_by_word[key], weight) for key, weight in terms]
         rare_count, looked_up = 0, 0
         for worth_by_tool, _ in lists:
             looked_up += len(worth_by_tool)
-            if rare_count and looked_up > ENOUGH and max_tools is not None:
+            if rare_count and looked_up > CANDIDATE_LOOKUPS and max_tools is not None:
                 break
             rare_count += 1
         scores = _sum_weights(lists[:rare_count])
-        if len(lists) - rare_count > CHOOSING:
-            least = _least(scores, max_tools and max(max_tools, CHOSEN), NEARLY)
+        if len(lists) - rare_count > MAX_COMMON_WORDS_FOR_ALL:
+            least = _min_score(scores, max_tools and max(max_tools, CANDIDATES), MIN_RATIO_BEFORE_COMMON_WORDS)
             scores = {name: score for name, score in scores.items() if score >= least}
-            if max_tools is not None and len(scores) > max(max_tools, CROWD):
+            if max_tools is not None and len(scores) > max(max_tools, MAX_RANKED_TOOLS):
                 ordered = sorted((-score, name in self._foreign, name) for name, score in scores.items())
-                scores = {name: -score for score, _, name in ordered[: max(max_tools, CROWD)]}
+                scores = {name: -score for score, _, name in ordered[: max(max_tools, MAX_RANKED_TOOLS)]}
         for worth_by_tool, weight in lists[rare_count:]:
             for name in scores.keys() & worth_by_tool.keys():
                 scores[name] += worth_by_tool[name] * weight
@@ -303,8 +308,8 @@ class Index:
     def _forget(self, name: str) -> None:
         self._foreign.discard(name)
         self._aliases.pop(name, None)
-        _discard(self._worth, self._words.pop(name), name)
-        _discard(self._named, self._names.pop(name), name)
+        _discard(self._worth_by_word, self._words.pop(name), name)
+        _discard(self._tools_by_name, self._names.pop(name), name)
         self._vocabulary.remove(name, self._texts.pop(name))
 
 
@@ -330,25 +335,25 @@ def _sum_weights(lists: list[tuple[dict[str, float], float]]) -> dict[str, float
     return scores
 
 
-def _least(scores: dict[str, float], max_tools: int | None, share: float) -> float:
+def _min_score(scores: dict[str, float], max_tools: int | None, share: float) -> float:
     """Return the score that a tool needs beside the best *max_tools*: *share* times the lowest score of these."""
     if max_tools is None or len(scores) <= max_tools:
         return 0.0
     values = scores.values()
     # Sorting a few scores is quicker than searching for the best of them.
-    return (sorted(values)[-max_tools] if len(scores) < FEW else nlargest(max_tools, values)[-1]) * share
+    return (sorted(values)[-max_tools] if len(scores) < MAX_SORTED_SCORES else nlargest(max_tools, values)[-1]) * share
 
 
 def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
     """Return the tools whose score is not too small compared with the best score."""
     if not matches:
         return matches
-    least = matches[0].score * LEAST_BESIDE_BEST
+    least = matches[0].score * MIN_SHARE_OF_BEST
     return [match for match in matches if match.score >= least]
 
 
-def _hits(matches: list[_Match], parsed: Asked) -> list[Hit]:
-    keys, texts = list(parsed.shown), list(parsed.shown.values())
+def _hits(matches: list[_Match], parsed: ParsedQuery) -> list[Hit]:
+    keys, texts = list(parsed.text_by_term), list(parsed.text_by_term.values())
     is_unique = len(set(texts)) == len(texts)
     hits: list[Hit] = []
     for name, score, worth in matches:
@@ -357,6 +362,10 @@ def _hits(matches: list[_Match], parsed: Asked) -> list[Hit]:
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
         hits.append(
-            Hit(name, score, matched_words or tuple(text for key, text in parsed.joints.items() if key in worth))
+            Hit(
+                name,
+                score,
+                matched_words or tuple(text for key, text in parsed.text_by_joined_word.items() if key in worth),
+            )
         )
     return hits

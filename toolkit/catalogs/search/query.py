@@ -19,23 +19,23 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from .vocabulary import Vocabulary
-from .words import read, runs, stem
+from .words import read_run, split_runs, stem
 
-__all__ = ["Asked", "ask"]
+__all__ = ["ParsedQuery", "parse_query"]
 
-PAIR = 0.3
+PAIR_WEIGHT = 0.3
 """The weight of a pair of words, relative to a single word that is as rare."""
 
-EXACT = 0.33
+EXACT_FORM_WEIGHT = 0.33
 """The extra weight, relative to the word's weight, if a tool has the word in exactly the form that the query has."""
 
-WHERE = 0.7
+PATH_FACTOR = 0.7
 """The factor for a word that occurs only in a path or an address."""
 
-SHORT = 4
+SHORT_QUERY_WORDS = 4
 """In a query of at most this many words, known words are completed as well: "repo" may mean `repository`."""
 
-ABBREVIATED = 6
+MAX_ABBREVIATION_LETTERS = 6
 """The most letters of a known word that is completed. A longer word means itself."""
 
 MAX_CHARS = 8_000
@@ -51,7 +51,7 @@ MAX_UNKNOWN = 16
 """The most unknown words for which other words are looked up."""
 
 
-class Asked(NamedTuple):
+class ParsedQuery(NamedTuple):
     """
     The parsed form of a query.
 
@@ -59,21 +59,21 @@ class Asked(NamedTuple):
         terms: The stems and pairs to look up, each with its weight. The term that the fewest tools have is first.
         exact: The words as they were spelt, each with its term and the extra weight for exactly this form. Only words
             that some tools have in this form and others in another form are here.
-        shown: The text of the query for each term that is a word, in the order of the query; "wether -> weather" if
-            another word is meant.
-        joints: The text of the query for two neighbouring words that are also looked up as one word, if a tool has the
-            second of them as a word of its own.
-        full: The score of a tool that has everything in the query.
+        text_by_term: The text of the query for each term that is a word, in the order of the query; "wether -> weather"
+            if another word is meant.
+        text_by_joined_word: The text of the query for two neighbouring words that are also looked up as one word, if a
+            tool has the second of them as a word of its own.
+        full_score: The score of a tool that has everything in the query.
     """
 
     terms: list[tuple[str, float]]
     exact: list[tuple[str, str, float]]
-    shown: dict[str, str]
-    joints: dict[str, str]
-    full: float
+    text_by_term: dict[str, str]
+    text_by_joined_word: dict[str, str]
+    full_score: float
 
 
-def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tools: int) -> Asked:
+def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
     """
     Parse *query* into the terms to look up.
 
@@ -81,7 +81,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         query: The words to search for.
         tools_with: The tools that have each stem and each pair.
         vocabulary: The words that the tools use.
-        tools: The number of tools.
+        tool_count: The number of tools.
     """
     factors: dict[str, float] = {}
     stem_by_text: dict[str, str] = {}
@@ -90,10 +90,10 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     unknown: set[str] = set()
     last_run = last_text = last_stem = ""
     query = query[:MAX_CHARS]
-    query_runs = runs(query)[:MAX_RUNS]
+    query_runs = split_runs(query)[:MAX_RUNS]
     path_runs = _only_in_paths(query, query_runs) if "/" in query else ()
     for run in query_runs:
-        reading = read(run)
+        reading = read_run(run)
         if not reading:
             continue
         texts, stems, whole = reading
@@ -104,16 +104,16 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
             alternatives: Sequence[tuple[str, float]] = ()
             if word_stem in tools_with:
                 stem_by_text[text] = word_stem
-                factor = WHERE if run in path_runs else 1.0
+                factor = PATH_FACTOR if run in path_runs else 1.0
                 if factors.get(word_stem, 0.0) < factor:
                     factors[word_stem] = factor
                     shown_texts[word_stem] = run
-                if len(query_runs) <= SHORT and len(text) <= ABBREVIATED:
-                    alternatives = vocabulary.completions(text)
+                if len(query_runs) <= SHORT_QUERY_WORDS and len(text) <= MAX_ABBREVIATION_LETTERS:
+                    alternatives = vocabulary.find_completions(text)
             elif word_stem not in unknown and not word_stem.isdigit():
                 unknown.add(word_stem)
                 if len(unknown) <= MAX_UNKNOWN:
-                    alternatives = vocabulary.instead_of(text)
+                    alternatives = vocabulary.find_alternatives(text)
             for other, factor in alternatives:
                 key = stem(other)
                 if factors.get(key, 0.0) < factor:
@@ -121,26 +121,26 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                     shown_texts[key] = f"{run} -> {other}"
             pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
             if pair in tools_with:
-                factors[pair] = PAIR
+                factors[pair] = PAIR_WEIGHT
             if joined_word in tools_with and joined_word != word_stem:
                 factors[joined_word] = 1.0
                 joined_text = run if run is last_run else f"{last_run} {run}"
                 (joints if word_stem in tools_with else shown_texts).setdefault(joined_word, joined_text)
             last_run, last_text, last_stem = run, text, word_stem
-    weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    full_score = sum(weights.values()) + len(unknown) * _rarity(0, tools)
+    weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in factors.items()}
+    full_score = sum(weights.values()) + len(unknown) * _rarity(0, tool_count)
     exact: list[tuple[str, str, float]] = []
     for text, key in islice(stem_by_text.items(), MAX_TERMS):
-        weight = EXACT * weights[key]
+        weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
-        user_count = len(vocabulary.users(text))
+        user_count = len(vocabulary.tools_using(text))
         if user_count == len(tools_with[key]):
             weights[key] += weight  # no tool has another form of it
         elif user_count:
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
     terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return Asked(terms, exact, shown_texts, joints, full_score or 1.0)
+    return ParsedQuery(terms, exact, shown_texts, joints, full_score or 1.0)
 
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.
@@ -148,10 +148,10 @@ _PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
 
 
 def _only_in_paths(query: str, query_runs: Iterable[str]) -> set[str]:
-    return set(query_runs).difference(runs(_PATH.sub(" ", query)))
+    return set(query_runs).difference(split_runs(_PATH.sub(" ", query)))
 
 
 @lru_cache(maxsize=4096)
-def _rarity(having: int, tools: int) -> float:
-    """Return the weight of a word that *having* of the *tools* have."""
-    return log(1 + (tools - having + 0.5) / (having + 0.5))
+def _rarity(having_count: int, tool_count: int) -> float:
+    """Return the weight of a word that *having_count* of the *tool_count* have."""
+    return log(1 + (tool_count - having_count + 0.5) / (having_count + 0.5))

@@ -15,36 +15,36 @@ from itertools import islice
 
 __all__ = ["Spelling", "distance"]
 
-SHORTEST, LONGEST = 4, 24
+MIN_LETTERS, MAX_LETTERS = 4, 24
 """
 The fewest and the most letters of a word that can be repaired. Too many shorter words differ by one letter only, and
 longer runs are not words.
 """
 
-LONG = 8
+MIN_LETTERS_FOR_TWO_EDITS = 8
 """The length from which on two edits are allowed."""
 
-TOO_COMMON = 64
+MAX_SHARING_WORDS = 64
 """
 The most words that share one remaining text. With more, the text says nothing, and comparing every word would take too
 long. Also the most words that are compared as two edits away.
 """
 
-COMPARED = 300
+MAX_COMPARED = 300
 """The most words that are compared as one edit away. Only a hostile catalog has more."""
 
-SCANNED = 500
+MAX_SCANNED = 500
 """The most long words with the same first two letters whose letters are compared."""
 
 
 class Spelling:
     """The known words, with a search for those that a misspelt word may stand for."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, words: Iterable[str] = ()) -> None:
         # Most of these texts have a single word, which is stored without a set.
         self._words_by_rest: dict[str, str | set[str]] = {}
-        self._long: dict[str, dict[str, int]] = {}
-        for word in known:
+        self._long_words: dict[str, dict[str, int]] = {}
+        for word in words:
             self.learn(word)
 
     def learn(self, word: str) -> None:
@@ -60,8 +60,8 @@ class Spelling:
                 words_by_rest[rest] = {words, word}
             else:
                 words.add(word)
-        if len(word) >= LONG:
-            self._long.setdefault(word[:2], {})[word] = _letters(word)
+        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
+            self._long_words.setdefault(word[:2], {})[word] = _letters(word)
 
     def forget(self, word: str) -> None:
         """Remove *word*, which must be known."""
@@ -74,11 +74,11 @@ class Spelling:
                 words.discard(word)
             if words == word or not words:
                 del words_by_rest[rest]
-        if len(word) >= LONG:
-            similar_words = self._long[word[:2]]
+        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
+            similar_words = self._long_words[word[:2]]
             del similar_words[word]
             if not similar_words:
-                del self._long[word[:2]]
+                del self._long_words[word[:2]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """
@@ -91,9 +91,9 @@ class Spelling:
         similar = self._similar(word)
         if word in similar:
             return 0, [word]
-        compared = similar if len(similar) <= COMPARED else sorted(similar)[:COMPARED]
+        compared = similar if len(similar) <= MAX_COMPARED else sorted(similar)[:MAX_COMPARED]
         near = [other for other in compared if distance(word, other, 1) == 1]
-        if near or len(word) < LONG:
+        if near or len(word) < MIN_LETTERS_FOR_TWO_EDITS:
             return 1, near
         return 2, [other for other in self._words_two_edits_away(word) if distance(word, other, 2) == 2]
 
@@ -104,31 +104,31 @@ class Spelling:
             words = self._words_by_rest.get(rest, ())
             if isinstance(words, str):
                 similar_words.add(words)
-            elif len(words) <= TOO_COMMON:
+            elif len(words) <= MAX_SHARING_WORDS:
                 similar_words.update(words)
         return similar_words
 
     def _words_two_edits_away(self, word: str) -> list[str]:
         """Return the long words that may be two edits away."""
         letters = _letters(word)
-        long_words = islice(self._long.get(word[:2], {}).items(), SCANNED)
+        long_words = islice(self._long_words.get(word[:2], {}).items(), MAX_SCANNED)
         # One edit changes at most two of a word's letters.
         return sorted(other for other, other_letters in long_words if (letters ^ other_letters).bit_count() <= 4)[
-            :TOO_COMMON
+            :MAX_SHARING_WORDS
         ]
 
 
-def distance(one: str, other: str, most: int) -> int:
+def distance(one: str, other: str, max_edits: int) -> int:
     """
     Return how many letters are wrong, missing, too many or swapped with a neighbour.
 
-    Return *most* + 1 if there are more than *most* such edits.
+    Return *max_edits* + 1 if there are more than *max_edits* such edits.
     """
-    if abs(len(one) - len(other)) > most:
-        return most + 1
+    if abs(len(one) - len(other)) > max_edits:
+        return max_edits + 1
     if one == other:
         return 0
-    if not most:
+    if not max_edits:
         return 1
     start, shorter = 0, min(len(one), len(other))
     while start < shorter and one[start] == other[start]:
@@ -139,11 +139,11 @@ def distance(one: str, other: str, most: int) -> int:
     rests = [(one[1:], other[1:]), (one[1:], other), (one, other[1:])]
     if one[:2] == other[1::-1]:
         rests.append((one[2:], other[2:]))
-    return 1 + min(distance(*rest, most - 1) for rest in rests)
+    return 1 + min(distance(*rest, max_edits - 1) for rest in rests)
 
 
 def _is_repairable(word: str) -> bool:
-    return SHORTEST <= len(word) <= LONGEST and word.isalpha()
+    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isalpha()
 
 
 def _letters(word: str) -> int:

@@ -17,29 +17,29 @@ from .spelling import Spelling
 
 __all__ = ["Vocabulary"]
 
-COMPLETED = 3
+MIN_COMPLETED_LETTERS = 3
 """The fewest letters of a word that is completed. Too many words begin with fewer letters."""
 
-MOST = 3
+MAX_ALTERNATIVES = 3
 """The most words that one unknown word may stand for."""
 
-SCANNED = 256
+MAX_SCANNED = 256
 """The most words with the same beginning that are examined."""
 
-_NOBODY: dict[str, None] = {}
+_NO_TOOLS: dict[str, None] = {}
 
 
 class Vocabulary:
     """The words as they are spelt, and the tools that use each of them."""
 
     def __init__(self) -> None:
-        self._users: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        self._beginning: dict[str, list[str]] | None = None
+        self._tools_by_word: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._words_by_beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
 
     def add(self, tool: str, texts: Iterable[str]) -> None:
         """Record that *tool* uses these words."""
-        users, beginning, spelling = self._users, self._beginning, self._spelling
+        users, beginning, spelling = self._tools_by_word, self._words_by_beginning, self._spelling
         for text in texts:
             tools = users[text]
             if not tools:
@@ -52,61 +52,61 @@ class Vocabulary:
     def remove(self, tool: str, texts: Iterable[str]) -> None:
         """Record that *tool* does not use these words any more."""
         for text in texts:
-            users = self._users[text]
+            users = self._tools_by_word[text]
             del users[tool]
             if not users:
-                del self._users[text]
-                if self._beginning is not None:
-                    words = self._beginning[_beginning(text)]
+                del self._tools_by_word[text]
+                if self._words_by_beginning is not None:
+                    words = self._words_by_beginning[_beginning(text)]
                     del words[bisect_left(words, text)]
                     if not words:
-                        del self._beginning[_beginning(text)]
+                        del self._words_by_beginning[_beginning(text)]
                 if self._spelling is not None:
                     self._spelling.forget(text)
 
-    def users(self, text: str) -> AbstractSet[str]:
+    def tools_using(self, text: str) -> AbstractSet[str]:
         """Return the tools that use the word in exactly this form."""
-        return self._users.get(text, _NOBODY).keys()
+        return self._tools_by_word.get(text, _NO_TOOLS).keys()
 
-    def instead_of(self, text: str) -> list[tuple[str, float]]:
+    def find_alternatives(self, text: str) -> list[tuple[str, float]]:
         """Return the words that *text*, which no tool uses, may stand for, each with its weight from 0 to 1."""
-        return self.completions(text) or self._repairs(text)
+        return self.find_completions(text) or self._find_repairs(text)
 
-    def completions(self, text: str) -> list[tuple[str, float]]:
+    def find_completions(self, text: str) -> list[tuple[str, float]]:
         """
         Return the most common words that begin with *text*, each with its weight from 0 to 1.
 
         Only words that more tools use than *text* are returned.
         """
-        if len(text) < COMPLETED and text.isascii():
+        if len(text) < MIN_COMPLETED_LETTERS and text.isascii():
             return []
-        if self._beginning is None:
+        if self._words_by_beginning is None:
             beginning: dict[str, list[str]] = {}
-            for word in sorted(self._users):
+            for word in sorted(self._tools_by_word):
                 beginning.setdefault(_beginning(word), []).append(word)
             # The table is assigned only when it is complete, because a forked child may see the state that another
             # thread has reached.
-            self._beginning = beginning
-        words = self._beginning.get(_beginning(text), [])
+            self._words_by_beginning = beginning
+        words = self._words_by_beginning.get(_beginning(text), [])
         start = bisect_right(words, text)
-        end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + SCANNED, len(words)))
-        least = len(self.users(text))
-        longer = [word for word in words[start:end] if len(self._users[word]) > least]
+        end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + MAX_SCANNED, len(words)))
+        least = len(self.tools_using(text))
+        longer = [word for word in words[start:end] if len(self._tools_by_word[word]) > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._most_common(longer)]
 
-    def _repairs(self, text: str) -> list[tuple[str, float]]:
+    def _find_repairs(self, text: str) -> list[tuple[str, float]]:
         if self._spelling is None:
-            self._spelling = Spelling(self._users)
+            self._spelling = Spelling(self._tools_by_word)
         edits, near = self._spelling.nearest(text)
         return [(word, _likeness(edits, text)) for word in self._most_common(near)]
 
     def _most_common(self, words: list[str]) -> list[str]:
-        return sorted(words, key=lambda word: (-len(self._users[word]), word))[:MOST]
+        return sorted(words, key=lambda word: (-len(self._tools_by_word[word]), word))[:MAX_ALTERNATIVES]
 
 
 def _beginning(word: str) -> str:
     """Return the beginning that *word* shares with every word that it may be completed to."""
-    beginning = word[:COMPLETED]
+    beginning = word[:MIN_COMPLETED_LETTERS]
     return beginning if beginning.isascii() else word[0]
 
 

@@ -12,15 +12,15 @@ import re
 import unicodedata
 from typing import TypeAlias
 
-__all__ = ["STOP_WORDS", "Reading", "folded", "read", "runs", "spelt", "stem"]
+__all__ = ["STOP_WORDS", "RunReading", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
 
-LONGEST = 64
+MAX_RUN_CHARS = 64
 """The number of letters of a run that are read. A longer run is not a word, and must not take more time than a word."""
 
-SLICE = 256
+SLICE_CHARS = 256
 """The number of characters of a text that are normalised at once."""
 
-Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
+RunReading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
 The words in one run of letters, as a tuple. It is empty if the run means nothing in a search.
 
@@ -33,7 +33,7 @@ the first item.
 # to visit a tuple of texts.
 
 
-def runs(text: str) -> list[str]:
+def split_runs(text: str) -> list[str]:
     """
     Return the unbroken runs of letters, digits and underscores in *text*, in order.
 
@@ -42,38 +42,38 @@ def runs(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_RUN.findall(text)
     # The time to sort accents grows with the square of their number, so a long text is normalised in slices. If a cut
-    # separates characters that belong together, `folded` joins them again.
-    slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
+    # separates characters that belong together, `fold_text` joins them again.
+    slices = [text[at : at + SLICE_CHARS] for at in range(0, len(text), SLICE_CHARS)]
     return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
-class _Memory(dict[str, Reading]):
+class _ReadingCache(dict[str, RunReading]):
     """A cache of readings. Words repeat, and a lookup here takes a third of the time of a call with `lru_cache`."""
 
-    def __missing__(self, run: str) -> Reading:
-        if len(run) > LONGEST:
-            return _read(run[:LONGEST])
+    def __missing__(self, run: str) -> RunReading:
+        if len(run) > MAX_RUN_CHARS:
+            return _parse_run(run[:MAX_RUN_CHARS])
         if not run.isalpha():
-            return _read(run)  # names and numbers rarely repeat, and there are too many to keep
-        if len(self) >= REMEMBERED:
+            return _parse_run(run)  # names and numbers rarely repeat, and there are too many to keep
+        if len(self) >= MAX_CACHED:
             self.clear()
-        reading = self[run] = _read(run)
+        reading = self[run] = _parse_run(run)
         return reading
 
 
-REMEMBERED = 1 << 15
+MAX_CACHED = 1 << 15
 
-read = _Memory().__getitem__
-"""Return the `Reading` of one run from `runs`."""
+read_run = _ReadingCache().__getitem__
+"""Return the `RunReading` of one run from `split_runs`."""
 
 
-def spelt(text: str) -> str:
+def normalise_name(text: str) -> str:
     """Return *text* without case, accents, spaces and punctuation. Two texts with equal results are the same name."""
-    plain = text.translate(_PLAIN) if text.isascii() else "".join(map(folded, runs(text))).replace("_", "")
+    plain = text.translate(_PLAIN) if text.isascii() else "".join(map(fold_text, split_runs(text))).replace("_", "")
     return plain or text  # the name `_` must not become an empty text
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return *text* in lower case and without accents."""
     if text.isascii():
         return text.lower()
@@ -91,7 +91,7 @@ _MARKS = (
 )
 """Accents, and the vowels of Hebrew, Arabic and the Indic scripts. `re` takes them for the end of a word."""
 
-_RUN = re.compile(rf"[{_UNSPACED}]{{1,{LONGEST}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
+_RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _PROPER_NAME = re.compile("([A-Z][a-z]+){2}")
@@ -105,28 +105,28 @@ _PART = re.compile(
 _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def _read(run: str) -> Reading:
+def _parse_run(run: str) -> RunReading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
-        return _read_single_word(run.lower())
+        return _parse_word(run.lower())
     if run.isupper() and not run.isascii():
         # The pattern knows only the capitals A to Z, so any other capital would begin a new word after them.
         run = run.lower()
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
-        return _read_single_word(folded(parts[0]))
+        return _parse_word(fold_text(parts[0]))
     texts: list[str] = []
     stems: list[str] = []
     for part in parts:  # nearly all of these words were read before
-        if reading := read(part):
+        if reading := read_run(part):
             texts += reading[0]
             stems += reading[1]
-    whole = folded("".join(parts))
+    whole = fold_text("".join(parts))
     if _PROPER_NAME.fullmatch(run):
         texts.append(whole)
     return tuple(texts), tuple(stems), stem(whole)
 
 
-def _read_single_word(text: str) -> Reading:
+def _parse_word(text: str) -> RunReading:
     if text in STOP_WORDS or not text:
         return ()
     if not text.isascii() and _WITHOUT_SPACES.match(text):

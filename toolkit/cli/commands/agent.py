@@ -19,17 +19,17 @@ from ...approvals import Approvals, Asker
 from ...permissions import Mode
 from ...providers.messages import AssistantMessage
 from ...providers.remote import RemoteProvider
-from ..call_policy import Policy, ask_option, audit_option, dispatcher_for, mode_option, rule_option, somebody_to_ask
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, make_asker, mode_option, rule_option
 from ..command import subcommand, target_argument
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
-from ..interruptible_loop import InterruptibleLoop, runner
+from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
-from ..targets import loaded
+from ..targets import open_target
 from .saved_runs import SavedRun
 
-__all__ = ["PROVIDERS", "agrees", "command"]
+__all__ = ["PROVIDERS", "command", "confirm_plan"]
 
 PROVIDERS = {
     "anthropic": "AnthropicProvider",
@@ -97,27 +97,30 @@ def command(
     """
     if save and resume:
         raise click.UsageError("a run that is resumed is kept in its file; give --save or --resume, one of them")
-    prompt_text = _asked(prompt, is_needed=resume is None)
-    saved_run = SavedRun(resume) if resume else SavedRun(save).new() if save else None
+    prompt_text = _read_prompt(prompt, is_needed=resume is None)
+    saved_run = SavedRun(resume) if resume else SavedRun(save).require_new() if save else None
     run = saved_run.read() if saved_run is not None and resume else None
-    model_provider = _provider(provider, model, base_url, key_from)
-    with loaded(target) as loaded_target, AgentDisplay(output.errors if output.is_json else output.console) as display:
-        asker = somebody_to_ask(asks, display.asking)
+    model_provider = _make_provider(provider, model, base_url, key_from)
+    with (
+        open_target(target) as loaded_target,
+        AgentDisplay(output.error_console if output.is_json else output.console) as display,
+    ):
+        asker = make_asker(asks, display.asking)
         store = None if saved_run is None else saved_run.store()
-        policy = Policy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
+        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
         dispatcher = dispatcher_for(loaded_target, policy, output)
         agent = Agent(model_provider, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
-        with contextlib.closing(dispatcher), runner() as loop:
+        with contextlib.closing(dispatcher), open_interruptible_loop() as loop:
             with _save_afterwards(agent, saved_run):
                 run = _run_agent(loop, agent, prompt_text, run, display, asker)
             loop.run(model_provider.aclose())
     if output.is_json:
         output.json(run.to_json())
-    output.note(_summary(run), "dim")
+    output.note(_summarize_run(run), "dim")
     return RUN_EXITS[run.status]
 
 
-def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
+def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
     """
     Return the prompt, which is read from standard input if it is `-`.
 
@@ -160,7 +163,7 @@ def _run_agent(
     if run is not None and run.status == "waiting":
         if prompt is not None:
             raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
-        run = loop.run(_answered(agent, run, asker))
+        run = loop.run(_ask_and_resume(agent, run, asker))
     elif run is not None and run.status == "planned" and prompt is None:
         display.show(Done(run))
     elif prompt is None and (run is None or not run.messages or isinstance(run.messages[-1], AssistantMessage)):
@@ -169,20 +172,20 @@ def _run_agent(
         display.thinking()
         run = loop.run(agent.run(prompt, run=run))
     # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
-    if run.status == "planned" and asker is not None and agrees():
+    if run.status == "planned" and asker is not None and confirm_plan():
         display.thinking()
         run = loop.run(agent.execute(run))
     return run
 
 
-async def _answered(agent: Agent, run: Run, asker: Asker | None) -> Run:
+async def _ask_and_resume(agent: Agent, run: Run, asker: Asker | None) -> Run:
     """Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting."""
     approvals = Approvals(ask=asker)
     decisions = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
     return await agent.resume(run, {key: decision for key, decision in decisions.items() if decision is not None})
 
 
-def agrees(terminal: str = "/dev/tty") -> bool:
+def confirm_plan(terminal: str = "/dev/tty") -> bool:
     """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
     with contextlib.suppress(ImportError, OSError), open(terminal, "r+b", buffering=0) as device:
         import termios  # some systems have neither this module nor a terminal of this name
@@ -195,7 +198,7 @@ def agrees(terminal: str = "/dev/tty") -> bool:
     return False
 
 
-def _provider(name: str, model: str, base_url: str | None, key_from: str | None) -> RemoteProvider:
+def _make_provider(name: str, model: str, base_url: str | None, key_from: str | None) -> RemoteProvider:
     options: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
     if key_from is not None:
         if not os.environ.get(key_from):
@@ -208,7 +211,7 @@ def _provider(name: str, model: str, base_url: str | None, key_from: str | None)
     return model_provider
 
 
-def _summary(run: Run) -> str:
+def _summarize_run(run: Run) -> str:
     reason = f" ({run.reason})" if run.reason else ""
     usage = run.usage
     return (

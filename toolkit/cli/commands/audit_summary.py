@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...hooks.stats import reached_by
+from ...hooks.stats import compute_percentile
 
-__all__ = ["Summary", "Tally", "summed_up"]
+__all__ = ["AuditSummary", "ToolSummary", "summarize_log"]
 
 _UNKNOWN = "(unknown)"
-_MOST_TOOLS = 10_000
+_MAX_TOOLS = 10_000
 _MAX_DURATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class ToolSummary:
     """
     The numbers of one tool. The tool "(unknown)" stands for all names that no tool has.
 
@@ -47,7 +47,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class AuditSummary:
     """
     The numbers of a whole log.
 
@@ -58,7 +58,7 @@ class Summary:
         unreadable: How many lines of the log cannot be read.
     """
 
-    tools: tuple[Tally, ...]
+    tools: tuple[ToolSummary, ...]
     first: float | None
     last: float | None
     unreadable: int
@@ -72,7 +72,7 @@ class _Counts:
         self.seconds: deque[float] = deque(maxlen=_MAX_DURATIONS)
         self.retries = self.chars = 0
 
-    def take(self, line: Mapping[str, Any]) -> None:
+    def add_line(self, line: Mapping[str, Any]) -> None:
         match line.get("event"):
             case "outcome":
                 self.kinds[str(line.get("kind"))[:40]] += 1
@@ -87,7 +87,7 @@ class _Counts:
                 self.answers["approved" if line.get("approved") is True else "refused"] += 1
 
 
-def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
+def summarize_log(lines: Iterable[Mapping[str, Any]]) -> AuditSummary:
     """Sum up *lines*, as `AuditLog.read` returns them. The tools are in the order of their first lines."""
     counts: dict[str, _Counts] = {}
     first = last = None
@@ -100,29 +100,29 @@ def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
         if isinstance(at, (int, float)):
             first, last = at if first is None else first, at
         if "tool" in line:
-            counts.setdefault(_name(line, counts), _Counts()).take(line)
-    tools = tuple(_tally(name, tool_counts) for name, tool_counts in counts.items())
-    return Summary(tools=tools, first=first, last=last, unreadable=unreadable)
+            counts.setdefault(_choose_tool_name(line, counts), _Counts()).add_line(line)
+    tools = tuple(_summarize_tool(name, tool_counts) for name, tool_counts in counts.items())
+    return AuditSummary(tools=tools, first=first, last=last, unreadable=unreadable)
 
 
-def _name(line: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
+def _choose_tool_name(line: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
     # A model can invent names that no tool has, without limit, so they are counted together.
     name = str(line["tool"])[:100]
-    is_invented = line.get("kind") == "not_found" or (name not in counts and len(counts) >= _MOST_TOOLS)
+    is_invented = line.get("kind") == "not_found" or (name not in counts and len(counts) >= _MAX_TOOLS)
     return _UNKNOWN if is_invented else name
 
 
-def _tally(name: str, counts: _Counts) -> Tally:
+def _summarize_tool(name: str, counts: _Counts) -> ToolSummary:
     sorted_seconds = sorted(counts.seconds)
-    return Tally(
+    return ToolSummary(
         tool=name,
         calls=counts.kinds.total(),
         kinds=dict(counts.kinds),
         verdicts=dict(counts.verdicts),
         answers=dict(counts.answers),
         retries=counts.retries,
-        p50_seconds=reached_by(0.50, sorted_seconds),
-        p95_seconds=reached_by(0.95, sorted_seconds),
+        p50_seconds=compute_percentile(0.50, sorted_seconds),
+        p95_seconds=compute_percentile(0.95, sorted_seconds),
         chars=counts.chars,
     )
 

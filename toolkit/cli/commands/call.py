@@ -17,19 +17,19 @@ from ...permissions import Mode
 from ...results import ToolResult
 from ...session import Session
 from ...spec import Tool
-from ..argument_values import arguments_of, json_arguments
-from ..call_policy import Policy, ask_option, audit_option, dispatcher_for, mode_option, rule_option, somebody_to_ask
+from ..argument_values import arguments_of, parse_json_arguments
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, make_asker, mode_option, rule_option
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
-from ..display.lines import duration
+from ..display.lines import format_duration
 from ..exit_codes import EXITS
 from ..failures import Failure
-from ..interruptible_loop import awaited
+from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..targets import loaded
+from ..targets import open_target
 
-__all__ = ["command", "given_arguments", "json_option", "traced"]
+__all__ = ["command", "format_trace", "json_option", "read_arguments"]
 
-_PARTS: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
+_PART_NAMES: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
 
 json_option = click.option("--json", "text", metavar="OBJECT", help="The arguments, as a JSON object.")
 
@@ -78,27 +78,27 @@ def command(
       toolkit call tools.py free_days --json '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    with loaded(target) as loaded_target:
-        arguments = given_arguments(loaded_target.catalog[name], words, text)
-        policy = Policy(mode=mode, rules=rules, audit=audit, asker=somebody_to_ask(asks))
+    with open_target(target) as loaded_target:
+        arguments = read_arguments(loaded_target.catalog[name], words, text)
+        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=make_asker(asks))
         dispatcher = dispatcher_for(
             loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
         )
-        result = awaited(_called(dispatcher, name, arguments, timeout))
+        result = run_coroutine(_call_tool(dispatcher, name, arguments, timeout))
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
         output.text(result.text)
         for part in result.parts:
-            output.note(f"and {_PARTS.get(type(part), 'more')}, which is not shown; --output json has it")
+            output.note(f"and {_PART_NAMES.get(type(part), 'more')}, which is not shown; --output json has it")
     if result.is_error or result.kind == "waiting":
-        output.note(_problem(result), "red" if result.is_error else "yellow")
-    for line in traced(result) if trace else ():
+        output.note(_describe_problem(result), "red" if result.is_error else "yellow")
+    for line in format_trace(result) if trace else ():
         output.note(line, "dim")
     return EXITS[result.kind]
 
 
-def given_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
+def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
     """
     Return the arguments for *tool*, which come from *words*, from JSON *text*, or from standard input.
 
@@ -110,31 +110,31 @@ def given_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[
     if sum(ways) > 1:
         raise Failure("arguments are given in more than one way; use NAME=VALUE, --json or -, one of them")
     if text is not None:
-        return json_arguments(text)
+        return parse_json_arguments(text)
     if words and words[0] == "-":
-        return json_arguments(sys.stdin.buffer.read())
+        return parse_json_arguments(sys.stdin.buffer.read())
     return arguments_of(words, tool.schema)
 
 
-def traced(result: ToolResult) -> Iterator[str]:
+def format_trace(result: ToolResult) -> Iterator[str]:
     """Yield a line for each repair and each retry of a call, and a last line about its end."""
     yield from (f"mended: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
     times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"
-    yield f"{result.kind} after {times} in {duration(result.duration_seconds)}{', cut' * result.truncated}"
+    yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
 
 
-async def _called(dispatcher: Dispatcher, name: str, arguments: dict[str, Any], seconds: float | None) -> ToolResult:
+async def _call_tool(dispatcher: Dispatcher, name: str, arguments: dict[str, Any], seconds: float | None) -> ToolResult:
     async with dispatcher:
         return await dispatcher.call(name, arguments, session=Session(), timeout_seconds=seconds)
 
 
-def _problem(result: ToolResult) -> str:
+def _describe_problem(result: ToolResult) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
     return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)"
 
 
 def _report(progress: Progress, output: Output) -> None:
-    if output.errors.is_terminal and progress.message:
+    if output.error_console.is_terminal and progress.message:
         output.note(f"{progress.tool}: {progress.message}", "dim")

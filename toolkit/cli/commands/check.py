@@ -17,8 +17,8 @@ from ...testing.laws.findings import Finding
 from ...testing.laws.lints import lint
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
-from ..output import Output, shown
-from ..targets import loaded
+from ..output import Output, to_safe_text
+from ..targets import open_target
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
     """
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
-    with _without_warnings(), loaded(target, undecorated=undecorated) as loaded_target:
+    with _without_warnings(), open_target(target, undecorated=undecorated) as loaded_target:
         run = False if no_run else names
         law_findings = broken_laws(
             loaded_target.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True
@@ -102,20 +102,22 @@ def _without_warnings() -> Iterator[None]:
 def _show(title: str, findings: Sequence[Finding], style: str, output: Output) -> None:
     for finding in findings:
         where = f", {finding.place}" if finding.place else ""
-        output.show(Text.assemble((f"{title} ", style), shown(f"{finding.rule}: `{finding.tool}`{where}", "bold")))
-        output.show(shown(f"  {finding.message}"))
+        output.show(
+            Text.assemble((f"{title} ", style), to_safe_text(f"{finding.rule}: `{finding.tool}`{where}", "bold"))
+        )
+        output.show(to_safe_text(f"  {finding.message}"))
         if finding.arguments is not None:
-            output.show(shown(f"  with {finding.arguments!r}"))
+            output.show(to_safe_text(f"  with {finding.arguments!r}"))
         label, words = ("explained", finding.explanation) if finding.explanation else ("remedy", finding.remedy)
-        output.show(Text.assemble((f"  {label}: ", "dim"), shown(words)))
+        output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
 def _summary(count: int, laws: Sequence[Finding], advice: Sequence[Finding]) -> Text:
     if not laws and not advice:
-        return Text(f"{_counted(count, 'tool')}, and nothing to mend", "green")
-    counts = f"{_counted(len(laws), 'broken law')}, {_counted(len(advice), 'suggestion')}"
-    return Text(f"{_counted(count, 'tool')}: {counts}")
+        return Text(f"{_format_count(count, 'tool')}, and nothing to mend", "green")
+    counts = f"{_format_count(len(laws), 'broken law')}, {_format_count(len(advice), 'suggestion')}"
+    return Text(f"{_format_count(count, 'tool')}: {counts}")
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"

@@ -11,13 +11,13 @@ from rich.text import Text
 from ...permissions import Mode
 from ...session import Session
 from ...verdicts import Verdict
-from ..call_policy import Policy, dispatcher_for, mode_option, rule_option
+from ..call_policy import CallPolicy, dispatcher_for, mode_option, rule_option
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
 from ..exit_codes import VERDICT_EXITS
-from ..interruptible_loop import awaited
-from ..output import Output, shown
-from ..targets import loaded
-from .call import given_arguments, json_option
+from ..interruptible_loop import run_coroutine
+from ..output import Output, to_safe_text
+from ..targets import open_target
+from .call import json_option, read_arguments
 
 __all__ = ["command"]
 
@@ -53,10 +53,10 @@ def command(
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    with loaded(target) as loaded_target:
-        arguments = given_arguments(loaded_target.catalog[name], words, text)
-        dispatcher = dispatcher_for(loaded_target, Policy(mode=mode, rules=rules), output)
-        verdict = awaited(dispatcher.explain(name, arguments, session=Session()))
+    with open_target(target) as loaded_target:
+        arguments = read_arguments(loaded_target.catalog[name], words, text)
+        dispatcher = dispatcher_for(loaded_target, CallPolicy(mode=mode, rules=rules), output)
+        verdict = run_coroutine(dispatcher.explain(name, arguments, session=Session()))
     if output.is_json:
         output.json(asdict(verdict))
     else:
@@ -66,13 +66,13 @@ def command(
 
 def _show(verdict: Verdict, output: Output) -> None:
     word = Text(verdict.word, f"{_STYLES[verdict.word]} bold")
-    output.show(Text.assemble(word, shown(f" by {verdict.by}: {verdict.reason}")))
+    output.show(Text.assemble(word, to_safe_text(f" by {verdict.by}: {verdict.reason}")))
     others = [finding for finding in verdict.findings if finding.by != verdict.by]
     for finding in others:
         output.show(
             Text.assemble(
-                "  ", (finding.word, _STYLES[finding.word]), shown(f" by {finding.by}: {finding.reason}", "dim")
+                "  ", (finding.word, _STYLES[finding.word]), to_safe_text(f" by {finding.by}: {finding.reason}", "dim")
             )
         )
     for warning in verdict.warnings:
-        output.show(Text.assemble("  ", ("warning", "yellow"), shown(f": {warning}")))
+        output.show(Text.assemble("  ", ("warning", "yellow"), to_safe_text(f": {warning}")))

@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from ..command import subcommand
-from ..output import Output, shown
+from ..output import Output, to_safe_text
 from .new_project import make_project
 
 __all__ = ["command"]
@@ -38,7 +38,7 @@ def command(output: Output, folder: str, name: str | None) -> None:
         output.json({"files": [str(path) for path in paths]})
         return
     for path in paths:
-        output.show(Text.assemble(("+ ", "green"), shown(os.path.relpath(path))))
+        output.show(Text.assemble(("+ ", "green"), to_safe_text(os.path.relpath(path))))
     relative_folder = os.path.relpath(folder)
     step = "" if relative_folder == "." else f"cd {shlex.quote(relative_folder)} && "
-    output.show(Text.assemble("next: ", shown(f"{step}python -m pytest", "bold")))
+    output.show(Text.assemble("next: ", to_safe_text(f"{step}python -m pytest", "bold")))

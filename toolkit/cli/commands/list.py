@@ -9,11 +9,11 @@ import click
 from ...catalogs.views import CatalogView
 from ...spec import Tool
 from ..command import subcommand, target_argument
-from ..completion.known_names import remember
+from ..completion.known_names import save_names
 from ..output import Output
-from ..targets import loaded
+from ..targets import open_target
 
-__all__ = ["command", "facts_in_words", "listed"]
+__all__ = ["command", "describe_facts", "tools_to_json"]
 
 
 @subcommand("list")
@@ -37,17 +37,17 @@ def command(output: Output, target: str, group: str | None) -> None:
       toolkit list shop.tools:catalog --group orders
       toolkit list builtin --json | jq -r '.[].name'
     """
-    with loaded(target) as loaded_target:
-        remember(target, loaded_target.catalog)
+    with open_target(target) as loaded_target:
+        save_names(target, loaded_target.catalog)
         tools = [tool for tool in loaded_target.catalog if group is None or tool.facts.group == group]
         if output.is_json:
-            output.json(listed(tools))
+            output.json(tools_to_json(tools))
         else:
-            rows = [(tool.name, facts_in_words(tool), tool.facts.group or "", _first_line(tool)) for tool in tools]
+            rows = [(tool.name, describe_facts(tool), tool.facts.group or "", _first_line(tool)) for tool in tools]
             output.table(["name", "facts", "group", "description"], rows)
 
 
-def listed(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
+def tools_to_json(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
     """Return *tools* as plain JSON, without their schemas."""
     return [
         {"name": tool.name, "description": tool.description, "origin": tool.origin, "facts": tool.facts.as_json()}
@@ -55,7 +55,7 @@ def listed(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
     ]
 
 
-def facts_in_words(tool: Tool) -> str:
+def describe_facts(tool: Tool) -> str:
     """Return in words the facts about *tool* that matter to its caller; "writes" if it states none of them."""
     facts = tool.facts
     stated = {

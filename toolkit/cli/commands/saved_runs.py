@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...agent import Run
 from ...approvals import SQLiteApprovals
-from ..atomic_files import write_whole
+from ..atomic_files import write_atomically
 from ..failures import Failure
 
 __all__ = ["SavedRun"]
@@ -25,7 +25,7 @@ class SavedRun:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
-    def new(self) -> SavedRun:
+    def require_new(self) -> SavedRun:
         """
         Return this saved run, if its file does not exist yet.
 
@@ -50,7 +50,7 @@ class SavedRun:
     def write(self, run: Run) -> None:
         """Write *run* to the file, and replace the run that was there."""
         try:
-            write_whole(self.path, run.dumps())
+            write_atomically(self.path, run.dumps())
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror or error}") from error
 

@@ -12,7 +12,7 @@ from ...session import Session
 from ..command import subcommand, target_argument, tool_argument
 from ..failures import Failure
 from ..output import Output
-from ..targets import loaded
+from ..targets import open_target
 
 __all__ = ["command", "definition_of"]
 
@@ -33,7 +33,7 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
       toolkit schema tools.py free_days
       toolkit schema tools.py free_days --format openai --strict
     """
-    with loaded(target) as loaded_target:
+    with open_target(target) as loaded_target:
         if format_ == "plain" and not strict:
             output.json(loaded_target.catalog[name].definition)
             return

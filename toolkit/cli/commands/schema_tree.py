@@ -12,14 +12,14 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ...spec import Tool
-from ...values.schemas.messages import expectation
-from ...values.strictjson.checks import show
-from ..output import shown
+from ...values.schemas.messages import describe_expectation
+from ...values.strictjson.checks import show_value
+from ..output import to_safe_text
 
-__all__ = ["schema_tree", "signature_of", "type_of"]
+__all__ = ["describe_type", "render_schema_tree", "render_signature"]
 
-_DEEPEST = 6
-_MOST_CHOICES = 6
+_MAX_DEPTH = 6
+_MAX_CHOICES = 6
 _LIMITS = {
     "minimum": ">= {}",
     "exclusiveMinimum": "> {}",
@@ -37,76 +37,76 @@ _LIMITS = {
 }
 
 
-def type_of(schema: Any) -> str:
+def describe_type(schema: Any) -> str:
     """Return in a few words the type that *schema* describes: `integer`, `"DE" | "FR"`, `list of string`."""
     if not isinstance(schema, Mapping) or not schema:
         return "never" if schema is False else "any"
     if "const" in schema:
-        return show(schema["const"], most=30)
+        return show_value(schema["const"], max_chars=30)
     if "enum" in schema:
         choices = schema["enum"]
-        ellipsis = ["..."] if len(choices) > _MOST_CHOICES else []
-        return " | ".join([*(show(choice, most=30) for choice in choices[:_MOST_CHOICES]), *ellipsis])
+        ellipsis = ["..."] if len(choices) > _MAX_CHOICES else []
+        return " | ".join([*(show_value(choice, max_chars=30) for choice in choices[:_MAX_CHOICES]), *ellipsis])
     for word in ("anyOf", "oneOf"):
         if word in schema:
-            return " | ".join(dict.fromkeys(map(type_of, schema[word])))
+            return " | ".join(dict.fromkeys(map(describe_type, schema[word])))
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     kinds = schema.get("type")
     kind_list = [kinds] if isinstance(kinds, str) else kinds or []
-    return " | ".join(_one_type(kind, schema) for kind in kind_list) or expectation(schema)
+    return " | ".join(_describe_one_type(kind, schema) for kind in kind_list) or describe_expectation(schema)
 
 
-def _one_type(kind: str, schema: Mapping[str, Any]) -> str:
+def _describe_one_type(kind: str, schema: Mapping[str, Any]) -> str:
     if kind == "array":
         first = schema.get("prefixItems")
-        items = ", ".join(map(type_of, first)) if first else ""
-        return f"[{items}]" if items else f"list of {type_of(schema['items'])}" if "items" in schema else "list"
+        items = ", ".join(map(describe_type, first)) if first else ""
+        return f"[{items}]" if items else f"list of {describe_type(schema['items'])}" if "items" in schema else "list"
     if kind == "string" and "format" in schema:
         return str(schema["format"])
     return kind
 
 
-def signature_of(tool: Tool) -> Text:
+def render_signature(tool: Tool) -> Text:
     """Return how a model calls *tool*: the names, types and defaults of the parameters, and the type of the result."""
     schema = tool.schema
     required = schema.get("required") or ()
     parameters = []
     for name, subschema in _properties(schema):
         has_default = isinstance(subschema, Mapping) and "default" in subschema
-        default = f" = {show(subschema['default'], most=30)}" if has_default else ""
-        parameters.append(f"{name}{'' if name in required or default else '?'}: {type_of(subschema)}{default}")
+        default = f" = {show_value(subschema['default'], max_chars=30)}" if has_default else ""
+        parameters.append(f"{name}{'' if name in required or default else '?'}: {describe_type(subschema)}{default}")
     output = tool.output_schema
-    return_text = "" if output is None else f" -> {type_of(output)}"
-    return Text.assemble((tool.name, "bold"), shown(f"({', '.join(parameters)}){return_text}"))
+    return_text = "" if output is None else f" -> {describe_type(output)}"
+    return Text.assemble((tool.name, "bold"), to_safe_text(f"({', '.join(parameters)}){return_text}"))
 
 
-def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
+def render_schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
     """Return a tree of the properties that *schema* describes, with their types, limits and descriptions."""
     tree = Tree(title, guide_style="dim")
-    _grow(tree, schema, 0)
+    _add_branches(tree, schema, 0)
     definitions = schema.get("$defs")
     if not isinstance(definitions, Mapping) or not definitions:
         return tree
     branches = []
     for name, definition in definitions.items():
         branch = Tree(_label(name, definition, is_required=True), guide_style="dim")
-        _grow(branch, definition, 0)
+        _add_branches(branch, definition, 0)
         branches.append(branch)
     return Group(tree, *branches)
 
 
-def _grow(tree: Tree, schema: Any, depth: int) -> None:
-    if depth >= _DEEPEST or not isinstance(schema, Mapping):
+def _add_branches(tree: Tree, schema: Any, depth: int) -> None:
+    if depth >= _MAX_DEPTH or not isinstance(schema, Mapping):
         return
     required = schema.get("required") or ()
     for name, subschema in _properties(schema):
-        _grow(tree.add(_label(name, subschema, is_required=name in required)), subschema, depth + 1)
-    for label, subschema in _parts(schema):
-        _grow(tree.add(_label(label, subschema, is_required=True)), subschema, depth + 1)
+        _add_branches(tree.add(_label(name, subschema, is_required=name in required)), subschema, depth + 1)
+    for label, subschema in _iter_nested_schemas(schema):
+        _add_branches(tree.add(_label(label, subschema, is_required=True)), subschema, depth + 1)
 
 
-def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _iter_nested_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the schemas nested in *schema* besides properties, if they say more than a type."""
     labelled_schemas = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
     labelled_schemas += [
@@ -120,28 +120,33 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _has_details(schema: Mapping[str, Any]) -> bool:
-    return bool(_properties(schema) or schema.get("description") or any(_limits(schema))) or any(
-        True for _ in _parts(schema)
+    return bool(_properties(schema) or schema.get("description") or any(_describe_limits(schema))) or any(
+        True for _ in _iter_nested_schemas(schema)
     )
 
 
 def _label(name: str, schema: Any, *, is_required: bool) -> Text:
-    label = Text.assemble(shown(name, "cyan"), shown("" if is_required else "?"), ": ", shown(type_of(schema), "green"))
+    label = Text.assemble(
+        to_safe_text(name, "cyan"),
+        to_safe_text("" if is_required else "?"),
+        ": ",
+        to_safe_text(describe_type(schema), "green"),
+    )
     if not isinstance(schema, Mapping):
         return label
     if "default" in schema:
-        label.append_text(shown(f" = {show(schema['default'], most=40)}"))
-    if limits := ", ".join(_limits(schema)):
-        label.append_text(shown(f" ({limits})", "dim"))
+        label.append_text(to_safe_text(f" = {show_value(schema['default'], max_chars=40)}"))
+    if limits := ", ".join(_describe_limits(schema)):
+        label.append_text(to_safe_text(f" ({limits})", "dim"))
     if isinstance(description := schema.get("description"), str):
-        label.append("  ").append_text(shown(description, "italic"))
+        label.append("  ").append_text(to_safe_text(description, "italic"))
     return label
 
 
-def _limits(schema: Mapping[str, Any]) -> Iterator[str]:
+def _describe_limits(schema: Mapping[str, Any]) -> Iterator[str]:
     for word, text in _LIMITS.items():
         if schema.get(word) not in (None, False):
-            yield text.format(show(schema[word], most=40))
+            yield text.format(show_value(schema[word], max_chars=40))
 
 
 def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -9,7 +9,7 @@ import click
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..output import Output
-from ..targets import loaded
+from ..targets import open_target
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
     Examples:
       toolkit search tools.py public holidays
     """
-    with loaded(target) as loaded_target:
+    with open_target(target) as loaded_target:
         findings = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(

@@ -9,17 +9,17 @@ from typing import Any
 
 from rich.text import Text
 
-from ...catalogs.snapshot import described_place
+from ...catalogs.snapshot import describe_place
 from ...spec import Tool
 from ...values.rendering import as_json
-from ...values.visible import visible
+from ...values.visible import make_visible
 from ..command import subcommand, target_argument, tool_argument
-from ..output import Output, shown
-from ..targets import loaded
-from .list import facts_in_words
-from .schema_tree import schema_tree, signature_of, type_of
+from ..output import Output, to_safe_text
+from ..targets import open_target
+from .list import describe_facts
+from .schema_tree import describe_type, render_schema_tree, render_signature
 
-__all__ = ["command", "detailed"]
+__all__ = ["command", "tool_to_json"]
 
 
 @subcommand("show")
@@ -35,44 +35,44 @@ def command(output: Output, target: str, name: str) -> None:
       toolkit show tools.py free_days
       toolkit show builtin edit
     """
-    with loaded(target) as loaded_target:
+    with open_target(target) as loaded_target:
         tool = loaded_target.catalog[name]
         if output.is_json:
-            output.json(detailed(tool))
+            output.json(tool_to_json(tool))
             return
-        output.show(signature_of(tool), Text())
-        output.show(Text(visible(tool.description)), Text())
-        output.show(schema_tree(shown("arguments", "bold"), tool.schema))
+        output.show(render_signature(tool), Text())
+        output.show(Text(make_visible(tool.description)), Text())
+        output.show(render_schema_tree(to_safe_text("arguments", "bold"), tool.schema))
         if tool.output_schema is not None:
-            title = Text.assemble(("result: ", "bold"), shown(type_of(tool.output_schema), "green"))
-            output.show(Text(), schema_tree(title, tool.output_schema))
+            title = Text.assemble(("result: ", "bold"), to_safe_text(describe_type(tool.output_schema), "green"))
+            output.show(Text(), render_schema_tree(title, tool.output_schema))
         if tool.facts.examples:
             output.show(Text("\nexamples", "bold"))
         for example in tool.facts.examples:
-            output.show(shown(f"  {json.dumps(as_json(example), ensure_ascii=False)}"))
+            output.show(to_safe_text(f"  {json.dumps(as_json(example), ensure_ascii=False)}"))
         output.show(Text())
-        for label, text in _about(tool).items():
-            output.show(Text.assemble((f"{label}: ", "dim"), shown(text)))
+        for label, text in _label_facts(tool).items():
+            output.show(Text.assemble((f"{label}: ", "dim"), to_safe_text(text)))
 
 
-def detailed(tool: Tool) -> dict[str, Any]:
+def tool_to_json(tool: Tool) -> dict[str, Any]:
     """Return *tool* as plain JSON: its definition, its examples, its origin and its place in the source code."""
     return {
         **tool.definition,
         "examples": [dict(example) for example in tool.facts.examples],
         "origin": tool.origin,
-        "place": described_place(tool),
+        "place": describe_place(tool),
     }
 
 
-def _about(tool: Tool) -> dict[str, str]:
+def _label_facts(tool: Tool) -> dict[str, str]:
     facts = tool.facts
     texts = {
-        "facts": facts_in_words(tool),
+        "facts": describe_facts(tool),
         "aliases": ", ".join(facts.aliases),
         "group": facts.group or "",
         "found by": facts.search_hint or "",
         "version": facts.version or "",
-        "from": described_place(tool),
+        "from": describe_place(tool),
     }
     return {label: text for label, text in texts.items() if text}

@@ -12,10 +12,10 @@ import click
 
 from ...policies.audit import AuditLog
 from ..command import subcommand
-from ..display.lines import duration
+from ..display.lines import format_duration
 from ..failures import Failure
 from ..output import Output
-from .audit_summary import Summary, summed_up
+from .audit_summary import AuditSummary, summarize_log
 
 __all__ = ["command"]
 
@@ -34,7 +34,7 @@ def command(output: Output, log: str) -> None:
       toolkit call tools.py free_days year=2026 --audit calls.jsonl
       toolkit stats calls.jsonl
     """
-    summary = summed_up(AuditLog.read(log))
+    summary = summarize_log(AuditLog.read(log))
     if summary.unreadable and summary.first is None and not summary.tools:
         raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
     if summary.unreadable:
@@ -45,17 +45,17 @@ def command(output: Output, log: str) -> None:
         _show(summary, output)
 
 
-def _show(summary: Summary, output: Output) -> None:
+def _show(summary: AuditSummary, output: Output) -> None:
     rows = [
         (
             tally.tool,
             f"{tally.calls:,}",
-            _counted({kind: count for kind, count in tally.kinds.items() if kind != "ok"}),
-            _counted(tally.verdicts),
-            _counted(tally.answers),
+            _format_counts({kind: count for kind, count in tally.kinds.items() if kind != "ok"}),
+            _format_counts(tally.verdicts),
+            _format_counts(tally.answers),
             f"{tally.retries:,}",
-            duration(tally.p50_seconds),
-            duration(tally.p95_seconds),
+            format_duration(tally.p50_seconds),
+            format_duration(tally.p95_seconds),
             f"{tally.chars:,}",
         )
         for tally in summary.tools
@@ -63,14 +63,14 @@ def _show(summary: Summary, output: Output) -> None:
     columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters"]
     output.table(columns, rows)
     if summary.first is not None and summary.last is not None:
-        output.show(f"from {_moment(summary.first)} to {_moment(summary.last)}")
+        output.show(f"from {_format_time(summary.first)} to {_format_time(summary.last)}")
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

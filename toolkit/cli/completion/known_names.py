@@ -19,19 +19,28 @@ from typing import Any
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError
 from ...spec import Tool
-from ..atomic_files import write_whole
+from ..atomic_files import write_atomically
 
-__all__ = ["BUILTIN", "cache_file", "is_path", "key_of", "known_parameters", "known_targets", "known_tools", "remember"]
+__all__ = [
+    "BUILTIN",
+    "cache_file",
+    "cache_key",
+    "is_path",
+    "read_cached_parameters",
+    "read_cached_targets",
+    "read_cached_tools",
+    "save_names",
+]
 
 BUILTIN = "builtin"
 """The target that stands for the built-in tools."""
 
 _VERSION = 1
-_MOST_TARGETS = 50
-_MOST_BYTES = 4_000_000
+_MAX_TARGETS = 50
+_MAX_BYTES = 4_000_000
 # Completion must not offer a name with characters that a shell would interpret.
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
-_PLAIN_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
+_SAFE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
+_SAFE_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
 
 
 def cache_file() -> Path:
@@ -46,7 +55,7 @@ def is_path(where: str) -> bool:
     return where.endswith(".py") or "/" in where or "\\" in where
 
 
-def key_of(target: str) -> str:
+def cache_key(target: str) -> str:
     """Return the key of *target* in the cache. It is the same in all folders where *target* means the same."""
     where, colon, name = target.partition(":")
     if is_path(where):
@@ -54,33 +63,33 @@ def key_of(target: str) -> str:
     return target if target == BUILTIN else f"{target} in {Path.cwd()}"
 
 
-def remember(target: str, catalog: CatalogView) -> None:
+def save_names(target: str, catalog: CatalogView) -> None:
     """Keep the names of the tools of *target*, and of their parameters."""
-    targets = _read()
-    targets.pop(key_of(target), None)  # the target that was listed last comes last
-    targets[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
-    latest = dict(list(targets.items())[-_MOST_TARGETS:])
+    targets = _read_cache()
+    targets.pop(cache_key(target), None)  # the target that was listed last comes last
+    targets[cache_key(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
+    latest = dict(list(targets.items())[-_MAX_TARGETS:])
     with contextlib.suppress(OSError, RuntimeError):
         cache_file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
+        write_atomically(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
 
 
-def known_targets() -> list[str]:
+def read_cached_targets() -> list[str]:
     """Return the targets that were listed, as the user wrote them, the latest first."""
-    targets = [entry.get("target") for entry in reversed(_read().values())]
-    return list(dict.fromkeys(target for target in targets if isinstance(target, str) and _PLAIN_TARGET.match(target)))
+    targets = [entry.get("target") for entry in reversed(_read_cache().values())]
+    return list(dict.fromkeys(target for target in targets if isinstance(target, str) and _SAFE_TARGET.match(target)))
 
 
-def known_tools(target: str) -> list[str]:
+def read_cached_tools(target: str) -> list[str]:
     """Return the names of the tools of *target*."""
-    return [name for name in _tools(target) if _PLAIN.match(name)]
+    return [name for name in _read_tools(target) if _SAFE_NAME.match(name)]
 
 
-def known_parameters(target: str, tool: str) -> list[str]:
+def read_cached_parameters(target: str, tool: str) -> list[str]:
     """Return the names of the parameters of *tool*."""
-    entry = _tools(target).get(tool)
+    entry = _read_tools(target).get(tool)
     names = entry if isinstance(entry, list) else []
-    return [name for name in names if isinstance(name, str) and _PLAIN.match(name)]
+    return [name for name in names if isinstance(name, str) and _SAFE_NAME.match(name)]
 
 
 def _parameters(tool: Tool) -> list[str]:
@@ -90,15 +99,15 @@ def _parameters(tool: Tool) -> list[str]:
         return []  # an annotation names a type that is not defined yet
 
 
-def _tools(target: str) -> Mapping[str, Any]:
-    tools = _read().get(key_of(target), {}).get("tools")
+def _read_tools(target: str) -> Mapping[str, Any]:
+    tools = _read_cache().get(cache_key(target), {}).get("tools")
     return tools if isinstance(tools, dict) else {}
 
 
-def _read() -> dict[str, dict[str, Any]]:
+def _read_cache() -> dict[str, dict[str, Any]]:
     try:
         with cache_file().open("rb") as file:
-            data = json.loads(file.read(_MOST_BYTES))
+            data = json.loads(file.read(_MAX_BYTES))
         if data["version"] != _VERSION:
             return {}
         return {key: entry for key, entry in data["targets"].items() if isinstance(entry, dict)}

@@ -16,7 +16,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-__all__ = ["SHELLS", "register", "script_for"]
+__all__ = ["SHELLS", "register_completion_classes", "script_for"]
 
 SHELLS = {"bash": "bashline", "zsh": "zshline", "fish": "fish"}
 """The supported shells, each with the name under which click knows its completion class."""
@@ -27,13 +27,13 @@ _VARIABLE = "_TOOLKIT_COMPLETE"
 
 def script_for(shell: str, cli: click.Command) -> str:
     """Return the script that *shell* has to read to complete the commands of *cli*."""
-    register()
+    register_completion_classes()
     kind = get_completion_class(SHELLS[shell])
-    assert kind is not None  # noqa: S101 -- click has the class for fish, and `register` adds the others
+    assert kind is not None  # noqa: S101 -- click has the class for fish, and `register_completion_classes` adds the others
     return kind(cli, {}, _PROGRAM, _VARIABLE).source()
 
 
-def register() -> None:
+def register_completion_classes() -> None:
     """Register the completion classes for bash and zsh with click."""
     add_completion_class(_BashLine)
     add_completion_class(_ZshLine)

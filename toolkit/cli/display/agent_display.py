@@ -43,14 +43,14 @@ from ...approvals.terminal.screens import Screen
 from ...context import Progress
 from ...decisions import ApprovalRequest
 from ...errors import ToolkitError
-from ...values.rendering import described
-from .consoles import allow_any_letter, console_on
-from .lines import ASCII_MARKS, MARKS, finished, heading, said
-from .live_region import Picture, Region, Row
+from ...values.rendering import describe_value
+from .consoles import console_on, escape_unencodable
+from .lines import ASCII_MARKS, MARKS, render_finished_call, render_heading, render_text
+from .live_region import LiveRegion, RegionContent, RunningCall
 
 __all__ = ["AgentDisplay"]
 
-Path: TypeAlias = tuple[str, ...]
+CallPath: TypeAlias = tuple[str, ...]
 
 
 class AgentDisplay:
@@ -71,28 +71,28 @@ class AgentDisplay:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console_on(sys.stdout) if console is None else console
-        self._requests = requests
+        self._shows_requests = requests
         self._clock = clock
-        allow_any_letter(self._console)
+        escape_unencodable(self._console)
         self._marks = MARKS if self._console.encoding.startswith("utf") else ASCII_MARKS
-        self._region = Region(self._console, self._marks, clock)
+        self._region = LiveRegion(self._console, self._marks, clock)
         self._lock = unlock_in_children(threading.RLock())  # tools report their progress from threads
         # A path is the ids of the calls in whose sub-runs an event happens. The path of the run itself is empty.
-        self._unfinished_lines: dict[Path, str] = {}
-        self._rows: dict[Path, Row] = {}
+        self._unfinished_lines: dict[CallPath, str] = {}
+        self._running_calls: dict[CallPath, RunningCall] = {}
         self._pauses = 0
-        self._held: list[Callable[[], None]] = []
-        self._handlers: dict[type, Callable[[Any, Path], None]] = {
-            TextDelta: self._text,
-            ToolStarted: self._started,
+        self._queued_actions: list[Callable[[], None]] = []
+        self._handlers: dict[type, Callable[[Any, CallPath], None]] = {
+            TextDelta: self._show_text,
+            ToolStarted: self._show_start,
             ToolProgress: self._show_progress,
-            ToolFinished: self._finished,
-            Refused: self._refused,
+            ToolFinished: self._show_result,
+            Refused: self._skip_refusal,
             TurnFinished: self._show_turn_end,
             Compacted: self._show_compaction,
             Waiting: self._show_requests,
-            Failed: self._failed,
-            Inner: self._inside,
+            Failed: self._show_failure,
+            Inner: self._show_inner,
             Done: self._show_end,
         }
 
@@ -128,130 +128,130 @@ class AgentDisplay:
         finally:
             with self._lock:
                 self._pauses -= 1
-                while not self._pauses and self._held:
-                    self._held.pop(0)()
-                if not self._pauses and self._rows:
+                while not self._pauses and self._queued_actions:
+                    self._queued_actions.pop(0)()
+                if not self._pauses and self._running_calls:
                     self._draw()
 
     def asking(self, asker: Asker) -> Asker:
         """Return *asker*, wrapped so that it has the terminal to itself while it asks."""
         return _PausingAsker(self, asker)
 
-    def _run_or_queue(self, act: Callable[[], None]) -> None:
+    def _run_or_queue(self, action: Callable[[], None]) -> None:
         # This does not wait for a pause to end. The caller is the event loop, and a person takes time to answer.
         with self._lock:
             if self._pauses:
-                self._held.append(act)
+                self._queued_actions.append(action)
             else:
-                act()
+                action()
 
     # The events.
 
-    def _show(self, event: Event, path: Path) -> None:
+    def _show(self, event: Event, path: CallPath) -> None:
         self._handlers[type(event)](event, path)
 
-    def _inside(self, event: Inner, path: Path) -> None:
+    def _show_inner(self, event: Inner, path: CallPath) -> None:
         self._show(event.event, (*path, event.call_id))
 
-    def _text(self, event: TextDelta, path: Path) -> None:
+    def _show_text(self, event: TextDelta, path: CallPath) -> None:
         *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
         self._draw()
         for line in complete_lines:
-            self._print(said(line, self._indent(path)))
+            self._print(render_text(line, self._indent(path)))
 
-    def _started(self, event: ToolStarted, path: Path) -> None:
+    def _show_start(self, event: ToolStarted, path: CallPath) -> None:
         self._flush(path)
-        summary = _named(event.summary, event.call.name)
-        self._rows[(*path, event.call.id)] = Row(summary, self._clock(), self._indent(path))
+        summary = _add_tool_name(event.summary, event.call.name)
+        self._running_calls[(*path, event.call.id)] = RunningCall(summary, self._clock(), self._indent(path))
         self._draw()
 
-    def _show_progress(self, event: ToolProgress, path: Path) -> None:
+    def _show_progress(self, event: ToolProgress, path: CallPath) -> None:
         place = (*path, event.progress.call_id)
-        if place in self._rows:  # a call that was abandoned may still report
-            self._rows[place] = replace(self._rows[place], note=_describe_progress(event.progress))
+        if place in self._running_calls:  # a call that was abandoned may still report
+            self._running_calls[place] = replace(self._running_calls[place], note=_describe_progress(event.progress))
             self._draw()
 
-    def _finished(self, event: ToolFinished, path: Path) -> None:
+    def _show_result(self, event: ToolFinished, path: CallPath) -> None:
         self._flush(path)
-        row = self._rows.pop((*path, event.call.id), None)
+        row = self._running_calls.pop((*path, event.call.id), None)
         self._draw(thinking=True)
         summary = event.call.name if row is None else row.summary
-        for line in finished(summary, event.result, self._marks, self._indent(path)):
+        for line in render_finished_call(summary, event.result, self._marks, self._indent(path)):
             self._print(line)
 
-    def _refused(self, event: Refused, path: Path) -> None:
+    def _skip_refusal(self, event: Refused, path: CallPath) -> None:
         """Show nothing, because `ToolFinished` follows with the reason."""
 
-    def _show_turn_end(self, event: TurnFinished, path: Path) -> None:
+    def _show_turn_end(self, event: TurnFinished, path: CallPath) -> None:
         self._flush(path)
         self._draw(thinking=True)
 
-    def _show_compaction(self, event: Compacted, path: Path) -> None:
+    def _show_compaction(self, event: Compacted, path: CallPath) -> None:
         text = f"{event.results} old results were cut by {event.characters:,} characters, to make room"
-        self._print(heading(self._marks.note, text, style="dim", indent=self._indent(path)))
+        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
-    def _show_requests(self, event: Waiting, path: Path) -> None:
+    def _show_requests(self, event: Waiting, path: CallPath) -> None:
         if path:
             return  # the outer run waits for the same requests, and shows them
         self._flush_all()
         self._region.stop()
-        for request in event.requests if self._requests else ():
+        for request in event.requests if self._shows_requests else ():
             colour = self._console.is_terminal and not self._console.no_color
             Screen(cast("TextIO", self._console.file), colour=colour).show(request, time.time())
 
-    def _failed(self, event: Failed, path: Path) -> None:
+    def _show_failure(self, event: Failed, path: CallPath) -> None:
         self._flush(path)
         error = event.error
-        text = f"failed: {error if isinstance(error, ToolkitError) else described(error)}"
-        self._print(heading(self._marks.bad, text, style="red", indent=self._indent(path)))
+        text = f"failed: {error if isinstance(error, ToolkitError) else describe_value(error)}"
+        self._print(render_heading(self._marks.bad, text, style="red", indent=self._indent(path)))
 
-    def _show_end(self, event: Done, path: Path) -> None:
+    def _show_end(self, event: Done, path: CallPath) -> None:
         self._flush(path)
         run = event.run
         if run.status == "stopped":
             text = f"stopped: {run.reason}"
-            self._print(heading(self._marks.bad, text, style="yellow", indent=self._indent(path)))
+            self._print(render_heading(self._marks.bad, text, style="yellow", indent=self._indent(path)))
         if path:
             return
-        self._rows.clear()
+        self._running_calls.clear()
         self._region.stop()
         if run.plan is not None:
-            self._print(heading(self._marks.note, "the plan:", style="bold"))
+            self._print(render_heading(self._marks.note, "the plan:", style="bold"))
             for line in run.plan.split("\n"):
-                self._print(said(line))
+                self._print(render_text(line))
 
     # The printed lines, and the part below them that is redrawn.
 
     def _announce(self, text: str) -> None:
         self._flush_all()
         for line in text.split("\n"):
-            self._print(heading(self._marks.note, line, style="bold") if line.strip() else "")
+            self._print(render_heading(self._marks.note, line, style="bold") if line.strip() else "")
 
     def _flush_all(self) -> None:
         for path in list(self._unfinished_lines):
             self._flush(path)
 
-    def _flush(self, path: Path) -> None:
+    def _flush(self, path: CallPath) -> None:
         """Write the text that was said so far, although its line has not ended."""
         rest = self._unfinished_lines.pop(path, "")
         if rest.strip():
             self._draw()
-            self._print(said(rest, self._indent(path)))
+            self._print(render_text(rest, self._indent(path)))
 
     def _print(self, line: RenderableType) -> None:
         # The program that reads a pipe wraps the lines itself.
         self._console.print(line, soft_wrap=not self._console.is_terminal, highlight=False)
 
-    def _indent(self, path: Path) -> str:
+    def _indent(self, path: CallPath) -> str:
         return self._marks.inner * len(path)
 
     def _draw(self, *, thinking: bool = False) -> None:
         path = next((path for path, rest in reversed(self._unfinished_lines.items()) if rest), ())
         self._region.show(
-            Picture(
-                said=self._unfinished_lines.get(path, ""),
+            RegionContent(
+                unfinished_line=self._unfinished_lines.get(path, ""),
                 indent=self._indent(path),
-                rows=tuple(self._rows.values()),
+                calls=tuple(self._running_calls.values()),
                 thinking_since=self._clock() if thinking else None,
             )
         )
@@ -268,14 +268,14 @@ class _PausingAsker:
     def ask(self, request: ApprovalRequest) -> Answer | Awaitable[Answer]:
         with self._display.paused():
             answer = self._asker.ask(request)
-        return self._awaited(answer) if inspect.isawaitable(answer) else answer
+        return self._await_answer(answer) if inspect.isawaitable(answer) else answer
 
-    async def _awaited(self, answer: Awaitable[Answer]) -> Answer:
+    async def _await_answer(self, answer: Awaitable[Answer]) -> Answer:
         with self._display.paused():
             return await answer
 
 
-def _named(summary: str, name: str) -> str:
+def _add_tool_name(summary: str, name: str) -> str:
     """Return *summary* with the name of the tool in it, because some authors leave the name out."""
     return summary if name in summary.split() else f"{name}: {summary}" if summary else name
 

@@ -2,7 +2,7 @@
 Show what an agent does, as lines that a person can trust.
 
 A line that the display itself writes begins with a mark in the first column. Text of
-a model or a tool is passed through `visible` and indented by two columns, so that it
+a model or a tool is passed through `make_visible` and indented by two columns, so that it
 cannot pass for a line of the display.
 """
 
@@ -16,11 +16,21 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ...results import Kind, ToolResult
-from ...values.visible import visible
+from ...values.visible import make_visible
 
-__all__ = ["ASCII_MARKS", "MARKS", "Line", "Marks", "duration", "finished", "heading", "running", "said"]
+__all__ = [
+    "ASCII_MARKS",
+    "MARKS",
+    "DisplayLine",
+    "Marks",
+    "format_duration",
+    "render_finished_call",
+    "render_heading",
+    "render_running_call",
+    "render_text",
+]
 
-_NARROWEST = 20
+_MIN_WIDTH = 20
 # The largest number of lines that is shown of a result, and of characters in each line.
 _MAX_SHOWN_IF_OK = (1, 200)
 _MAX_SHOWN_IF_FAILED = (3, 500)
@@ -49,7 +59,7 @@ class Marks:
     dash: str
     spinner: str
 
-    def of(self, kind: Kind) -> str:
+    def for_kind(self, kind: Kind) -> str:
         return {"ok": self.good, "waiting": self.waits}.get(kind, self.bad)
 
 
@@ -59,7 +69,7 @@ ASCII_MARKS = Marks(good="+", bad="x", waits="?", note="*", inner="> ", dash="-"
 _STYLES: Mapping[str, str] = MappingProxyType({"ok": "green", "waiting": "yellow", "denied": "yellow"})
 
 
-class Line:
+class DisplayLine:
     """
     A line to be printed on a console.
 
@@ -76,57 +86,57 @@ class Line:
             yield Text().append_text(self._start).append_text(self._text)
             return
         start = self._start
-        for piece in self._text.wrap(console, max(_NARROWEST, options.max_width - start.cell_len)) or [Text()]:
+        for piece in self._text.wrap(console, max(_MIN_WIDTH, options.max_width - start.cell_len)) or [Text()]:
             yield Text().append_text(start).append_text(piece)
             start = Text(" " * self._start.cell_len)
 
 
-def said(text: str, indent: str = "") -> Line:
+def render_text(text: str, indent: str = "") -> DisplayLine:
     """Return a line of text that a model or a tool wrote."""
-    return Line(Text(f"{indent}  ", "dim"), Text(visible(text)))
+    return DisplayLine(Text(f"{indent}  ", "dim"), Text(make_visible(text)))
 
 
-def heading(mark: str, text: str, *, style: str = "", indent: str = "") -> Line:
-    """Return a line of the display; foreign text in *text* is passed through `visible`."""
-    return Line(_start(indent, mark, style), Text(visible(text, keep_lines=False), style))
+def render_heading(mark: str, text: str, *, style: str = "", indent: str = "") -> DisplayLine:
+    """Return a line of the display; foreign text in *text* is passed through `make_visible`."""
+    return DisplayLine(_start(indent, mark, style), Text(make_visible(text, keep_lines=False), style))
 
 
-def running(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
+def render_running_call(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
     """Return the line of a call that is running. It is one row, and is cut if it is too long."""
-    suffix = (f"  {duration(seconds)}" if seconds >= 1 else "") + (
-        f"  {visible(note, keep_lines=False)}" if note else ""
+    suffix = (f"  {format_duration(seconds)}" if seconds >= 1 else "") + (
+        f"  {make_visible(note, keep_lines=False)}" if note else ""
     )
     line = Text(no_wrap=True, overflow="ellipsis").append_text(_start(indent, frame, "cyan"))
-    return line.append(visible(summary, keep_lines=False)).append(suffix, "dim")
+    return line.append(make_visible(summary, keep_lines=False)).append(suffix, "dim")
 
 
-def finished(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[Line]:
+def render_finished_call(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[DisplayLine]:
     """Yield the lines of a call that has ended: a line of the display, then the beginning of the result."""
     style = _STYLES.get(result.kind, "red")
     kind = "" if result.kind == "ok" else f"  {result.kind.replace('_', ' ')}"
-    took = f"  {duration(result.duration_seconds)}" if result.attempts else ""
-    text = Text.assemble(visible(summary, keep_lines=False), (kind, style), (took, "dim"))
-    yield Line(_start(indent, marks.of(result.kind), style), text)
-    for line in _outcome(result, marks):
-        yield Line(Text(f"{indent}    ", "dim"), Text(line, "dim" if result.kind == "ok" else style))
+    took = f"  {format_duration(result.duration_seconds)}" if result.attempts else ""
+    text = Text.assemble(make_visible(summary, keep_lines=False), (kind, style), (took, "dim"))
+    yield DisplayLine(_start(indent, marks.for_kind(result.kind), style), text)
+    for line in _summarize_result(result, marks):
+        yield DisplayLine(Text(f"{indent}    ", "dim"), Text(line, "dim" if result.kind == "ok" else style))
 
 
 def _start(indent: str, mark: str, style: str) -> Text:
     return Text.assemble((indent, "dim"), (f"{mark} ", style))
 
 
-def _outcome(result: ToolResult, marks: Marks) -> Iterator[str]:
+def _summarize_result(result: ToolResult, marks: Marks) -> Iterator[str]:
     error = result.error
     text = result.text if error is None or not error.message else error.message
     lines = [line for line in text.splitlines() if line.strip()]
     max_lines, max_characters = _MAX_SHOWN_IF_OK if result.kind == "ok" else _MAX_SHOWN_IF_FAILED
     for line in lines[:max_lines]:
-        yield visible(line[:max_characters]) + "..." * (len(line) > max_characters)
+        yield make_visible(line[:max_characters]) + "..." * (len(line) > max_characters)
     if len(lines) > max_lines:
         yield f"{marks.dash} and {len(lines) - max_lines:,} more line{'s' * (len(lines) - max_lines > 1)}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time in words for people: `3 ms`, `1.2 s`, `2 min 5 s`."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"

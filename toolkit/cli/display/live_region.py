@@ -14,45 +14,45 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from .lines import Marks, running, said
+from .lines import Marks, render_running_call, render_text
 
-__all__ = ["Picture", "Region", "Row"]
+__all__ = ["LiveRegion", "RegionContent", "RunningCall"]
 
-_MOST_ROWS = 8
-_MOST_SAID = 2000
+_MAX_CALLS = 8
+_MAX_LINE_CHARACTERS = 2000
 _REDRAWS_PER_SECOND = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunningCall:
     """A running call: its summary, the time of its start, and the progress that it reports."""
 
     summary: str
-    since: float
+    started_at: float
     indent: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class RegionContent:
     """
     The content of the region.
 
     Attributes:
-        said: A line of text that has not ended yet.
+        unfinished_line: A line of text that has not ended yet.
         indent: The signs before that line.
-        rows: The running calls.
+        calls: The running calls.
         thinking_since: The time at which the model was asked; None if it was not. The region shows how long ago that
             was, if there is nothing else to show.
     """
 
-    said: str = ""
+    unfinished_line: str = ""
     indent: str = ""
-    rows: tuple[Row, ...] = ()
+    calls: tuple[RunningCall, ...] = ()
     thinking_since: float | None = None
 
 
-class Region:
+class LiveRegion:
     """
     The part of the terminal that is redrawn.
 
@@ -63,14 +63,14 @@ class Region:
         self._console = console
         self._marks = marks
         self._clock = clock
-        self._is_possible = console.is_terminal and not console.is_dumb_terminal
-        self._picture = Picture()
+        self._can_redraw = console.is_terminal and not console.is_dumb_terminal
+        self._content = RegionContent()
         self._live: Live | None = None
 
-    def show(self, picture: Picture) -> None:
-        """Show *picture* from now on."""
-        self._picture = picture
-        if self._is_possible and self._live is None:
+    def show(self, content: RegionContent) -> None:
+        """Show *content* from now on."""
+        self._content = content
+        if self._can_redraw and self._live is None:
             # Rich gets the region itself, and not its present picture, because rich draws it again below every line
             # that is printed.
             self._live = Live(self, console=self._console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True)
@@ -83,15 +83,15 @@ class Region:
             self._live = None  # a `Live` that is started again would erase the lines written since
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        picture, now = self._picture, self._clock()
+        picture, now = self._content, self._clock()
         frame = self._marks.spinner[int(now * _REDRAWS_PER_SECOND) % len(self._marks.spinner)]
         lines: list[RenderableType] = []
-        if picture.said:
-            lines.append(said(picture.said[-_MOST_SAID:], picture.indent))
-        rows = picture.rows[:_MOST_ROWS]
-        lines += [running(row.summary, now - row.since, row.note, frame, row.indent) for row in rows]
-        if len(picture.rows) > _MOST_ROWS:
-            lines.append(Text(f"  and {len(picture.rows) - _MOST_ROWS} more", "dim"))
+        if picture.unfinished_line:
+            lines.append(render_text(picture.unfinished_line[-_MAX_LINE_CHARACTERS:], picture.indent))
+        rows = picture.calls[:_MAX_CALLS]
+        lines += [render_running_call(row.summary, now - row.started_at, row.note, frame, row.indent) for row in rows]
+        if len(picture.calls) > _MAX_CALLS:
+            lines.append(Text(f"  and {len(picture.calls) - _MAX_CALLS} more", "dim"))
         if not lines and picture.thinking_since is not None:
-            lines.append(running("thinking", now - picture.thinking_since, "", frame))
+            lines.append(render_running_call("thinking", now - picture.thinking_since, "", frame))
         yield from lines

@@ -15,10 +15,10 @@ from typing import Any
 from ...spec import Tool
 from ..base import Note
 from .dialects import ANTHROPIC
-from .rewriting import rewritten
-from .size import optional_parameters, union_parameters
+from .rewriting import rewrite_schema
+from .size import count_optional_parameters, count_union_parameters
 
-__all__ = ["Budget", "Cost", "strict_schemas"]
+__all__ = ["Cost", "StrictBudget", "strict_schemas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class StrictBudget:
     """
     The limits for one request.
 
@@ -56,21 +56,21 @@ class Budget:
     def covers(self, cost: Cost) -> bool:
         return cost.tools <= self.tools and cost.optional <= self.optional and cost.unions <= self.unions
 
-    def short(self, cost: Cost) -> tuple[bool, bool]:
+    def find_overruns(self, cost: Cost) -> tuple[bool, bool]:
         """Return whether *cost* has too many optional parameters, and whether it has too many unions."""
         return cost.optional > self.optional, cost.unions > self.unions
 
-    def share(self, cost: Cost, short: tuple[bool, bool]) -> float:
+    def share(self, cost: Cost, overruns: tuple[bool, bool]) -> float:
         """
-        Return the share of the budget that *cost* uses, counting only the limits that are *short*.
+        Return the share of the budget that *cost* uses, counting only the limits that are *overruns*.
 
         If only the number of tools is too large, both limits count.
         """
         shares = (cost.optional / max(self.optional, 1), cost.unions / max(self.unions, 1))
-        return sum(share for share, counts in zip(shares, short, strict=True) if counts or not any(short))
+        return sum(share for share, counts in zip(shares, overruns, strict=True) if counts or not any(overruns))
 
 
-def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
+def strict_schemas(tools: Sequence[Tool], budget: StrictBudget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
     """Return the schemas of those *tools* that are sent as strict, by name, and notes on why the others are not."""
     notes: list[Note] = []
     candidates = [candidate for tool in tools if not tool.facts.defer and (candidate := _candidate(tool, notes))]
@@ -99,15 +99,15 @@ class _Candidate:
 
 
 def _candidate(tool: Tool, notes: list[Note]) -> _Candidate | None:
-    rewriting = rewritten(tool.schema, ANTHROPIC)
+    rewriting = rewrite_schema(tool.schema, ANTHROPIC)
     if rewriting.obstacles:
         notes.append(Note(tool.name, f"not strict: {rewriting.why_not}"))
         return None
-    cost = Cost(1, optional_parameters(rewriting.schema), union_parameters(rewriting.schema))
+    cost = Cost(1, count_optional_parameters(rewriting.schema), count_union_parameters(rewriting.schema))
     return _Candidate(tool.name, rewriting.schema, cost)
 
 
-def _choose_affordable(candidates: Sequence[_Candidate], budget: Budget) -> list[_Candidate]:
+def _choose_affordable(candidates: Sequence[_Candidate], budget: StrictBudget) -> list[_Candidate]:
     """
     Return as many candidates as the budget covers, leaving out the costliest first.
 
@@ -116,19 +116,19 @@ def _choose_affordable(candidates: Sequence[_Candidate], budget: Budget) -> list
     remaining = list(enumerate(candidates))
     spent = sum((candidate.cost for candidate in candidates), Cost())
     while not budget.covers(spent):
-        short = budget.short(spent)
-        shares = {index: budget.share(candidate.cost, short) for index, candidate in remaining}
+        overruns = budget.find_overruns(spent)
+        shares = {index: budget.share(candidate.cost, overruns) for index, candidate in remaining}
         remaining.sort(key=lambda entry: (shares[entry[0]], entry[0]))
-        while not budget.covers(spent) and budget.short(spent) == short:
+        while not budget.covers(spent) and budget.find_overruns(spent) == overruns:
             spent -= remaining.pop()[1].cost
     return [candidate for _, candidate in sorted(remaining, key=lambda entry: entry[0])]
 
 
-def _too_costly_text(cost: Cost, budget: Budget) -> str:
+def _too_costly_text(cost: Cost, budget: StrictBudget) -> str:
     return f"not strict: {_budget_text(budget)}, and this one has {cost.optional} and {cost.unions}"
 
 
-def _budget_text(budget: Budget) -> str:
+def _budget_text(budget: StrictBudget) -> str:
     return (
         f"a request has room for {budget.tools} strict tools with {budget.optional} optional parameters and "
         f"{budget.unions} unions in all"

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...spec import Tool
-from ...values.strictjson.checks import is_plain, loads
+from ...values.strictjson.checks import is_plain_json, loads
 
-__all__ = ["without_forced_nulls"]
+__all__ = ["remove_forced_nulls"]
 
-_MOST_WORK = 50_000
+_MAX_COMPARED_VALUES = 50_000
 """
 The most values that are compared with schemas. Otherwise a schema with many possible readings would take endless time.
 """
 
 
-def without_forced_nulls(arguments: Any, tool: Tool) -> Any:
+def remove_forced_nulls(arguments: Any, tool: Tool) -> Any:
     """
     Return *arguments* without the nulls that mean "not given" in a call of *tool*.
 
@@ -36,13 +36,13 @@ def without_forced_nulls(arguments: Any, tool: Tool) -> Any:
             value = loads(arguments)
         except ValueError:
             return arguments
-    if not isinstance(value, dict) or not is_plain(value) or None not in _values(value):
+    if not isinstance(value, dict) or not is_plain_json(value) or None not in _values(value):
         return arguments
     try:
-        judge = tool.about.checker.judge
-        if judge.is_valid(value):
+        validator = tool.about.checker.validator
+        if validator.is_valid(value):
             return arguments
-        stripped = _NullStripper(judge).of(value, tool.schema, judge.resolver)
+        stripped = _NullStripper(validator).strip_nulls(value, tool.schema, validator.resolver)
     except Exception:  # noqa: BLE001 -- optional help; without it the check reports what is wrong
         return arguments
     return arguments if stripped == value else stripped
@@ -63,11 +63,11 @@ def _values(value: Any) -> Iterator[Any]:
 class _NullStripper:
     """One pass over a call's arguments along a schema."""
 
-    def __init__(self, judge: Any) -> None:
-        self._judge = judge
-        self._left = _MOST_WORK
+    def __init__(self, validator: Any) -> None:
+        self._validator = validator
+        self._work_left = _MAX_COMPARED_VALUES
 
-    def of(self, value: Any, schema: Any, resolver: Any) -> Any:
+    def strip_nulls(self, value: Any, schema: Any, resolver: Any) -> Any:
         """Return *value* without the nulls that *schema* refuses in properties that it does not require."""
         if not isinstance(value, (dict, list)):
             return value
@@ -86,7 +86,7 @@ class _NullStripper:
         if any(self._fits(value, member) for member in members):
             return value
         for member in members:
-            candidate = self.of(value, member, resolver)
+            candidate = self.strip_nulls(value, member, resolver)
             if self._fits(candidate, member):
                 return candidate
         return value
@@ -106,7 +106,7 @@ class _NullStripper:
                 continue
             schemas = schemas or [(part.get("additionalProperties"), part_resolver) for part, part_resolver in parts]
             for schema, part_resolver in schemas:
-                item = self.of(item, schema, part_resolver)  # noqa: PLW2901 -- each schema removes its own nulls
+                item = self.strip_nulls(item, schema, part_resolver)  # noqa: PLW2901 -- each schema removes its own nulls
             cleaned[key] = item
         return cleaned
 
@@ -116,13 +116,13 @@ class _NullStripper:
             for part, part_resolver in parts:
                 prefix_items = part.get("prefixItems", ())
                 schema = prefix_items[index] if index < len(prefix_items) else part.get("items")
-                item = self.of(item, schema, part_resolver)  # noqa: PLW2901 -- as above
+                item = self.strip_nulls(item, schema, part_resolver)  # noqa: PLW2901 -- as above
             cleaned.append(item)
         return cleaned
 
     def _fits(self, value: Any, schema: Any) -> bool:
         self._spend(sum(1 for _ in _values(value)))
-        fits: bool = self._judge.evolve(schema=schema).is_valid(value)
+        fits: bool = self._validator.evolve(schema=schema).is_valid(value)
         return fits
 
     def _schemas_that_hold(self, schema: Any, resolver: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
@@ -140,6 +140,6 @@ class _NullStripper:
             yield from self._schemas_that_hold(part, resolver)
 
     def _spend(self, work: int) -> None:
-        self._left -= work
-        if self._left < 0:
+        self._work_left -= work
+        if self._work_left < 0:
             raise ValueError("it would take too long")

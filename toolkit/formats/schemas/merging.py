@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["definition_name", "definition_of", "flattened", "joined", "types_of"]
+__all__ = ["definition_name", "definition_of", "flatten_top_level", "merge_schemas", "types_of"]
 
 _UNIONS = ("anyOf", "oneOf")
 _NOT_AT_THE_TOP = ("$ref", "allOf", *_UNIONS, "enum", "const", "not", "if", "then", "else")
@@ -50,7 +50,7 @@ def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
     return list(types)
 
 
-def joined(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def merge_schemas(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return one schema for values that fit all of *parts*, and the keywords that did not fit into it."""
     merged: dict[str, Any] = {}
     dropped: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def joined(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str
     return merged, dropped
 
 
-def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def flatten_top_level(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     Return a schema of arguments without the keywords that providers refuse at its top, and these keywords.
 
@@ -79,7 +79,7 @@ def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if not left_out:
         return dict(schema), {}
     try:
-        flat = dict(_Flattener(schema.get("$defs", {})).of(schema))
+        flat = dict(_Flattener(schema.get("$defs", {})).flatten(schema))
     except RecursionError:  # too long a chain of references: only the schema's own keywords are kept
         flat = {keyword: value for keyword, value in schema.items() if keyword not in left_out}
     flat["type"] = "object"
@@ -92,21 +92,23 @@ class _Flattener:
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
-        self._known: dict[int, dict[str, Any]] = {}
+        self._flat_schemas: dict[int, dict[str, Any]] = {}
 
-    def of(self, schema: Any) -> dict[str, Any]:
+    def flatten(self, schema: Any) -> dict[str, Any]:
         if not isinstance(schema, Mapping):
             return {}
-        if id(schema) not in self._known:
-            self._known[id(schema)] = {}  # for a schema that refers to itself
+        if id(schema) not in self._flat_schemas:
+            self._flat_schemas[id(schema)] = {}  # for a schema that refers to itself
             own = {keyword: value for keyword, value in schema.items() if keyword not in _NOT_AT_THE_TOP}
             target = definition_of(schema.get("$ref"), self._definitions)
-            parts = [own, self.of(target), *map(self.of, schema.get("allOf", ()))]
+            parts = [own, self.flatten(target), *map(self.flatten, schema.get("allOf", ()))]
             parts += [
-                _merge_members([self.of(member) for member in schema[union]]) for union in _UNIONS if union in schema
+                _merge_members([self.flatten(member) for member in schema[union]])
+                for union in _UNIONS
+                if union in schema
             ]
-            self._known[id(schema)] = joined(parts)[0]
-        return self._known[id(schema)]
+            self._flat_schemas[id(schema)] = merge_schemas(parts)[0]
+        return self._flat_schemas[id(schema)]
 
 
 def _merge_members(members: list[dict[str, Any]]) -> dict[str, Any]:

@@ -14,23 +14,23 @@ from typing import Any
 
 from ...spec import Tool
 from ..base import Note
-from .merging import flattened
+from .merging import flatten_top_level
 
-__all__ = ["own_properties", "plain_properties"]
+__all__ = ["restore_own_names", "use_plain_names"]
 
-_LONGEST = 64
-_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{_LONGEST}}}")
+_MAX_NAME_CHARS = 64
+_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{_MAX_NAME_CHARS}}}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def plain_properties(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> dict[str, Any]:
+def use_plain_names(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> dict[str, Any]:
     """
     Return *schema* of *tool* with plain names at its top level. A note in *notes* lists the names that were changed.
     """
     plain_names = _plain_names(schema.get("properties", ()))
     if not plain_names:
         return schema
-    changed = ", ".join(f"`{own[:_LONGEST]}` as `{plain}`" for own, plain in plain_names.items())
+    changed = ", ".join(f"`{own[:_MAX_NAME_CHARS]}` as `{plain}`" for own, plain in plain_names.items())
     notes.append(Note(tool.name, f"the provider takes plain names of parameters only; sent are {changed}"))
     renamed = {
         **schema,
@@ -43,11 +43,11 @@ def plain_properties(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> d
     return renamed
 
 
-def own_properties(arguments: Any, tool: Tool) -> Any:
+def restore_own_names(arguments: Any, tool: Tool) -> Any:
     """Return the *arguments* of a call under the tool's own names. Anything but an object is returned unchanged."""
     if not isinstance(arguments, dict):
         return arguments
-    plain_names = _plain_names(flattened(tool.schema)[0].get("properties", ()))
+    plain_names = _plain_names(flatten_top_level(tool.schema)[0].get("properties", ()))
     own = {plain: name for name, plain in plain_names.items() if name not in arguments}
     return {own.get(name, name): value for name, value in arguments.items()} if own else arguments
 
@@ -59,7 +59,7 @@ def _plain_names(names: Iterable[str]) -> dict[str, str]:
     plain_names: dict[str, str] = {}
     for name in names:
         if name not in used:
-            start = _ILLEGAL_CHARACTER.sub("_", name)[: _LONGEST - 5] or "_"
+            start = _ILLEGAL_CHARACTER.sub("_", name)[: _MAX_NAME_CHARS - 5] or "_"
             numbered = (f"{start}_{number}" for number in range(2, len(names) + 2))
             plain_names[name] = next(plain for plain in (start, *numbered) if plain not in used)
             used.add(plain_names[name])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["remarked"]
+__all__ = ["add_remarks"]
 
 _UNMENTIONED = frozenset(["$schema", "$id", "$anchor", "$comment", "$vocabulary", "$dynamicAnchor"])
 _PHRASES = {
@@ -34,13 +34,13 @@ _PHRASES = {
 _FLAGS = {"uniqueItems": "no two items alike", "deprecated": "deprecated", "readOnly": "read-only"}
 
 
-def remarked(schema: dict[str, Any], unsaid: Mapping[str, Any], *, longest: int = 500) -> dict[str, Any]:
+def add_remarks(schema: dict[str, Any], dropped_keywords: Mapping[str, Any], *, max_chars: int = 500) -> dict[str, Any]:
     """
-    Return *schema* with the keywords *unsaid* in words at the end of its description.
+    Return *schema* with the keywords *dropped_keywords* in words at the end of its description.
 
-    The value of each keyword is cut after *longest* characters.
+    The value of each keyword is cut after *max_chars* characters.
     """
-    phrases = [phrase for keyword, value in unsaid.items() if (phrase := _phrase(keyword, value, longest))]
+    phrases = [phrase for keyword, value in dropped_keywords.items() if (phrase := _phrase(keyword, value, max_chars))]
     if not phrases:
         return schema
     words = f"({'; '.join(phrases)})"
@@ -48,15 +48,15 @@ def remarked(schema: dict[str, Any], unsaid: Mapping[str, Any], *, longest: int 
     return {**schema, "description": f"{description} {words}" if description else words}
 
 
-def _phrase(keyword: str, value: Any, longest: int) -> str:
+def _phrase(keyword: str, value: Any, max_chars: int) -> str:
     if keyword in _UNMENTIONED or (keyword in _FLAGS and value is not True):
         return ""
     if keyword in _FLAGS:
         return _FLAGS[keyword]
-    text = value if keyword in ("format", "contentEncoding", "contentMediaType") else _json(value, longest)
+    text = value if keyword in ("format", "contentEncoding", "contentMediaType") else _dump_json(value, max_chars)
     return _PHRASES.get(keyword, f"has to fit `{keyword}`: {{}}").replace("{}", str(text))
 
 
-def _json(value: Any, longest: int) -> str:
+def _dump_json(value: Any, max_chars: int) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= longest else f"{text[:longest]}..."
+    return text if len(text) <= max_chars else f"{text[:max_chars]}..."

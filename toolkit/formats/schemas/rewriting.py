@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .dialects import Dialect
-from .merging import definition_name, definition_of, flattened, joined
-from .remarks import remarked
-from .shapes import declared_beside, in_itself, nullable, stated_types
-from .size import excess
+from .merging import definition_name, definition_of, flatten_top_level, merge_schemas
+from .remarks import add_remarks
+from .shapes import find_conditional_properties, find_recursive_definition, infer_types, make_nullable
+from .size import find_exceeded_limits
 
-__all__ = ["Rewritten", "rewritten"]
+__all__ = ["RewrittenSchema", "rewrite_schema"]
 
 _UNIONS = ("anyOf", "oneOf")
 _COMBINING_KEYWORDS = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
@@ -27,15 +27,17 @@ _CONTAINER_KEYWORDS = frozenset(
     ["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"]
 )
 _STRUCTURE = _COMBINING_KEYWORDS | _CONTAINER_KEYWORDS | {"type", "enum", "const", "title", "description"}
-_REMARKS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"])
-_MOST_PARTS = 20_000
-_MOST_TOLD = 3
+_ANNOTATION_KEYWORDS = frozenset(
+    ["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"]
+)
+_MAX_PARTS = 20_000
+_MAX_SHOWN_OBSTACLES = 3
 # Lookaround, back references and word boundaries: the providers' regular expression engines do not support these.
 _UNSUPPORTED_PATTERN = re.compile(r"\(\?(?!:)|\\[1-9bBAZzGkKpP]")
 
 
 @dataclass(slots=True)
-class Rewritten:
+class RewrittenSchema:
     """
     A schema in the form that a provider accepts.
 
@@ -50,24 +52,24 @@ class Rewritten:
     @property
     def why_not(self) -> str:
         """The first few obstacles, in one line."""
-        more = len(self.obstacles) - _MOST_TOLD
-        return "; ".join(self.obstacles[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        more = len(self.obstacles) - _MAX_SHOWN_OBSTACLES
+        return "; ".join(self.obstacles[:_MAX_SHOWN_OBSTACLES]) + (f"; and {more} more" if more > 0 else "")
 
 
-def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
+def rewrite_schema(schema: Mapping[str, Any], dialect: Dialect) -> RewrittenSchema:
     """Return *schema*, which describes arguments, in the subset *dialect*."""
-    flat, left_out = flattened(schema)
+    flat, left_out = flatten_top_level(schema)
     rewriter = _Rewriter(dialect, flat.get("$defs", {}))
     conditions = {keyword: left_out[keyword] for keyword in ("if", "then", "else") if keyword in left_out}
     dropped = {keyword: value for keyword, value in left_out.items() if keyword not in conditions}
     try:
-        result = remarked(rewriter.of({**flat, **conditions}, ""), dropped)
-        definitions = rewriter.definitions()
+        result = add_remarks(rewriter.rewrite({**flat, **conditions}, ""), dropped)
+        definitions = rewriter.rewrite_definitions()
         if definitions:
             result["$defs"] = definitions
-        return Rewritten(result, rewriter.obstacles or excess(result, dialect))
+        return RewrittenSchema(result, rewriter.obstacles or find_exceeded_limits(result, dialect))
     except RecursionError:
-        return Rewritten(remarked(flat, left_out), ["the whole nests too deeply"])
+        return RewrittenSchema(add_remarks(flat, left_out), ["the whole nests too deeply"])
 
 
 class _Rewriter:
@@ -76,68 +78,73 @@ class _Rewriter:
     def __init__(self, dialect: Dialect, definitions: Mapping[str, Any]) -> None:
         self.obstacles: list[str] = []
         self._dialect = dialect
-        self._given = definitions
-        self._made: dict[str, Any] = {}
+        self._definitions = definitions
+        self._rewritten_definitions: dict[str, Any] = {}
         self._waiting: list[str] = []
-        self._inside: set[str] = set()
+        self._resolving: set[str] = set()
         self._parts = 0
 
-    def definitions(self) -> dict[str, Any]:
+    def rewrite_definitions(self) -> dict[str, Any]:
         """Return the rewritten definitions that the schema refers to, in the order in which they were met."""
         while self._waiting:
             name = self._waiting.pop(0)
-            self._made[name] = self.of(self._given[name], f"$defs.{name}")
-        if not self._dialect.recursive and (recursive_name := in_itself(self._made)) is not None:
+            self._rewritten_definitions[name] = self.rewrite(self._definitions[name], f"$defs.{name}")
+        if (
+            not self._dialect.allows_recursion
+            and (recursive_name := find_recursive_definition(self._rewritten_definitions)) is not None
+        ):
             self._refuse(f"$defs.{recursive_name}", "contains itself")
-        return self._made
+        return self._rewritten_definitions
 
-    def of(self, schema: Any, place: str) -> dict[str, Any]:
+    def rewrite(self, schema: Any, place: str) -> dict[str, Any]:
         """Return the rewritten form of one schema inside the whole schema; *place* says where it is."""
         if self._is_too_much():
             return {}
         if not isinstance(schema, Mapping):
             if schema is False:
                 self._refuse(place, "takes no value")
-            return self._anything(place)
+            return self._accept_anything(place)
         if "$ref" in schema or "allOf" in schema:
-            return self._together(schema, place)
+            return self._rewrite_combination(schema, place)
         union = next((union for union in _UNIONS if union in schema), None)
         result: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
         dropped = {key: value for key, value in schema.items() if key not in _STRUCTURE}
-        types = stated_types(schema)
+        types = infer_types(schema)
         if union is not None and not types:
-            result["anyOf"] = [self.of(member, f"{place}|{number}") for number, member in enumerate(schema[union], 1)]
+            result["anyOf"] = [
+                self.rewrite(member, f"{place}|{number}") for number, member in enumerate(schema[union], 1)
+            ]
             dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema and keyword != union})
         else:
             # If the schema also states a type, its union only says which of the properties go together.
             dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema})
-            self._typed(schema, types, result, dropped, place)
+            self._add_type_keywords(schema, types, result, dropped, place)
         for key in [key for key in dropped if self._may_stay(key, dropped[key])]:
             result[key] = dropped.pop(key)
-        return remarked(result, dropped)
+        return add_remarks(result, dropped)
 
-    def _typed(
+    def _add_type_keywords(
         self, schema: Mapping[str, Any], types: list[str], result: dict[str, Any], dropped: dict[str, Any], place: str
     ) -> None:
         if not types:
-            self._anything(place)
+            self._accept_anything(place)
         elif len(types) == 1:
             result["type"] = types[0]
         else:
             result["type"] = types
-        self._choices(schema, result, dropped)
+        self._add_choices(schema, result, dropped)
         if "object" in types:
-            self._object(schema, result, dropped, place)
+            self._add_object_keywords(schema, result, dropped, place)
         if "array" in types:
-            self._array(schema, result, dropped, place)
+            self._add_array_keywords(schema, result, dropped, place)
 
-    def _choices(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any]) -> None:
-        kinds = self._dialect.choices
+    def _add_choices(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any]) -> None:
+        kinds = self._dialect.enum_types
         if "const" in schema:
             value = schema["const"]
             if type(value) not in kinds:
                 dropped["const"] = value
-            elif self._dialect.constants:
+            elif self._dialect.allows_const:
                 result["const"] = value
             else:
                 result["enum"] = [value]
@@ -147,12 +154,14 @@ class _Rewriter:
             else:
                 dropped["enum"] = schema["enum"]
 
-    def _object(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str) -> None:
+    def _add_object_keywords(
+        self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str
+    ) -> None:
         properties: Mapping[str, Any] = schema.get("properties", {})
         required = [name for name in schema.get("required", ()) if name in properties]
         if properties or self._dialect.strict:
             result["properties"] = {
-                name: self.of(property_schema, f"{place}.{name}" if place else name)
+                name: self.rewrite(property_schema, f"{place}.{name}" if place else name)
                 for name, property_schema in properties.items()
             }
         missing = [name for name in schema.get("required", ()) if name not in properties]
@@ -160,14 +169,14 @@ class _Rewriter:
             dropped["required"] = missing
         if self._dialect.all_required:
             optional = [name for name in properties if name not in required]
-            result["properties"].update({name: nullable(result["properties"][name]) for name in optional})
+            result["properties"].update({name: make_nullable(result["properties"][name]) for name in optional})
             required = list(properties)
         if required or self._dialect.all_required:
             result["required"] = required
         rest = schema.get("additionalProperties")
-        if "additionalProperties" in self._dialect.keeps:
+        if "additionalProperties" in self._dialect.kept_keywords:
             if isinstance(rest, Mapping):
-                result["additionalProperties"] = self.of(rest, f"{place}.*" if place else "*")
+                result["additionalProperties"] = self.rewrite(rest, f"{place}.*" if place else "*")
             elif rest is not None:
                 result["additionalProperties"] = rest
             if "patternProperties" in schema:
@@ -176,27 +185,29 @@ class _Rewriter:
         is_open = "patternProperties" in schema or rest not in (None, False) or (rest is None and not properties)
         if is_open:
             self._refuse(place, "is an object with any keys")
-        elif rest is None and (conditional_names := declared_beside(schema, self._given)):
+        elif rest is None and (conditional_names := find_conditional_properties(schema, self._definitions)):
             self._refuse(place, f"takes `{conditional_names[0]}` only under a condition")
         result["additionalProperties"] = False
 
-    def _array(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str) -> None:
+    def _add_array_keywords(
+        self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str
+    ) -> None:
         prefix_schemas, rest = schema.get("prefixItems"), schema.get("items")
         item_place = f"{place}[]"
         if prefix_schemas is None:
             if isinstance(rest, Mapping):
-                result["items"] = self.of(rest, item_place)
+                result["items"] = self.rewrite(rest, item_place)
             elif self._dialect.strict:
                 self._refuse(place, "is an array of anything")
             return
-        members = [self.of(item, item_place) for item in prefix_schemas]
-        if self._dialect.tuples:
+        members = [self.rewrite(item, item_place) for item in prefix_schemas]
+        if self._dialect.allows_tuples:
             result["prefixItems"] = members
             if isinstance(rest, Mapping):
-                result["items"] = self.of(rest, item_place)
+                result["items"] = self.rewrite(rest, item_place)
             return
         if isinstance(rest, Mapping):
-            members.append(self.of(rest, item_place))
+            members.append(self.rewrite(rest, item_place))
         distinct = [item for number, item in enumerate(members) if item not in members[:number]]
         result["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
         if len(distinct) > 1:
@@ -204,7 +215,7 @@ class _Rewriter:
         if rest is False:
             dropped.setdefault("maxItems", len(prefix_schemas))
 
-    def _together(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
+    def _rewrite_combination(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
         """
         Return the rewritten form of a schema with a reference or `allOf`.
 
@@ -214,19 +225,21 @@ class _Rewriter:
         """
         siblings = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
         reference = schema.get("$ref")
-        if reference is not None and definition_of(reference, self._given) is None:
+        if reference is not None and definition_of(reference, self._definitions) is None:
             self._refuse(place, f"refers to {reference}, which is not in `$defs`")
-            return self._anything(place)
+            return self._accept_anything(place)
         if reference is not None and not siblings:
-            return self._reference(reference)
-        if reference in self._inside or (reference is not None and self._dialect.wraps and siblings.keys() <= _REMARKS):
-            merged = {"anyOf": [self._reference(reference)]}
+            return self._refer_to(reference)
+        if reference in self._resolving or (
+            reference is not None and self._dialect.wraps_references and siblings.keys() <= _ANNOTATION_KEYWORDS
+        ):
+            merged = {"anyOf": [self._refer_to(reference)]}
             merged.update({key: siblings.pop(key) for key in ("title", "description") if key in siblings})
-            return remarked(merged, siblings)
-        inside_before, parts = set(self._inside), list(self._expand_references(schema))
-        merged, dropped = joined(parts)
-        result = remarked(self.of(merged, place), dropped)
-        self._inside = inside_before
+            return add_remarks(merged, siblings)
+        inside_before, parts = set(self._resolving), list(self._expand_references(schema))
+        merged, dropped = merge_schemas(parts)
+        result = add_remarks(self.rewrite(merged, place), dropped)
+        self._resolving = inside_before
         return result
 
     def _expand_references(self, schema: Any) -> Iterator[dict[str, Any]]:
@@ -234,27 +247,27 @@ class _Rewriter:
         if not isinstance(schema, Mapping) or self._is_too_much():
             return
         yield {key: value for key, value in schema.items() if key not in ("$ref", "$defs", "allOf")}
-        target = definition_of(schema.get("$ref"), self._given)
+        target = definition_of(schema.get("$ref"), self._definitions)
         if target is not None:
-            self._inside.add(schema["$ref"])
+            self._resolving.add(schema["$ref"])
             yield from self._expand_references(target)
         for part in schema.get("allOf", ()):
             yield from self._expand_references(part)
 
-    def _reference(self, reference: str) -> dict[str, Any]:
+    def _refer_to(self, reference: str) -> dict[str, Any]:
         name = definition_name(reference)
-        if name not in self._made:
-            self._made[name] = {}
+        if name not in self._rewritten_definitions:
+            self._rewritten_definitions[name] = {}
             self._waiting.append(name)
         return {"$ref": reference}
 
     def _may_stay(self, keyword: str, value: Any) -> bool:
         if keyword == "format":
             return self._dialect.formats is None or value in self._dialect.formats
-        if keyword not in self._dialect.keeps:
+        if keyword not in self._dialect.kept_keywords:
             return False
-        if keyword == "minItems" and self._dialect.least_items is not None:
-            return value in self._dialect.least_items
+        if keyword == "minItems" and self._dialect.kept_min_items is not None:
+            return value in self._dialect.kept_min_items
         return keyword != "pattern" or _UNSUPPORTED_PATTERN.search(value) is None
 
     def _is_too_much(self) -> bool:
@@ -264,11 +277,11 @@ class _Rewriter:
         A few definitions that use each other twice would unfold into an endless number of schemas.
         """
         self._parts += 1
-        if self._parts > _MOST_PARTS:
-            self._refuse("", f"unfolds to more than {_MOST_PARTS:,} schemas")
-        return self._parts > _MOST_PARTS
+        if self._parts > _MAX_PARTS:
+            self._refuse("", f"unfolds to more than {_MAX_PARTS:,} schemas")
+        return self._parts > _MAX_PARTS
 
-    def _anything(self, place: str) -> dict[str, Any]:
+    def _accept_anything(self, place: str) -> dict[str, Any]:
         if self._dialect.strict:
             self._refuse(place, "takes any value")
         return {}

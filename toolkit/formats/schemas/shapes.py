@@ -7,9 +7,9 @@ from typing import Any
 
 from .merging import definition_name, definition_of
 
-__all__ = ["declared_beside", "in_itself", "nullable", "stated_types"]
+__all__ = ["find_conditional_properties", "find_recursive_definition", "infer_types", "make_nullable"]
 
-_OPEN = frozenset(["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"])
+_OBJECT_KEYWORDS = frozenset(["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"])
 _NULL = {"type": "null"}
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
@@ -20,7 +20,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
 )
 
 
-def stated_types(schema: Mapping[str, Any]) -> list[str]:
+def infer_types(schema: Mapping[str, Any]) -> list[str]:
     """Return the types that *schema* states. Without a `type`, they follow from its other keywords."""
     if "type" in schema:
         return [schema["type"]] if isinstance(schema["type"], str) else list(schema["type"])
@@ -28,12 +28,12 @@ def stated_types(schema: Mapping[str, Any]) -> list[str]:
     if values:
         named = [next((name for kind, name in _TYPES if isinstance(value, kind)), "") for value in values]
         return list(dict.fromkeys(named)) if all(named) else []
-    if not _OPEN.isdisjoint(schema):
+    if not _OBJECT_KEYWORDS.isdisjoint(schema):
         return ["object"]
     return ["array"] if "items" in schema or "prefixItems" in schema else []
 
 
-def nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     """
     Return *schema* changed so that it also accepts null.
 
@@ -42,20 +42,20 @@ def nullable(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         return {"anyOf": [schema, _NULL]}
     if "anyOf" in schema:
-        takes_null = any("null" in stated_types(member) for member in schema["anyOf"])
+        takes_null = any("null" in infer_types(member) for member in schema["anyOf"])
         return schema if takes_null else {**schema, "anyOf": [*schema["anyOf"], _NULL]}
     result = dict(schema)
     if "const" in result:
         result["enum"] = [result.pop("const")]
     if "enum" in result and None not in result["enum"]:
         result["enum"] = [*result["enum"], None]
-    types = stated_types(schema)
+    types = infer_types(schema)
     if types and "null" not in types:
         result["type"] = [*types, "null"]
     return result
 
 
-def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
+def find_conditional_properties(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
     """
     Return the properties that only the conditions of *schema* declare.
 
@@ -83,7 +83,7 @@ def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
     yield from schema.get("dependentSchemas", {}).values()
 
 
-def in_itself(definitions: Mapping[str, Any]) -> str | None:
+def find_recursive_definition(definitions: Mapping[str, Any]) -> str | None:
     """Return the name of a definition that contains itself at any depth, or None if there is none."""
     uses = {name: set(_references(schema)) for name, schema in definitions.items()}
     for name in uses:

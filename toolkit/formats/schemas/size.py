@@ -8,10 +8,10 @@ from typing import Any
 from .dialects import Dialect
 from .merging import definition_name
 
-__all__ = ["excess", "optional_parameters", "union_parameters"]
+__all__ = ["count_optional_parameters", "count_union_parameters", "find_exceeded_limits"]
 
 
-def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
+def find_exceeded_limits(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     """Return the limits of *dialect* that *schema* exceeds, in words."""
     parts = list(_parts(schema))
     names = [name for part in parts for name in part.get("properties", ())]
@@ -20,14 +20,14 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     length = sum(map(len, texts))
     levels = _count_levels(schema, schema.get("$defs", {}), {})
     measured = (
-        ("has {:,} properties in all, {:,} are allowed", len(names), dialect.most_properties),
-        ("nests {:,} levels deep, {:,} are allowed", levels, dialect.most_levels),
-        ("has {:,} choices in all, {:,} are allowed", len(choices), dialect.most_choices),
-        ("has names and choices of {:,} characters, {:,} are allowed", length, dialect.most_name_characters),
+        ("has {:,} properties in all, {:,} are allowed", len(names), dialect.max_properties),
+        ("nests {:,} levels deep, {:,} are allowed", levels, dialect.max_levels),
+        ("has {:,} choices in all, {:,} are allowed", len(choices), dialect.max_choices),
+        ("has names and choices of {:,} characters, {:,} are allowed", length, dialect.max_name_chars),
     )
     problems = [words.format(size, most) for words, size, most in measured if most is not None and size > most]
-    if dialect.large_choice is not None:
-        large_count, most = dialect.large_choice
+    if dialect.large_enum_limits is not None:
+        large_count, most = dialect.large_enum_limits
         for part in parts:
             texts = [value for value in part.get("enum", ()) if isinstance(value, str)]
             if len(texts) > large_count and (length := sum(map(len, texts))) > most:
@@ -37,12 +37,12 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     return [f"the whole {problem}" for problem in problems]
 
 
-def optional_parameters(schema: Mapping[str, Any]) -> int:
+def count_optional_parameters(schema: Mapping[str, Any]) -> int:
     """Return the number of properties at any depth that are not required."""
     return sum(name not in part.get("required", ()) for part in _parts(schema) for name in part.get("properties", ()))
 
 
-def union_parameters(schema: Mapping[str, Any]) -> int:
+def count_union_parameters(schema: Mapping[str, Any]) -> int:
     """Return the number of schemas at any depth that have several types."""
     return sum("anyOf" in part or isinstance(part.get("type"), list) for part in _parts(schema))
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from ...spec import Tool
 from ..base import Note
-from .merging import flattened
-from .remarks import remarked
+from .merging import flatten_top_level
+from .remarks import add_remarks
 
-__all__ = ["shown_schema"]
+__all__ = ["prepare_schema"]
 
 
-def shown_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
+def prepare_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
     """Return the schema of *tool* to send. A note is added to *notes* if the schema had to be changed."""
-    flat, left_out = flattened(tool.schema)
+    flat, left_out = flatten_top_level(tool.schema)
     if not left_out:
         return tool.schema
     notes.append(Note(tool.name, f"{', '.join(left_out)} may not stand at the top of a schema; said in words"))
-    return remarked(flat, left_out)
+    return add_remarks(flat, left_out)

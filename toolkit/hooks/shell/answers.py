@@ -14,15 +14,15 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from ..._option_checks import one_of
+from ..._option_checks import explain_unknown_choice
 from ...errors import ToolkitError
-from ...values.rendering import cleaned
-from ...values.strictjson.checks import flaws, loads
+from ...values.rendering import replace_surrogates
+from ...values.strictjson.checks import find_flaws, loads
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
-from .process import Ended
+from .process import HookCommandResult
 from .records import Event
 
-__all__ = ["HookFailed", "answer_of"]
+__all__ = ["HookFailed", "read_answer"]
 
 _MAX_REASON_CHARS = 4000
 _MAX_ERROR_CHARS = 500
@@ -64,17 +64,17 @@ class HookFailed(ToolkitError):  # noqa: N818 -- the name says what happened
         return f"{self.problem}: {self.errors}" if self.errors else self.problem
 
 
-def answer_of(ended: Ended, event: Event) -> Outcome:
+def read_answer(result: HookCommandResult, event: Event) -> Outcome:
     """Return the outcome that the command answered; raise `HookFailed` if there is no usable answer."""
-    problem = ended.why or _exit_problem(ended.code or 0, event)
+    problem = result.stop_reason or _exit_problem(result.code or 0, event)
     if problem is None:
-        if ended.code == 2:
-            return Deny(_text(ended.stderr, _MAX_REASON_CHARS) or "a hook refused it, and gave no reason")
+        if result.code == 2:
+            return Deny(_decode_text(result.stderr, _MAX_REASON_CHARS) or "a hook refused it, and gave no reason")
         try:
-            return _read_outcome(ended.stdout, event) if ended.stdout.strip() else Proceed()
+            return _read_outcome(result.stdout, event) if result.stdout.strip() else Proceed()
         except ValueError as error:
             problem = str(error)
-    raise HookFailed(problem, _text(ended.stderr, _MAX_ERROR_CHARS))
+    raise HookFailed(problem, _decode_text(result.stderr, _MAX_ERROR_CHARS))
 
 
 def _exit_problem(code: int, event: Event) -> str | None:
@@ -98,7 +98,7 @@ def _read_outcome(stdout: bytes, event: Event) -> Outcome:
         raise ValueError(f"what it printed cannot be read ({error}); print one JSON object, or nothing") from None
     if not isinstance(answer, dict):
         raise ValueError('it printed JSON that is no object; print {"action": ...}, or nothing')  # noqa: TRY004 -- as above
-    problems = flaws(answer)
+    problems = find_flaws(answer)
     if problems:
         raise ValueError(f"it printed JSON that cannot be taken: {problems[0]}")
     possible = _ACTIONS_BY_EVENT[event]
@@ -106,12 +106,12 @@ def _read_outcome(stdout: bytes, event: Event) -> Outcome:
         raise ValueError(f'it printed JSON without "action"; write one of {", ".join(possible)}')
     action = answer.pop("action")
     if not isinstance(action, str) or action not in possible:
-        raise ValueError(f'"action": {one_of(action, possible)}')
+        raise ValueError(f'"action": {explain_unknown_choice(action, possible)}')
     key, build_outcome = _ACTIONS[action]
-    return build_outcome(_field(action, key, answer))
+    return build_outcome(_read_field(action, key, answer))
 
 
-def _field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
+def _read_field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     """Return the value of the one field that *action* has; raise `ValueError` if the fields are wrong."""
     expected = [] if key is None else [key]
     unknown = [name for name in answer if name not in expected]
@@ -132,5 +132,5 @@ def _field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     return value
 
 
-def _text(data: bytes, most: int) -> str:
-    return cleaned(data.decode(errors="replace")).replace("\0", "\ufffd").strip()[:most]
+def _decode_text(data: bytes, max_chars: int) -> str:
+    return replace_surrogates(data.decode(errors="replace")).replace("\0", "\ufffd").strip()[:max_chars]

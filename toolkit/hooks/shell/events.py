@@ -12,31 +12,31 @@ from typing import Any
 from ...policies.redaction import MASK, Redaction
 from ...results import ToolCall, ToolResult
 from ...session import Session
-from ...values.rendering import as_json, cleaned
-from ...values.strictjson.checks import is_plain
+from ...values.rendering import as_json, replace_surrogates
+from ...values.strictjson.checks import is_plain_json
 from .answers import HookFailed
 from .records import Event
 
-__all__ = ["agent_shown", "arguments_of", "call_shown", "encoded", "name_of", "with_secrets_back"]
+__all__ = ["arguments_of", "describe_agent", "describe_call", "encode_event", "restore_secrets", "tool_name_of"]
 
 _VERSION = 1
 _MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
-def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
+def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
     """
     Return a call with these *arguments* as a command sees it, and after the call with its *result*.
 
     Raises:
         HookFailed: The arguments or the result cannot be shown as they are.
     """
-    if event == "before" and not is_plain(arguments):
+    if event == "before" and not is_plain_json(arguments):
         raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
     data = {
         "version": _VERSION,
         "event": event,
-        "tool": cleaned(name_of(call)),
-        "arguments": _masked(call, arguments),
+        "tool": replace_surrogates(tool_name_of(call)),
+        "arguments": _mask_secrets(call, arguments),
         "call_id": as_json(call.id),
         "session": as_json(call.session_key) or None,
         "principal": as_json(call.principal),
@@ -44,11 +44,11 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
     if result is not None:
         if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        data["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
+        data["result"] = _redaction(call, arguments).mask_value(as_json(result.to_json()))
     return data
 
 
-def agent_shown(
+def describe_agent(
     event: Event, session: Session | None, principal: str | None, details: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the start or end of an agent as a command sees it; *details* are what the agent says about itself."""
@@ -61,15 +61,15 @@ def agent_shown(
     }
 
 
-def encoded(shown: Mapping[str, Any]) -> bytes:
-    """Return *shown* as one line of JSON; raise `HookFailed` if it is too long for a command to read."""
-    data = (json.dumps(shown) + "\n").encode("ascii")
+def encode_event(event_data: Mapping[str, Any]) -> bytes:
+    """Return *event_data* as one line of JSON; raise `HookFailed` if it is too long for a command to read."""
+    data = (json.dumps(event_data) + "\n").encode("ascii")
     if len(data) > _MAX_INPUT_BYTES:
         raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MAX_INPUT_BYTES:,} is the most")
     return data
 
 
-def name_of(call: ToolCall) -> str:
+def tool_name_of(call: ToolCall) -> str:
     """Return the tool's own name, or the name that the model sent if there is no such tool."""
     if call.tool is not None:
         return str(call.tool.name)
@@ -79,40 +79,40 @@ def name_of(call: ToolCall) -> str:
 def arguments_of(call: ToolCall) -> Any:
     """Return the arguments of a call as JSON, of any form, because the call may have been refused for them."""
     # `call.arguments` is not used here, because it makes a copy, which does not end for arguments that nest endlessly.
-    actual = getattr(call, "actual", None)
+    actual = getattr(call, "actual_arguments", None)
     arguments = call.arguments if actual is None else actual
-    return arguments if is_plain(arguments) else as_json(arguments)
+    return arguments if is_plain_json(arguments) else as_json(arguments)
 
 
-def _hidden(call: ToolCall) -> frozenset[str]:
+def _secret_names(call: ToolCall) -> frozenset[str]:
     secrets = frozenset() if call.tool is None else call.tool.signature.secrets
-    return frozenset(map(_folded, secrets))
+    return frozenset(map(_fold_key, secrets))
 
 
-def _folded(key: Any) -> str:
+def _fold_key(key: Any) -> str:
     # Keys are compared as the repair of arguments compares them: a key that is nearly the secret's name is as secret.
     return re.sub(r"[\W_]+", "", str(key)).lower()
 
 
-def _masked(call: ToolCall, arguments: Any) -> Any:
-    hidden = _hidden(call)
+def _mask_secrets(call: ToolCall, arguments: Any) -> Any:
+    hidden = _secret_names(call)
     if not hidden:
         return arguments
     if not isinstance(arguments, dict):
         return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
-    return {key: MASK if _folded(key) in hidden else value for key, value in arguments.items()}
+    return {key: MASK if _fold_key(key) in hidden else value for key, value in arguments.items()}
 
 
 def _redaction(call: ToolCall, arguments: Any) -> Redaction:
-    hidden = _hidden(call)
+    hidden = _secret_names(call)
     items = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in items if _folded(key) in hidden)
+    return Redaction().with_secrets(value for key, value in items if _fold_key(key) in hidden)
 
 
-def with_secrets_back(given: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
-    """Return *given*, with the true value at each place where the command left a mask unchanged."""
-    hidden = _hidden(call)
+def restore_secrets(edited: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
+    """Return *edited*, with the true value at each place where the command left a mask unchanged."""
+    hidden = _secret_names(call)
     return {
-        key: arguments[key] if value == MASK and key in arguments and _folded(key) in hidden else value
-        for key, value in given.items()
+        key: arguments[key] if value == MASK and key in arguments and _fold_key(key) in hidden else value
+        for key, value in edited.items()
     }

@@ -24,17 +24,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..._option_checks import one_of
+from ..._option_checks import explain_unknown_choice
 from ...permissions.hook_scripts import why_unresolved
-from ...permissions.rule_files import Ignored, RuleFileError
+from ...permissions.rule_files import IgnoredSetting, RuleFileError
 from ...permissions.toml_files import TomlFile
-from ...permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
-from ...values.visible import visible
-from .records import ShellHook, mistakes
+from ...permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from ...values.visible import make_visible
+from .records import ShellHook, find_mistakes
 
 __all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
 
-_NAME = "hooks.toml"
+_FILE_NAME = "hooks.toml"
 _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
 
 
@@ -54,13 +54,13 @@ class HookSet:
     """
 
     hooks: tuple[ShellHook, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
+    ignored: tuple[IgnoredSetting, ...] = ()
     files: tuple[Path, ...] = ()
 
 
 def user_hooks() -> Path:
     """Return the path of the user's own hooks; the file need not exist."""
-    return configuration_folder() / _NAME
+    return configuration_folder() / _FILE_NAME
 
 
 def read_hooks(
@@ -83,25 +83,27 @@ def read_hooks(
     problems: list[str] = []
     folder = None if project is None else Path(os.path.abspath(project))
     from_user = _HookFile("user", None if user is None else Path(user), problems, folder)
-    from_project = _HookFile("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
+    from_project = _HookFile(
+        "project", None if folder is None else folder / PROJECT_FOLDER / _FILE_NAME, problems, folder
+    )
     if problems:
         raise HookFileError(problems)
     hooks = [ShellHook(**fields) for fields in from_user.hooks]
-    ignored: list[Ignored] = []
+    ignored: list[IgnoredSetting] = []
     if folder is not None and from_project.hooks:
         guard = _TrustGuard(trust, folder, from_project.file)
         why = guard()
         if why is None:
             hooks += [ShellHook(**fields, may_start=guard) for fields in from_project.hooks]
         else:
-            ignored = [Ignored(_shown(fields), why) for fields in from_project.hooks]
+            ignored = [IgnoredSetting(_describe_hook(fields), why) for fields in from_project.hooks]
     return HookSet(
         hooks=tuple(hooks),
         ignored=tuple(ignored),
         files=tuple(
             source.file.path
             for source in (from_user, from_project)
-            if source.file.path is not None and source.file.is_there
+            if source.file.path is not None and source.file.exists
         ),
     )
 
@@ -115,7 +117,7 @@ class _TrustGuard:
     file: TomlFile
 
     def __call__(self) -> str | None:
-        why = distrust(self.trust, self.project)
+        why = why_not_trusted(self.trust, self.project)
         if why is None and not self.file.is_unchanged():
             return f"{self.file.path} changed since it was read; load its hooks again"
         return why
@@ -124,19 +126,19 @@ class _TrustGuard:
 class _HookFile:
     """The hooks of one file, as checked fields; its mistakes are added to *problems*."""
 
-    def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
-        self.file = TomlFile(path, problems, within=project if whose == "project" else None)
+    def __init__(self, scope: str, path: Path | None, problems: list[str], project: Path | None) -> None:
+        self.file = TomlFile(path, problems, within=project if scope == "project" else None)
         self.hooks: list[dict[str, Any]] = []
-        self._whose = whose
+        self._scope = scope
         self._problems = problems
         self._project = project
         for key, value in self.file.data.items():
             if key == "hooks":
-                self._take(value)
+                self._read_tables(value)
             else:
-                problems.append(f"{path}: {one_of(key, ('hooks',))}")
+                problems.append(f"{path}: {explain_unknown_choice(key, ('hooks',))}")
 
-    def _take(self, tables: Any) -> None:
+    def _read_tables(self, tables: Any) -> None:
         path = self.file.path
         if not isinstance(tables, list):
             self._problems.append(f"{path}: hooks: has to be a list; write [[hooks]] above each hook")
@@ -149,16 +151,16 @@ class _HookFile:
             problems = self._find_mistakes(table)
             self._problems += [f"{location}: {mistake}" for mistake in problems]
             if not problems:
-                source = f"{self._whose} hooks, hooks[{index}] in {path}"
+                source = f"{self._scope} hooks, hooks[{index}] in {path}"
                 # A user's hook runs in the folder of its file, because the open project may be the work of others.
-                cwd = self._project if self._whose == "project" or path is None else path.parent
+                cwd = self._project if self._scope == "project" or path is None else path.parent
                 fields = {key: value for key, value in table.items() if key != "files"}
                 self.hooks.append({**fields, "cwd": cwd, "source": source})
 
     def _find_mistakes(self, table: dict[str, Any]) -> list[str]:
-        unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
+        unknown = [explain_unknown_choice(key, _KEYS) for key in table if key not in _KEYS]
         missing = [f"{key}: is missing; say {hint}" for key, hint in _REQUIRED_KEYS.items() if key not in table]
-        invalid = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
+        invalid = find_mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
         if "files" in table:
             invalid += self._check_files(table["files"])
         return (
@@ -171,7 +173,7 @@ class _HookFile:
         program = _find_program(command)
         if "/" not in program or program.startswith(("/", "~", "$")):
             return []
-        if self._whose == "user":
+        if self._scope == "user":
             return [f"command: `{program:.80}` is no whole path; write one, so that nobody else chooses what runs"]
         # The user trusted the content of that folder. In other folders a tool may write.
         if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
@@ -180,7 +182,7 @@ class _HookFile:
 
     def _check_files(self, files: Any) -> list[str]:
         """Return the mistakes in the list of files that a hook runs."""
-        if self._whose == "user" or self._project is None:
+        if self._scope == "user" or self._project is None:
             return ["files: is for the hooks of a project, where trust has to cover what they run; leave it out"]
         if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
             return ['files: has to be a list of paths in the project: files = ["tools/check.py"]']
@@ -196,7 +198,7 @@ class _HookFile:
 
     def _check_command_files(self, table: dict[str, Any]) -> list[str]:
         """Return why trust cannot cover the files that a project's hook runs; a hook that lists its files is fine."""
-        if self._whose == "user" or self._project is None or "files" in table:
+        if self._scope == "user" or self._project is None or "files" in table:
             return []
         why = why_unresolved(table["command"], self._project)
         if why is None:
@@ -219,7 +221,7 @@ def _find_program(command: str | list[str]) -> str:
         return ""
 
 
-def _shown(fields: dict[str, Any]) -> str:
+def _describe_hook(fields: dict[str, Any]) -> str:
     command = fields["command"]
     text = command if isinstance(command, str) else shlex.join(command)
-    return f"{fields['source']}: {visible(text, keep_lines=False):.100}"
+    return f"{fields['source']}: {make_visible(text, keep_lines=False):.100}"

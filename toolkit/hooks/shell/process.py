@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from ...errors import ToolError
 
-__all__ = ["Ended", "NotRun", "Start", "Stop", "ended", "exit_file", "reap"]
+__all__ = ["HookCommand", "HookCommandResult", "NotRun", "StopSignal", "exit_file", "reap", "run_process"]
 
 _CHUNK = 65_536
 _MAX_PIPE_BYTES = 1024 * 1024
@@ -44,7 +44,7 @@ def exit_file(pid: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class HookCommand:
     """
     The command that is to be run, with limits on its time and its output.
 
@@ -69,22 +69,22 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class HookCommandResult:
     """
     The end of a command, and its output.
 
     Attributes:
         code: The exit code, below 0 for a signal; None if the command had to be stopped.
-        why: The reason why the command had to be stopped; None if it ended by itself.
+        stop_reason: The reason why the command had to be stopped; None if it ended by itself.
     """
 
     code: int | None
     stdout: bytes
     stderr: bytes
-    why: str | None = None
+    stop_reason: str | None = None
 
 
-class Stop:
+class StopSignal:
     """A flag with a pipe, which tells a thread that waits for files to stop."""
 
     def __init__(self) -> None:
@@ -106,27 +106,27 @@ class Stop:
         os.close(self._writer)
 
 
-def ended(start: Start, stop: Stop) -> Ended:
+def run_process(command: HookCommand, stop: StopSignal) -> HookCommandResult:
     """Run the command until it ends, or until *stop* is set; raise `NotRun` if it cannot be run."""
-    why = None if start.may_start is None else start.may_start()
+    why = None if command.may_start is None else command.may_start()
     if why is not None or stop.is_set:
         raise NotRun(why or "it was cancelled")
     # All resources are acquired before the command starts, because a failure after that has to end the command.
-    with selectors.DefaultSelector() as selector, _running(start) as process:
-        exchange = _Exchange(process, start, selector)
+    with selectors.DefaultSelector() as selector, _open_process(command) as process:
+        exchange = _PipeExchange(process, command, selector)
         why = "it could not be talked to"
         try:
-            why = exchange.until_over(stop)
+            why = exchange.run_until_exit(stop)
         finally:
             if why is not None:
                 exchange.end()
-    outputs = {name: bytes(data) for name, data in exchange.kept.items()}
-    return Ended(code=exchange.code if why is None else None, why=why, **outputs)
+    outputs = {name: bytes(data) for name, data in exchange.outputs.items()}
+    return HookCommandResult(code=exchange.code if why is None else None, stop_reason=why, **outputs)
 
 
 @contextlib.contextmanager
-def _running(start: Start) -> Iterator[subprocess.Popen[bytes]]:
-    process = _started(start)
+def _open_process(command: HookCommand) -> Iterator[subprocess.Popen[bytes]]:
+    process = _start_process(command)
     try:
         yield process
     finally:
@@ -147,12 +147,12 @@ def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = 2.0) -> 
         threading.Thread(target=process.wait, name="toolkit-hook-end", daemon=True).start()
 
 
-def _started(start: Start) -> subprocess.Popen[bytes]:
+def _start_process(command: HookCommand) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 -- it runs the user's own command, which is its purpose
-            list(start.argv),
-            env=dict(start.env),
-            cwd=start.cwd,
+            list(command.argv),
+            env=dict(command.env),
+            cwd=command.cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -164,41 +164,43 @@ def _started(start: Start) -> subprocess.Popen[bytes]:
         raise NotRun(f"it could not be started ({reason})") from error
 
 
-class _Exchange:
+class _PipeExchange:
     """The exchange with a running command: it writes the input and reads the output."""
 
-    def __init__(self, process: subprocess.Popen[bytes], start: Start, selector: selectors.BaseSelector) -> None:
-        self.kept = {"stdout": bytearray(), "stderr": bytearray()}
+    def __init__(
+        self, process: subprocess.Popen[bytes], command: HookCommand, selector: selectors.BaseSelector
+    ) -> None:
+        self.outputs = {"stdout": bytearray(), "stderr": bytearray()}
         self.code: int | None = None
         self._process = process
-        self._start = start
-        self._limits = {"stdout": start.max_stdout_bytes + 1, "stderr": start.max_stderr_bytes}
-        self._left = memoryview(start.stdin)
+        self._command = command
+        self._limits = {"stdout": command.max_stdout_bytes + 1, "stderr": command.max_stderr_bytes}
+        self._unsent = memoryview(command.stdin)
         self._selector = selector
 
-    def until_over(self, stop: Stop) -> str | None:
+    def run_until_exit(self, stop: StopSignal) -> str | None:
         """Write and read until the command has exited; return why it has to be stopped, or None if it exited."""
-        start, due = self._start, time.monotonic() + self._start.timeout_seconds
+        command, due = self._command, time.monotonic() + self._command.timeout_seconds
         self._selector.register(stop.reader, selectors.EVENT_READ, "stop")
         for name, event in _PIPES.items():
             pipe = getattr(self._process, name)
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, event, name)
-        with _watched(start.exit_file(self._process.pid), self._selector) as max_wait:
+        with _watch_exit_file(command.exit_file(self._process.pid), self._selector) as max_wait:
             while (seconds_left := due - time.monotonic()) > 0:
                 names = {key.data for key, _ in self._selector.select(min(seconds_left, max_wait))}
                 if "stop" in names:
                     return "it was cancelled"
                 for name in names & _PIPES.keys():
-                    self._turn(name)
+                    self._transfer(name)
                 has_exited = self._has_exited()
                 if has_exited:
                     self._read_rest()
-                if len(self.kept["stdout"]) > start.max_stdout_bytes:
-                    return f"it printed more than {start.max_stdout_bytes:,} bytes"
+                if len(self.outputs["stdout"]) > command.max_stdout_bytes:
+                    return f"it printed more than {command.max_stdout_bytes:,} bytes"
                 if has_exited:
                     return _LOST_MESSAGE if self.code == _EXIT_CODE_LOST else None
-        return f"it took longer than {start.timeout_seconds:g} s"
+        return f"it took longer than {command.timeout_seconds:g} s"
 
     def end(self) -> None:
         """End the command and its process group."""
@@ -206,19 +208,19 @@ class _Exchange:
             # Another process may have its number by now. In all other cases it keeps its number until it is reaped.
             return
         self._signal(signal.SIGTERM)
-        self._wait_for_exit(self._start.grace_seconds)
+        self._wait_for_exit(self._command.grace_seconds)
         self._signal(signal.SIGKILL)
 
-    def _turn(self, name: str) -> bool:
+    def _transfer(self, name: str) -> bool:
         """Read from or write to one pipe what is possible now; return False if nothing is, now or for good."""
         pipe = getattr(self._process, name)
         try:
             if name == "stdin":
-                self._left = self._left[os.write(pipe.fileno(), self._left[:_CHUNK]) :]
-                is_done = not self._left
+                self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
+                is_done = not self._unsent
             else:
                 data = os.read(pipe.fileno(), _CHUNK)
-                output = self.kept[name]
+                output = self.outputs[name]
                 # The rest is read and dropped, so that the command can go on.
                 output += data[: self._limits[name] - len(output)]
                 is_done = not data
@@ -233,9 +235,9 @@ class _Exchange:
 
     def _read_rest(self) -> None:
         """Read what the command printed before it exited; others may hold the pipe open and print without end."""
-        for name in self.kept:
+        for name in self.outputs:
             for _ in range(_MAX_PIPE_BYTES // _CHUNK):
-                if getattr(self._process, name).closed or not self._turn(name):
+                if getattr(self._process, name).closed or not self._transfer(name):
                     break
 
     def _has_exited(self) -> bool:
@@ -254,7 +256,7 @@ class _Exchange:
 
 
 @contextlib.contextmanager
-def _watched(file: int | None, selector: selectors.BaseSelector) -> Iterator[float]:
+def _watch_exit_file(file: int | None, selector: selectors.BaseSelector) -> Iterator[float]:
     """Yield how long to wait before checking whether the command has exited; with *file*, no check is needed."""
     if file is None:
         yield _TICK_SECONDS

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..._option_checks import one_of
+from ..._option_checks import explain_unknown_choice
 from ...permissions.patterns.names import NamePattern
 
-__all__ = ["EVENTS", "Event", "ShellHook", "mistakes"]
+__all__ = ["EVENTS", "Event", "ShellHook", "find_mistakes"]
 
 Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 
 _ON_FAILURE_VALUES = ("block", "allow")
-_MOST_SECONDS = 24 * 3600
+_MAX_SECONDS = 24 * 3600
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -59,11 +59,11 @@ class ShellHook:
     patterns: tuple[NamePattern, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        problems = mistakes({name: getattr(self, name) for name in _CHECKS})
+        problems = find_mistakes({name: getattr(self, name) for name in _CHECKS})
         if problems:
             raise ValueError("; ".join(problems))
         for name in ("on", "tools", "env"):
-            object.__setattr__(self, name, tuple(_listed(getattr(self, name))))
+            object.__setattr__(self, name, tuple(_as_list(getattr(self, name))))
         if not isinstance(self.command, str):
             object.__setattr__(self, "command", tuple(self.command))
         patterns = tuple(NamePattern.read(text, exact_origin=False) for text in self.tools)
@@ -76,35 +76,35 @@ class ShellHook:
 
     def is_about(self, names: frozenset[str], group: str | None, origin: str) -> bool:
         """Return whether the hook is for a tool with any of these names, this group and this origin."""
-        return any(pattern.fits(names, group, origin) for pattern in self.patterns)
+        return any(pattern.matches(names, group, origin) for pattern in self.patterns)
 
 
-def mistakes(fields: Mapping[str, Any]) -> list[str]:
+def find_mistakes(fields: Mapping[str, Any]) -> list[str]:
     """Return every mistake in *fields*, each with the name of the field and the remedy."""
     return [f"{name}: {problem}" for name, value in fields.items() if (problem := _CHECKS[name](value)) is not None]
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return [value] if isinstance(value, str) else value
 
 
-def _texts(value: Any) -> list[str] | None:
+def _as_texts(value: Any) -> list[str] | None:
     """Return *value* as a list of texts; return None if it is not a text or a list of texts."""
     if not isinstance(value, (str, list, tuple)):
         return None
-    items = list(_listed(value))
+    items = list(_as_list(value))
     return items if all(isinstance(item, str) for item in items) else None
 
 
 def _check_events(value: Any) -> str | None:
-    events = _texts(value)
+    events = _as_texts(value)
     if not events:
         return f"has to be one or more of {', '.join(EVENTS)}"
-    return next((one_of(event, EVENTS) for event in events if event not in EVENTS), None)
+    return next((explain_unknown_choice(event, EVENTS) for event in events if event not in EVENTS), None)
 
 
-def _tools(value: Any) -> str | None:
-    names = _texts(value)
+def _check_tools(value: Any) -> str | None:
+    names = _as_texts(value)
     if not names:
         return 'has to be a name or a list of names; write "*" for all tools'
     for name in names:
@@ -115,26 +115,26 @@ def _tools(value: Any) -> str | None:
     return None
 
 
-def _command(value: Any) -> str | None:
-    words = _texts(value)
+def _check_command(value: Any) -> str | None:
+    words = _as_texts(value)
     if not words or not words[0].strip():
         return 'has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell'
     return "cannot hold a NUL character; remove it" if any("\0" in word for word in words) else None
 
 
-def _seconds(value: Any) -> str | None:
+def _check_seconds(value: Any) -> str | None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and 0 < value <= _MOST_SECONDS:
+    if is_number and math.isfinite(value) and 0 < value <= _MAX_SECONDS:
         return None
-    return f"has to be a number of seconds above 0, at most {_MOST_SECONDS:,}; got {value!r:.40}"
+    return f"has to be a number of seconds above 0, at most {_MAX_SECONDS:,}; got {value!r:.40}"
 
 
 def _check_on_failure(value: Any) -> str | None:
-    return None if value in _ON_FAILURE_VALUES else one_of(value, _ON_FAILURE_VALUES)
+    return None if value in _ON_FAILURE_VALUES else explain_unknown_choice(value, _ON_FAILURE_VALUES)
 
 
 def _check_env(value: Any) -> str | None:
-    names = _texts(value)
+    names = _as_texts(value)
     if names is None:
         return 'has to be a list of names of variables: env = ["GITHUB_TOKEN"]'
     unfit = [name for name in names if not _VARIABLE.fullmatch(name)]
@@ -143,9 +143,9 @@ def _check_env(value: Any) -> str | None:
 
 _CHECKS: dict[str, Callable[[Any], str | None]] = {
     "on": _check_events,
-    "tools": _tools,
-    "command": _command,
-    "timeout_seconds": _seconds,
+    "tools": _check_tools,
+    "command": _check_command,
+    "timeout_seconds": _check_seconds,
     "on_failure": _check_on_failure,
     "env": _check_env,
 }

@@ -12,24 +12,24 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from .process import Ended, NotRun, Start, Stop, ended
+from .process import HookCommand, HookCommandResult, NotRun, StopSignal, run_process
 
-__all__ = ["environment", "run_command"]
+__all__ = ["build_environment", "run_command"]
 
-_FROM_OUTSIDE = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR")
+_INHERITED_NAMES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 _PATIENCE_SECONDS = 2.0
 
 
-async def run_command(start: Start) -> Ended:
+async def run_command(command: HookCommand) -> HookCommandResult:
     """Run the command until it ends, or raise `NotRun`; if the caller is cancelled, the command is ended first."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Ended | NotRun] = loop.create_future()
-    stop = Stop()
+    future: asyncio.Future[HookCommandResult | NotRun] = loop.create_future()
+    stop = StopSignal()
 
     def work() -> None:
-        outcome: Ended | NotRun
+        outcome: HookCommandResult | NotRun
         try:
-            outcome = ended(start, stop)
+            outcome = run_process(command, stop)
         except NotRun as error:
             outcome = error
         except Exception as error:  # noqa: BLE001 -- it is raised again in the task that waits for the command
@@ -44,7 +44,7 @@ async def run_command(start: Start) -> Ended:
         await asyncio.wait({future})
     except asyncio.CancelledError:
         stop.set()
-        await asyncio.wait({future}, timeout=start.grace_seconds + _PATIENCE_SECONDS)
+        await asyncio.wait({future}, timeout=command.grace_seconds + _PATIENCE_SECONDS)
         raise
     finally:
         stop.close_writer()
@@ -54,7 +54,7 @@ async def run_command(start: Start) -> Ended:
     return outcome
 
 
-def _start_thread(work: Callable[[], None], stop: Stop) -> None:
+def _start_thread(work: Callable[[], None], stop: StopSignal) -> None:
     try:
         threading.Thread(target=work, name="toolkit-hook", daemon=True).start()
     except RuntimeError as error:
@@ -62,15 +62,15 @@ def _start_thread(work: Callable[[], None], stop: Stop) -> None:
         raise NotRun("the system has no thread left to run it in") from error
 
 
-def environment(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def build_environment(names: Iterable[str], extra: Mapping[str, str]) -> dict[str, str]:
     """
     Return the environment of a command.
 
-    It has a few variables of this process, further variables of this process that *names* lists, and those in *given*.
+    It has a few variables of this process, further variables of this process that *names* lists, and those in *extra*.
     """
-    inherited_names = {*_FROM_OUTSIDE, *names}
+    inherited_names = {*_INHERITED_NAMES, *names}
     inherited = {name: value for name, value in os.environ.items() if name in inherited_names or name.startswith("LC_")}
     # A relative entry would be looked up in the folder that the command runs in, and others may write there.
     folders = [folder for folder in inherited.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
     # Without this, Python would load modules from the folder that it runs in before its own modules.
-    return {**inherited, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **given}
+    return {**inherited, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **extra}

@@ -23,14 +23,14 @@ from ...permissions.trust import Trust
 from ...results import Kind, ToolCall, ToolResult
 from ...session import Session
 from ...values.rendering import as_text
-from ...values.visible import visible
+from ...values.visible import make_visible
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
-from .answers import HookFailed, answer_of
-from .events import agent_shown, arguments_of, call_shown, encoded, name_of, with_secrets_back
+from .answers import HookFailed, read_answer
+from .events import arguments_of, describe_agent, describe_call, encode_event, restore_secrets, tool_name_of
 from .files import read_hooks, user_hooks
-from .process import NotRun, Start
+from .process import HookCommand, NotRun
 from .records import EVENTS, Event, ShellHook
-from .run import environment, run_command
+from .run import build_environment, run_command
 
 __all__ = ["ShellHook", "ShellHooks"]
 
@@ -60,7 +60,7 @@ class ShellHooks:
             if not isinstance(hook, ShellHook):
                 raise TypeError(f"shell hooks are made of ShellHook(on=..., command=...), got {type(hook).__name__}")
         self._labels = {
-            id(hook): visible(hook.source, keep_lines=False) or f"shell hook {number}"
+            id(hook): make_visible(hook.source, keep_lines=False) or f"shell hook {number}"
             for number, hook in enumerate(self.hooks, 1)
         }
         self._hooks_by_event: dict[Event, list[ShellHook]] = {
@@ -104,11 +104,11 @@ class ShellHooks:
     # These methods are not async, so that a call for which no hook is meant does not have to wait.
 
     def before(self, call: ToolCall) -> Outcome | Coroutine[Any, Any, Outcome]:
-        hooks = self._meant("before", call)
+        hooks = self._select_hooks("before", call)
         return self._before(hooks, call) if hooks else Proceed()
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult | Coroutine[Any, Any, ToolResult]:
-        hooks = self._meant("after", call)
+        hooks = self._select_hooks("after", call)
         return self._after(hooks, call, result) if hooks else result
 
     async def _before(self, hooks: list[ShellHook], call: ToolCall) -> Outcome:
@@ -117,14 +117,14 @@ class ShellHooks:
         for hook in hooks:
             label = self._labels[id(hook)]
             try:
-                outcome = await _answer(hook, "before", name_of(call), call_shown(call, arguments, "before"))
+                outcome = await _run_hook(hook, "before", tool_name_of(call), describe_call(call, arguments, "before"))
             except HookFailed as failure:
-                if self._is_forgiven(hook, failure):
+                if self._may_continue(hook, failure):
                     continue
                 return Deny(_explain_block(label, failure))
             match outcome:
                 case Modify(given):
-                    arguments, changed_by = with_secrets_back(given, arguments, call), label
+                    arguments, changed_by = restore_secrets(given, arguments, call), label
                 case Ask(reason):
                     asks.append((label, reason))
                 case Deny() | Halt():
@@ -140,11 +140,11 @@ class ShellHooks:
     async def _after(self, hooks: list[ShellHook], call: ToolCall, result: ToolResult) -> ToolResult:
         for hook in hooks:
             try:
-                event_data = call_shown(call, arguments_of(call), "after", result)
-                result = _answered(result, await _answer(hook, "after", name_of(call), event_data))
+                event_data = describe_call(call, arguments_of(call), "after", result)
+                result = _apply_outcome(result, await _run_hook(hook, "after", tool_name_of(call), event_data))
             except HookFailed as failure:
                 self._report(hook, failure)
-                result = _noted(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
+                result = _add_note(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
         return result
 
     # An agent calls these methods where it starts and ends.
@@ -159,11 +159,11 @@ class ShellHooks:
         """Tell the hooks that an agent is about to start; return a `Halt` with the reason if it must not start."""
         for hook in self._hooks_by_event["agent_start"]:
             try:
-                outcome = await _answer(
-                    hook, "agent_start", "", agent_shown("agent_start", session, principal, details)
+                outcome = await _run_hook(
+                    hook, "agent_start", "", describe_agent("agent_start", session, principal, details)
                 )
             except HookFailed as failure:
-                if not self._is_forgiven(hook, failure):
+                if not self._may_continue(hook, failure):
                     return Halt(_explain_block(self._labels[id(hook)], failure))
                 continue
             if isinstance(outcome, (Deny, Halt)):
@@ -181,44 +181,44 @@ class ShellHooks:
         problems = []
         for hook in self._hooks_by_event["agent_end"]:
             try:
-                await _answer(hook, "agent_end", "", agent_shown("agent_end", session, principal, details))
+                await _run_hook(hook, "agent_end", "", describe_agent("agent_end", session, principal, details))
             except HookFailed as failure:
                 self._report(hook, failure)
                 problems.append(f"{self._labels[id(hook)]} failed: {failure}")
         return tuple(problems)
 
-    def _meant(self, event: Event, call: ToolCall) -> list[ShellHook]:
+    def _select_hooks(self, event: Event, call: ToolCall) -> list[ShellHook]:
         hooks, tool = self._hooks_by_event[event], call.tool
         if not hooks:
             return hooks
         if tool is None:
-            return [hook for hook in hooks if hook.is_about(frozenset({name_of(call)}), None, "")]
+            return [hook for hook in hooks if hook.is_about(frozenset({tool_name_of(call)}), None, "")]
         names = names_of(tool, {}) | {call.name}
         return [hook for hook in hooks if hook.is_about(names, tool.facts.group, tool.origin)]
 
-    def _is_forgiven(self, hook: ShellHook, failure: HookFailed) -> bool:
+    def _may_continue(self, hook: ShellHook, failure: HookFailed) -> bool:
         self._report(hook, failure)
         return hook.on_failure == "allow"
 
     def _report(self, hook: ShellHook, failure: HookFailed) -> None:
         # The output of the command is left out, because it may contain the arguments, and this log masks nothing.
-        _log.warning("%s failed: %s", self._labels[id(hook)], visible(failure.problem, keep_lines=False))
+        _log.warning("%s failed: %s", self._labels[id(hook)], make_visible(failure.problem, keep_lines=False))
 
 
-async def _answer(hook: ShellHook, event: Event, tool: str, event_data: Mapping[str, Any]) -> Outcome:
+async def _run_hook(hook: ShellHook, event: Event, tool: str, event_data: Mapping[str, Any]) -> Outcome:
     """Run the command of *hook* and return its answer; raise `HookFailed` if it fails."""
     # A model can invent a tool name with NUL characters or of any length; an environment variable takes neither.
-    name = visible(tool, keep_lines=False)[:_MAX_NAME_CHARS]
-    start = Start(
+    name = make_visible(tool, keep_lines=False)[:_MAX_NAME_CHARS]
+    command = HookCommand(
         argv=hook.argv,
-        stdin=encoded(event_data),
-        env=environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
+        stdin=encode_event(event_data),
+        env=build_environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
         may_start=hook.may_start,
     )
     try:
-        return answer_of(await run_command(start), event)
+        return read_answer(await run_command(command), event)
     except NotRun as error:
         raise HookFailed(str(error)) from error
 
@@ -234,7 +234,7 @@ def _explain_conflict(label: str, asker: str) -> str:
     )
 
 
-def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
+def _apply_outcome(result: ToolResult, outcome: Outcome) -> ToolResult:
     """Return *result* as the *outcome* of a hook changes it."""
     if isinstance(outcome, (Proceed, Modify, Ask)):  # The last two are not possible after a call.
         return result
@@ -255,7 +255,7 @@ def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
     )
 
 
-def _noted(result: ToolResult, note: dict[str, Any]) -> ToolResult:
+def _add_note(result: ToolResult, note: dict[str, Any]) -> ToolResult:
     """Return a copy of *result* with *note* in its metadata. It is a copy, since other code may hold *result*."""
     copied = copy.copy(result)
     earlier_notes = (result.metadata or {}).get("hooks")

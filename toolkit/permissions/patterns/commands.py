@@ -27,12 +27,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...safety.commands.written_scripts import WrittenText, written_and_run
+from ...safety.commands.written_scripts import WrittenText, find_runs_of_written_files
 from ...safety.shell.evaluation import runs_unseen_text
-from ...safety.shell.parser import CannotParse, Script, SimpleCommand, parsed
+from ...safety.shell.parser import CannotParse, Script, SimpleCommand, parse_script
 from ...safety.shell.wrappers import SHELLS
 
-__all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "unreadable"]
+__all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "why_unreadable"]
 
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
@@ -48,21 +48,21 @@ class CommandPattern:
 
     Attributes:
         words: The words that the commands begin with.
-        more: Whether other words may follow.
+        allows_more_words: Whether other words may follow.
     """
 
     words: tuple[str, ...]
-    more: bool = False
+    allows_more_words: bool = False
 
     @classmethod
     def read(cls, text: str) -> CommandPattern:
         """Return the pattern that *text* writes; raise `ValueError` with the mistake if *text* is wrong."""
-        return _read(text)
+        return _parse_pattern(text)
 
     def allows(self, command: SimpleCommand) -> bool:
         """Return whether *command* certainly matches the pattern."""
         count = len(self.words)
-        is_same = command.words[:count] == self.words and (self.more or len(command.words) == count)
+        is_same = command.words[:count] == self.words and (self.allows_more_words or len(command.words) == count)
         return is_same and all(command.literal)
 
     def concerns(self, command: SimpleCommand) -> bool:
@@ -72,7 +72,7 @@ class CommandPattern:
         places = {0}
         after_option: set[int] = set()
         for index, (word, is_literal) in enumerate(_words(command)):
-            if self.more and len(self.words) in places:
+            if self.allows_more_words and len(self.words) in places:
                 return True
             if not is_literal:
                 return True
@@ -97,12 +97,12 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
     A text that cannot be parsed is not allowed.
     """
     try:
-        script = _script(text)
+        script = _parse_script(text)
     except CannotParse:
         return False
     if script.has_redirection or script.has_assignment or script.has_substitution or script.functions:
         return False
-    parsed_patterns = tuple(map(_read, patterns))
+    parsed_patterns = tuple(map(_parse_pattern, patterns))
     top_ids = set(map(id, script.top))
     inner = [command for command in script.commands if id(command) not in top_ids]
     inner_patterns = [pair for pattern in patterns for pair in _read_inner_patterns(pattern)] if inner else []
@@ -110,8 +110,12 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
         bool(script.top)
         and all(any(pattern.allows(command) for pattern in parsed_patterns) for command in script.top)
         and all(
-            any(pattern.allows(command) for pattern in parsed_patterns if pattern.more or not _has_added_words(command))
-            or any(command.via == via and pattern.allows(command) for via, pattern in inner_patterns)
+            any(
+                pattern.allows(command)
+                for pattern in parsed_patterns
+                if pattern.allows_more_words or not _has_added_words(command)
+            )
+            or any(command.nesting == via and pattern.allows(command) for via, pattern in inner_patterns)
             for command in inner
         )
     )
@@ -120,10 +124,10 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
 def commands_concerned(text: str, pattern: str) -> bool:
     """Return whether any part of *text* could match *pattern*. A text that cannot be parsed could match."""
     try:
-        script = _script(text)
+        script = _parse_script(text)
     except CannotParse:
         return True
-    parsed_pattern = _read(pattern)
+    parsed_pattern = _parse_pattern(pattern)
     if any(map(runs_unseen_text, script.commands)):
         return True
     if any(
@@ -134,7 +138,7 @@ def commands_concerned(text: str, pattern: str) -> bool:
         return True
     return any(
         not isinstance(outcome, WrittenText) or commands_concerned(outcome.text, pattern)
-        for _, outcome in written_and_run(script)
+        for _, outcome in find_runs_of_written_files(script)
     )
 
 
@@ -156,13 +160,13 @@ def _mark_unknown_words(command: SimpleCommand) -> SimpleCommand:
     The words that the wrapper fills in or adds are marked as not literal, because they are not known.
     """
     holes: list[str] = []
-    inside, outer = command, command.outer
+    inside, outer = command, command.wrapper
     while outer is not None:
         if outer.name in (*_FEEDERS, *_FINDERS):
             options = outer.words[: len(outer.words) - len(inside.words)]
             replacing = [(at, match) for at, word in enumerate(options) if (match := _REPLACE_OPTION.fullmatch(word))]
             holes += ["{", *(match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in replacing)]
-        inside, outer = outer, outer.outer
+        inside, outer = outer, outer.wrapper
     literal = [is_literal and not any(hole in word for hole in holes) for word, is_literal in _words(command)]
     if _has_added_words(command):
         return replace(command, words=(*command.words, "..."), literal=(*literal, False))
@@ -171,32 +175,32 @@ def _mark_unknown_words(command: SimpleCommand) -> SimpleCommand:
 
 def _has_added_words(command: SimpleCommand) -> bool:
     """Return whether a wrapper such as `xargs` adds further words to the command."""
-    return any(wrapper in _FEEDERS for wrapper in command.via)
+    return any(wrapper in _FEEDERS for wrapper in command.nesting)
 
 
 def _words(command: SimpleCommand) -> Iterable[tuple[str, bool]]:
     return zip(command.words, command.literal, strict=True)
 
 
-def unreadable(text: str) -> str | None:
+def why_unreadable(text: str) -> str | None:
     """Return why it is unknown what *text* would run; return None if it is known."""
     try:
-        _script(text)
+        _parse_script(text)
     except CannotParse as error:
         return f"the command cannot be read ({error})"
     return None
 
 
 @functools.lru_cache(maxsize=4)
-def _script(text: str) -> Script:
+def _parse_script(text: str) -> Script:
     # The cache helps because many rules look at the same command.
-    return parsed(text)
+    return parse_script(text)
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(text: str) -> CommandPattern:
+def _parse_pattern(text: str) -> CommandPattern:
     if text in ("*", ":*"):
-        return CommandPattern((), more=True)
+        return CommandPattern((), allows_more_words=True)
     more = text.endswith(":*")
     bare = _QUOTED.sub("", text[:-2] if more else text)
     if match := _SYNTAX.search(bare):
@@ -219,13 +223,13 @@ def _read_inner_patterns(text: str) -> tuple[tuple[tuple[str, ...], CommandPatte
 
     The pattern `xargs grep:*` says `grep:*` about the command that `xargs` runs.
     """
-    pattern = _read(text)
+    pattern = _parse_pattern(text)
     try:
-        script = parsed(shlex.join(pattern.words))
+        script = parse_script(shlex.join(pattern.words))
     except CannotParse:
         return ()
-    inside = [command for command in script.commands if command.via and command.words and all(command.literal)]
-    return tuple((command.via, CommandPattern(command.words, pattern.more)) for command in inside)
+    inside = [command for command in script.commands if command.nesting and command.words and all(command.literal)]
+    return tuple((command.nesting, CommandPattern(command.words, pattern.allows_more_words)) for command in inside)
 
 
 def _program_name(word: str) -> str:

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["NamePattern", "fits", "fold_case", "wildcard"]
+__all__ = ["NamePattern", "compile_wildcard", "fold_case", "matches_parts"]
 
-HOME = "python"
+OWN_ORIGIN = "python"
 """The origin that an allow rule means if it names none: tools written in this program, not tools from elsewhere."""
 
 _NAME = re.compile(r"[A-Za-z_*?][A-Za-z0-9_.*?-]{0,63}")
@@ -28,7 +28,7 @@ _ORIGIN = re.compile(r"[^\s()]+")
 
 
 @functools.lru_cache(maxsize=1024)
-def wildcard(text: str) -> re.Pattern[str]:
+def compile_wildcard(text: str) -> re.Pattern[str]:
     """Return the regular expression for *text*, where `*` is any run of characters and `?` is any one character."""
     # `fnmatch` writes atomic groups, so no value can make the search slow. `[` has no special meaning in a rule.
     return re.compile(fnmatch.translate(text.replace("[", "[[]")))
@@ -41,14 +41,16 @@ def fold_case(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Return whether the parts of a path match *pattern* one by one as a `wildcard`; `**` matches any number."""
+def matches_parts(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """
+    Return whether the parts of a path match *pattern* one by one as a `compile_wildcard`; `**` matches any number.
+    """
     pattern_index = part_index = 0
     star: tuple[int, int] | None = None
     while part_index < len(parts):
         if pattern_index < len(pattern) and pattern[pattern_index] == "**":
             star, pattern_index = (pattern_index, part_index), pattern_index + 1
-        elif pattern_index < len(pattern) and wildcard(pattern[pattern_index]).match(parts[part_index]):
+        elif pattern_index < len(pattern) and compile_wildcard(pattern[pattern_index]).match(parts[part_index]):
             pattern_index, part_index = pattern_index + 1, part_index + 1
         elif star is not None:
             star = star[0], star[1] + 1
@@ -85,27 +87,27 @@ class NamePattern:
                 raise ValueError("an allow holds for one origin; write it out, without `*` and `?`")
         if name.startswith("group:") and not slash:
             group = name.removeprefix("group:")
-            return cls("group", wildcard(_check(group, _GROUP, "a group is written `group:files`")))
+            return cls("group", compile_wildcard(_check(group, _GROUP, "a group is written `group:files`")))
         legal = "a tool's name has at most 64 of A-Z a-z 0-9 _ - . and the wildcards * and ?"
         if ":" in name:
             legal = "a group is written `group:files`, an origin `mcp:github/NAME`, a command prefix `bash(git push:*)`"
-        return cls("name", wildcard(_check(name, _NAME, legal)), origin if slash else None)
+        return cls("name", compile_wildcard(_check(name, _NAME, legal)), origin if slash else None)
 
-    def fits(self, names: Iterable[str], group: str | None, origin: str) -> bool:
+    def matches(self, names: Iterable[str], group: str | None, origin: str) -> bool:
         """Return whether the pattern matches a tool with one of *names* or with *group*; origins may have wildcards."""
-        if self.origin is not None and not wildcard(self.origin).match(origin):
+        if self.origin is not None and not compile_wildcard(self.origin).match(origin):
             return False
-        return self._fits(names, group)
+        return self._matches_name(names, group)
 
-    def fits_exactly(self, name: str, group: str | None, origin: str) -> bool:
+    def matches_exactly(self, name: str, group: str | None, origin: str) -> bool:
         """
         Return whether an allow rule with this pattern covers the tool.
 
-        The tool's present name or group has to match. Its origin has to be the one written, or `HOME` if none is.
+        The tool's present name or group has to match. Its origin has to be the one written, or `OWN_ORIGIN` if none is.
         """
-        return origin == (self.origin or HOME) and self._fits((name,), group)
+        return origin == (self.origin or OWN_ORIGIN) and self._matches_name((name,), group)
 
-    def _fits(self, names: Iterable[str], group: str | None) -> bool:
+    def _matches_name(self, names: Iterable[str], group: str | None) -> bool:
         if self.by == "group":
             return group is not None and bool(self.pattern.match(group))
         return any(map(self.pattern.match, names))

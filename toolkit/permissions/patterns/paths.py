@@ -22,8 +22,8 @@ import itertools
 import os
 from dataclasses import dataclass
 
-from ...safety.paths import Folders, resolved
-from .names import fits, fold_case
+from ...safety.paths import Folders, resolve_path
+from .names import fold_case, matches_parts
 
 __all__ = ["PathPattern"]
 
@@ -64,14 +64,14 @@ class PathPattern:
 
     def allows(self, path: str, root: str) -> bool:
         """Return whether *path* certainly matches the pattern; raise `ValueError` if *path* cannot be a path."""
-        top = _parts(resolved(root, os.getcwd()))
-        base = _parts(resolved(self._base, root))
-        if not self._leaves and base[: len(top)] != top:
+        top = _parts(resolve_path(root, os.getcwd()))
+        base = _parts(resolve_path(self._full_base, root))
+        if not self._leads_out and base[: len(top)] != top:
             return False  # A link in the project leads out of the project.
         rest = [os.path.normcase(part) for part in self.rest]
         # A program that removes `..` before it follows links reaches another file, so both readings have to match.
-        ends = [_parts(resolved(reading, root)) for reading in {path, os.path.normpath(path) if path else path}]
-        return all(end[: len(base)] == base and fits(rest, end[len(base) :]) for end in ends)
+        ends = [_parts(resolve_path(reading, root)) for reading in {path, os.path.normpath(path) if path else path}]
+        return all(end[: len(base)] == base and matches_parts(rest, end[len(base) :]) for end in ends)
 
     def concerns(self, path: str, root: str) -> bool:
         """
@@ -81,26 +81,28 @@ class PathPattern:
         """
         folders = Folders([root])
         # A path that goes through links has several names, and the rule may mean any of them.
-        names = [_folded(name) for place in folders.places(path) for name in (place.path, *place.passed)]
+        names = [_fold_parts(name) for place in folders.places(path) for name in (place.path, *place.other_names)]
         forms = [
-            (_folded(os.path.abspath(root)), _folded(os.path.abspath(os.path.join(root, self._base)))),
-            (_folded(folders.root), _folded(resolved(self._base, root))),
+            (_fold_parts(os.path.abspath(root)), _fold_parts(os.path.abspath(os.path.join(root, self._full_base)))),
+            (_fold_parts(folders.root), _fold_parts(resolve_path(self._full_base, root))),
         ]
         return any(self._covers(name, *form) for name, form in itertools.product(names, forms))
 
     def _covers(self, path: list[str], top: list[str], base: list[str]) -> bool:
         rest = [*map(fold_case, self.rest), "**"]
-        if path[: len(base)] == base and fits(rest, path[len(base) :]):
+        if path[: len(base)] == base and matches_parts(rest, path[len(base) :]):
             return True
         relative = path[len(top) :] if path[: len(top)] == top else path
-        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], relative)
+        return self.is_bare and matches_parts(
+            ["**", *([fold_case(self.base)] if self.base != "." else []), *rest], relative
+        )
 
     @property
-    def _base(self) -> str:
+    def _full_base(self) -> str:
         return os.path.expanduser(self.base) if self.base.startswith("~") else self.base
 
     @property
-    def _leaves(self) -> bool:
+    def _leads_out(self) -> bool:
         """Whether the pattern itself leads out of the root."""
         return self.base.startswith("~") or os.path.isabs(self.base) or self.base.split("/")[0] == ".."
 
@@ -109,5 +111,5 @@ def _parts(path: str) -> list[str]:
     return [part for part in os.path.normcase(path).split(os.sep) if part]
 
 
-def _folded(path: str) -> list[str]:
+def _fold_parts(path: str) -> list[str]:
     return [fold_case(part) for part in os.path.normpath(path).split(os.sep) if part]

@@ -11,24 +11,24 @@ import functools
 import os
 from collections.abc import Iterator, Sequence
 
-from ...safety.shell.parser import CannotParse, Script, parsed
+from ...safety.shell.parser import CannotParse, Script, parse_script
 
-__all__ = ["redirected_paths"]
+__all__ = ["find_redirected_paths"]
 
 _FOLDER_COMMANDS = ("cd", "pushd", "popd")
 # Each `cd` may succeed or fail, so the number of folders doubles with each `cd`; beyond this any folder is possible.
-_MOST_FOLDERS = 64
+_MAX_FOLDERS = 64
 
 
 @functools.lru_cache(maxsize=16)  # because several rules look at the same command
-def redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ...]:
+def find_redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ...]:
     """
     Return the paths that *command* redirects to if *writes* is true, or else the paths that it redirects from.
 
     None stands for a path that is not known.
     """
     try:
-        script = parsed(command)
+        script = parse_script(command)
     except CannotParse:
         return (None,)
     return tuple(dict.fromkeys(_paths(script, writes)))
@@ -64,7 +64,7 @@ def _folders(script: Script) -> Sequence[str | None]:
             continue
         words = [word for word in command.words[1:] if word not in ("-P", "-L", "--")]
         is_known = len(words) == 1 and all(command.literal) and words[0] != "-"
-        if not is_known or len(folders) >= _MOST_FOLDERS:
+        if not is_known or len(folders) >= _MAX_FOLDERS:
             return [None]
         folders |= {os.path.join(folder, words[0]): None for folder in folders}
     return list(folders)[1:]

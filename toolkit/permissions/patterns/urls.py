@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from .names import fits, wildcard
+from .names import compile_wildcard, matches_parts
 
 __all__ = ["UrlPattern"]
 
-_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
-_MOST_CHARACTERS = 8192
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
+_MAX_CHARS = 8192
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*|\*)://")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff]")
@@ -88,13 +88,13 @@ class UrlPattern:
         """
         parts, host, port = _split(url)
         path = _segments(parts.path)
-        own_port = _PORTS.get(parts.scheme)
+        own_port = _DEFAULT_PORTS.get(parts.scheme)
         return (
             self.scheme in ("*", parts.scheme)
             and _fits_host(self.host, host)
             and (self.port == "*" or port == (own_port if self.port is None else int(self.port)))
-            and fits(self.path, path)
-            and (self.query is None or bool(wildcard(self.query).match(parts.query)))
+            and matches_parts(self.path, path)
+            and (self.query is None or bool(compile_wildcard(self.query).match(parts.query)))
         )
 
     def opens_port(self, url: str) -> bool:
@@ -124,8 +124,12 @@ class UrlPattern:
             self.scheme in ("*", parts.scheme)
             and _fits_host(self.host, host)
             and (self.port in (None, "*") or str(port) == self.port)
-            and (fits(pattern, path) or fits([*plain_pattern, "**"], plain) or fits(shorter, plain))
-            and (self.query is None or any(map(wildcard(self.query).match, queries)))
+            and (
+                matches_parts(pattern, path)
+                or matches_parts([*plain_pattern, "**"], plain)
+                or matches_parts(shorter, plain)
+            )
+            and (self.query is None or any(map(compile_wildcard(self.query).match, queries)))
         )
 
 
@@ -135,7 +139,7 @@ def _wildcards(text: str) -> int:
 
 def _split(url: str) -> tuple[SplitResult, tuple[str, ...], int | None]:
     """Split *url* into parts, host and port; raise `ValueError` if programs may split it in different ways."""
-    if len(url) > _MOST_CHARACTERS or _FORBIDDEN_CHARACTERS.search(url) or not _SCHEME.match(url):
+    if len(url) > _MAX_CHARS or _FORBIDDEN_CHARACTERS.search(url) or not _SCHEME.match(url):
         raise ValueError("not a plain address")
     parts = urlsplit(url)
     if "@" in parts.netloc:
@@ -143,7 +147,7 @@ def _split(url: str) -> tuple[SplitResult, tuple[str, ...], int | None]:
     host, port = _host_and_port(parts.netloc)
     if "*" in host or "**" in host or port == "*":
         raise ValueError("not a host")
-    return parts, host, _PORTS.get(parts.scheme) if port is None else int(port)
+    return parts, host, _DEFAULT_PORTS.get(parts.scheme) if port is None else int(port)
 
 
 def _host_and_port(place: str) -> tuple[tuple[str, ...], str | None]:
@@ -163,7 +167,7 @@ def _host_and_port(place: str) -> tuple[tuple[str, ...], str | None]:
 def _labels(host: str) -> tuple[str, ...]:
     """Return the labels of *host* in the one form in which hosts are compared."""
     if host.startswith("["):
-        return (_address(host[1:-1]),)
+        return (_normalise_ipv6(host[1:-1]),)
     if not _TWO_READINGS.isdisjoint(host):
         raise ValueError("write this host in its ASCII form: `xn--...`")
     labels = []
@@ -179,11 +183,11 @@ def _labels(host: str) -> tuple[str, ...]:
     if "**" in labels[1:]:
         raise ValueError("`**` stands only in front of a host: `**.example.com`")
     if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]):
-        return (_numbers(host, labels),)
+        return (_normalise_numeric_host(host, labels),)
     return tuple(labels)
 
 
-def _address(text: str) -> str:
+def _normalise_ipv6(text: str) -> str:
     import ipaddress
 
     if "%" in text:
@@ -192,7 +196,7 @@ def _address(text: str) -> str:
     return str(address.ipv4_mapped or address)
 
 
-def _numbers(host: str, labels: Sequence[str]) -> str:
+def _normalise_numeric_host(host: str, labels: Sequence[str]) -> str:
     """Return a numeric host in its usual form: `127.1`, `0x7f000001` and `2130706433` are all 127.0.0.1."""
     import socket
 

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 from ...policies.redaction import MASK, Redaction
 from .failures import ProviderFailure
 
-__all__ = ["Key", "find_key"]
+__all__ = ["ApiKey", "find_key"]
 
 _MIN_MASKED_LENGTH = 4
 _SENDABLE_KEY = re.compile(r"[!-~]+")
 
 
-class Key:
+class ApiKey:
     """
     A secret that only `reveal` returns.
 
@@ -44,9 +44,9 @@ class Key:
     def reveal(self) -> str:
         return self._secret
 
-    def masked(self, said: Any) -> Any:
-        """Return *said*, a text or JSON, with the key masked in each of the forms that `Redaction` knows."""
-        return self._redaction.value(said)
+    def mask(self, content: Any) -> Any:
+        """Return *content*, a text or JSON, with the key masked in each of the forms that `Redaction` knows."""
+        return self._redaction.mask_value(content)
 
     def __repr__(self) -> str:
         return f"<Key from {self.source}: {MASK}>"
@@ -56,19 +56,19 @@ class Key:
 
 
 def find_key(
-    given: str | None, variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None
-) -> Key:
+    api_key: str | None, variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None
+) -> ApiKey:
     """
-    Return the key that was *given*, or that of the first environment variable in *variables* that is set.
+    Return the key that was *api_key*, or that of the first environment variable in *variables* that is set.
 
     Raises:
         ProviderFailure: There is no key.
     """
-    if given is not None:
-        return Key(given)
+    if api_key is not None:
+        return ApiKey(api_key)
     environ = os.environ if environ is None else environ
     for name in variables:
         if environ.get(name):
-            return Key(environ[name], source=name)
+            return ApiKey(environ[name], source=name)
     names = " or ".join(variables)
     raise ProviderFailure(f"{provider} needs a key, and there is none: set {names}, or give `api_key=`", why="key")

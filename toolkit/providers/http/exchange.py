@@ -18,25 +18,25 @@ from urllib.parse import urlsplit
 
 from ..._decompression import inflater_for
 from ...errors import ProviderError, Transient
-from ...policies.classify import classified
+from ...policies.classify import classify_error
 from ...values.strictjson.checks import MAX_TEXT, loads
-from ...values.visible import visible
-from .api_keys import Key
-from .failures import ProviderFailure, Sent, judged, said_in
+from ...values.visible import make_visible
+from .api_keys import ApiKey
+from .failures import ProviderFailure, SentRequest, classify_failure, read_error_facts
 from .loop_clients import LoopClients
-from .retry_after import wait_asked
+from .retry_after import find_retry_wait
 from .sse import EventParser
 from .time_limits import TimeLimits
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["Exchange", "Outgoing", "checked_url", "is_too_deep"]
+__all__ = ["HttpExchange", "OutgoingRequest", "check_url", "is_too_deep"]
 
-_MOST_ERROR_BYTES = 100_000
+_MAX_ERROR_BYTES = 100_000
 _MAX_STREAM_BYTES = 64 * 1024 * 1024
-_MOST_LEVELS = 200
-_MOST_SHOWN = 200
+_MAX_DEPTH = 200
+_MAX_SHOWN_CHARS = 200
 _PIECE_BYTES = 65536
 # Events by which a server only says that the connection is alive. They are not in a set, because a broken server may
 # send a type that cannot be hashed.
@@ -46,24 +46,24 @@ _SHOULD_RETRY = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class OutgoingRequest:
     """
     A request that is ready to be sent.
 
     Attributes:
         path: The part of the address after the base URL.
         sent: The facts about the request that error messages name.
-        error_in: A function that returns the error in an answer or an event with status 200, or None if it has none.
+        find_error: A function that returns the error in an answer or an event with status 200, or None if it has none.
     """
 
     path: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
-    sent: Sent
-    error_in: Callable[[Mapping[str, Any]], Any]
+    sent: SentRequest
+    find_error: Callable[[Mapping[str, Any]], Any]
 
 
-class Exchange:
+class HttpExchange:
     """
     A sender of requests to one address. A key, if there is one, is sent in a header.
 
@@ -72,7 +72,8 @@ class Exchange:
         key_form: The value of the header, with `{}` for the key.
         timeout_seconds: The longest wait for a whole answer. In a stream, the longest wait without new data.
         total_seconds: The longest total wait for one answer, streamed or not.
-        client: The user's own client. It is not closed here. Its headers take precedence over `Outgoing.headers`.
+        client: The user's own client. It is not closed here. Its headers take precedence over
+            `OutgoingRequest.headers`.
     """
 
     def __init__(
@@ -87,37 +88,37 @@ class Exchange:
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.origin = urlsplit(self.base_url)[:2]
-        self.where = self.origin[1]
+        self.host = self.origin[1]
         self._key_header = key_header
         self._key_form = key_form
         self._timeout_seconds = timeout_seconds
         self._total_seconds = total_seconds
         self._clients = LoopClients(client)
 
-    async def post(self, outgoing: Outgoing, key: Key | None) -> dict[str, Any]:
+    async def post(self, outgoing: OutgoingRequest, key: ApiKey | None) -> dict[str, Any]:
         """Send a request, and return the whole answer."""
-        limits = self._limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
-        async with self._response(outgoing, key, limits) as response:
+        limits = self._build_limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
+        async with self._open_response(outgoing, key, limits) as response:
             text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
-        return self._read(text, outgoing, key)
+        return self._parse_object(text, outgoing, key)
 
-    async def events(self, outgoing: Outgoing, key: Key | None) -> AsyncGenerator[dict[str, Any]]:
+    async def stream_events(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncGenerator[dict[str, Any]]:
         """
         Send a request, and yield the answer as events, each a JSON object.
 
         A caller that stops early has to close the iterator.
         """
-        limits = self._limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
-        async with self._response(outgoing, key, limits) as response:
+        limits = self._build_limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
+        async with self._open_response(outgoing, key, limits) as response:
             await self._check_is_stream(response, outgoing, key, limits)
-            chunks = _chunks(response, outgoing.sent, limits)
+            chunks = _iter_chunks(response, outgoing.sent, limits)
             first = await anext(chunks, b"")
             if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
                 raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
             async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
                 if text == "[DONE]":
                     return
-                event = self._read(text, outgoing, key, may_be_cut=is_last)
+                event = self._parse_object(text, outgoing, key, may_be_cut=is_last)
                 if event.get("type") not in _PING_TYPES:
                     limits.note_progress()
                     yield event
@@ -126,26 +127,28 @@ class Exchange:
         """Close the connections that this object has opened in the running event loop."""
         await self._clients.aclose()
 
-    def _limits(self, outgoing: Outgoing, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
-        who = f"{outgoing.sent.provider} at {self.where}"
+    def _build_limits(self, outgoing: OutgoingRequest, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
+        who = f"{outgoing.sent.provider} at {self.host}"
         total_seconds = min(total_seconds, self._total_seconds)
         return TimeLimits(who, idle_seconds=idle_seconds, total_seconds=total_seconds)
 
     async def _check_is_stream(
-        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
+        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
     ) -> None:
         """Raise if the answer is not a stream, but an error, one whole answer, or an HTML page."""
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
             return
         text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
-        self._read(text, outgoing, key)
+        self._parse_object(text, outgoing, key)
         raise ProviderFailure(
-            f"{outgoing.sent.provider} at {self.where} does not stream: it sent one answer; use `reply`", why="answer"
+            f"{outgoing.sent.provider} at {self.host} does not stream: it sent one answer; use `reply`", why="answer"
         )
 
     @asynccontextmanager
-    async def _response(self, outgoing: Outgoing, key: Key | None, limits: TimeLimits) -> AsyncIterator[httpx.Response]:
+    async def _open_response(
+        self, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
+    ) -> AsyncIterator[httpx.Response]:
         """
         Send a request, and yield the response if its status is a success.
 
@@ -159,7 +162,7 @@ class Exchange:
             request = client.build_request(
                 "POST",
                 f"{self.base_url}{outgoing.path}",
-                content=_encoded(outgoing),
+                content=_encode_body(outgoing),
                 headers={"content-type": "application/json", "accept-encoding": "identity", **own_headers},
                 timeout=httpx.Timeout(self._timeout_seconds, connect=min(_CONNECT_SECONDS, self._timeout_seconds)),
             )
@@ -171,21 +174,23 @@ class Exchange:
                 request.headers.pop(self._key_header, None)
             try:
                 if not response.is_success:
-                    raise await self._failure(response, outgoing, key, limits)
+                    raise await self._read_failure(response, outgoing, key, limits)
                 yield response
             finally:
                 await response.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise self._worded(error, outgoing.sent, key) from error
+            raise self._explain_connection_error(error, outgoing.sent, key) from error
 
-    def _build_auth(self, key: Key) -> Callable[[httpx.Request], httpx.Request]:
+    def _build_auth(self, key: ApiKey) -> Callable[[httpx.Request], httpx.Request]:
         def authorise(request: httpx.Request) -> httpx.Request:
             request.headers[self._key_header] = self._key_form.format(key.reveal())
             return request
 
         return authorise
 
-    def _read(self, text: str, outgoing: Outgoing, key: Key | None, *, may_be_cut: bool = False) -> dict[str, Any]:
+    def _parse_object(
+        self, text: str, outgoing: OutgoingRequest, key: ApiKey | None, *, may_be_cut: bool = False
+    ) -> dict[str, Any]:
         """Return the JSON object in *text*. Raise if it is an error of the provider, or not a JSON object."""
         try:
             data = loads(text)
@@ -194,66 +199,70 @@ class Exchange:
                 raise self._build_page_failure(text, outgoing, key) from None
             data = error
         if not isinstance(data, dict):
-            reason = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
-            words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {reason}"
+            reason = _mask_key(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
+            words = f"{outgoing.sent.provider} at {self.host} answered with what is no JSON object: {reason}"
             # The last event of an interrupted stream is cut off. Any other wrong answer would be wrong again.
             raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
         if is_too_deep(data):
-            raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
-        problem = outgoing.error_in(data)
+            raise ProviderFailure(f"{outgoing.sent.provider} at {self.host} nests its answer too deeply", why="answer")
+        problem = outgoing.find_error(data)
         if problem is not None:
-            facts = said_in(_masked(problem, key))
-            raise judged(facts.status, facts, outgoing.sent, wait=wait_asked({}, problem))
+            facts = read_error_facts(_mask_key(problem, key))
+            raise classify_failure(facts.status, facts, outgoing.sent, wait=find_retry_wait({}, problem))
         return data
 
-    def _build_page_failure(self, text: str, outgoing: Outgoing, key: Key | None) -> ProviderFailure:
-        beginning = visible(" ".join(_masked(text[: 4 * _MOST_SHOWN], key).split()), keep_lines=False)[:_MOST_SHOWN]
+    def _build_page_failure(self, text: str, outgoing: OutgoingRequest, key: ApiKey | None) -> ProviderFailure:
+        beginning = make_visible(" ".join(_mask_key(text[: 4 * _MAX_SHOWN_CHARS], key).split()), keep_lines=False)[
+            :_MAX_SHOWN_CHARS
+        ]
         return ProviderFailure(
-            f"{outgoing.sent.provider} at {self.where} answered with a page for people, which begins {beginning!r}; "
+            f"{outgoing.sent.provider} at {self.host} answered with a page for people, which begins {beginning!r}; "
             "check `base_url`, and whether a proxy or a login page stands between",
             why="answer",
         )
 
-    async def _failure(
-        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
+    async def _read_failure(
+        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
     ) -> ProviderFailure | Transient:
         sent, status = outgoing.sent, response.status_code
         if response.is_redirect:
-            target = _masked(response.headers.get("location", ""), key)[:200]
+            target = _mask_key(response.headers.get("location", ""), key)[:200]
             return ProviderFailure(
-                f"{sent.provider}: {self.where} redirects to {target!r}, which is not followed, since the key would "
+                f"{sent.provider}: {self.host} redirects to {target!r}, which is not followed, since the key would "
                 "go along; give that address as `base_url` if it is right",
                 status=status,
             )
-        text = _masked(await _read_text(response, _MOST_ERROR_BYTES, sent, limits), key)
+        text = _mask_key(await _read_text(response, _MAX_ERROR_BYTES, sent, limits), key)
         try:
             body = loads(text)
         except ValueError:
             body = "" if text.lstrip().startswith("<") else text  # the first words of an HTML page say nothing
-        return judged(
+        return classify_failure(
             status,
-            said_in(body),
+            read_error_facts(body),
             sent,
-            wait=wait_asked(response.headers, body),
+            wait=find_retry_wait(response.headers, body),
             should_retry=_SHOULD_RETRY.get(response.headers.get("x-should-retry", "")),
         )
 
-    def _worded(self, error: Exception, sent: Sent, key: Key | None) -> ProviderError | Transient:
+    def _explain_connection_error(
+        self, error: Exception, sent: SentRequest, key: ApiKey | None
+    ) -> ProviderError | Transient:
         """Return the error to raise for a failed connection."""
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
-                words = f"{sent.provider}: the certificate of {self.where} does not hold: {cause.verify_message}"
+                words = f"{sent.provider}: the certificate of {self.host} does not hold: {cause.verify_message}"
                 return ProviderFailure(words, why="unavailable")
             cause = cause.__cause__ or cause.__context__
-        tool_error = classified(error)
-        words = f"{sent.provider} at {self.where}: {_masked(str(tool_error), key)}"
+        tool_error = classify_error(error)
+        words = f"{sent.provider} at {self.host}: {_mask_key(str(tool_error), key)}"
         if isinstance(tool_error, Transient):
             return Transient(words, happened=tool_error.happened)
         return ProviderFailure(words, why="unavailable")
 
 
-def checked_url(url: str) -> str:
+def check_url(url: str) -> str:
     """Return *url* if it can be the base of requests, and otherwise raise `ValueError` with the reason."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -263,7 +272,7 @@ def checked_url(url: str) -> str:
     return url
 
 
-def _encoded(outgoing: Outgoing) -> bytes:
+def _encode_body(outgoing: OutgoingRequest) -> bytes:
     try:
         text = json.dumps(outgoing.body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
@@ -280,7 +289,7 @@ def _encoded(outgoing: Outgoing) -> bytes:
 def is_too_deep(value: Any) -> bool:
     """Return whether the JSON *value* is nested so deeply that copying or writing it could exhaust the stack."""
     layer = [value]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_DEPTH):
         holders = [item for item in layer if isinstance(item, (dict, list))]
         if not holders:
             return False
@@ -288,7 +297,7 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limits: TimeLimits) -> str:
+async def _read_text(response: httpx.Response, max_bytes: int, sent: SentRequest, limits: TimeLimits) -> str:
     """
     Return the body of *response* as text.
 
@@ -296,7 +305,7 @@ async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limit
     """
     pieces: list[bytes] = []
     size = 0
-    async for chunk in _chunks(response, sent, limits):
+    async for chunk in _iter_chunks(response, sent, limits):
         pieces.append(chunk)
         size += len(chunk)
         if size > max_bytes:
@@ -306,7 +315,9 @@ async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limit
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
 
 
-async def _read_event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -> AsyncIterator[tuple[str, bool]]:
+async def _read_event_texts(
+    first: bytes, chunks: AsyncIterator[bytes], sent: SentRequest
+) -> AsyncIterator[tuple[str, bool]]:
     """Yield the data of each event, and whether the stream ended before the event did."""
     parser = EventParser()
     size = len(first)
@@ -322,7 +333,7 @@ async def _read_event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Se
         yield text, True
 
 
-async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> AsyncIterator[bytes]:
+async def _iter_chunks(response: httpx.Response, sent: SentRequest, limits: TimeLimits) -> AsyncIterator[bytes]:
     """
     Yield the body while it arrives, decompressed in small pieces.
 
@@ -336,24 +347,24 @@ async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> A
     try:
         inflater = inflater_for(response.headers.get("content-encoding", ""))
         while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never yields an empty chunk
-            for piece in inflater.pieces(chunk, _PIECE_BYTES):
+            for piece in inflater.decompress(chunk, _PIECE_BYTES):
                 yield piece
     except ValueError as error:
-        raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
+        raise ProviderFailure(f"{sent.provider} at {sent.host}: {error}", why="answer") from error
 
 
-def _build_too_long_failure(max_bytes: int, sent: Sent) -> ProviderFailure:
-    return ProviderFailure(f"{sent.provider} at {sent.where} answered with more than {max_bytes:,} bytes", why="answer")
+def _build_too_long_failure(max_bytes: int, sent: SentRequest) -> ProviderFailure:
+    return ProviderFailure(f"{sent.provider} at {sent.host} answered with more than {max_bytes:,} bytes", why="answer")
 
 
-def _feed_parser(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
+def _feed_parser(parser: EventParser, chunk: bytes | None, sent: SentRequest) -> list[str]:
     """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
     try:
         events = parser.close() if chunk is None else parser.feed(chunk)
     except ValueError as error:
-        raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
+        raise ProviderFailure(f"{sent.provider} at {sent.host}: {error}", why="answer") from error
     return [event.data for event in events if event.data]
 
 
-def _masked(content: Any, key: Key | None) -> Any:
-    return content if key is None else key.masked(content)
+def _mask_key(content: Any, key: ApiKey | None) -> Any:
+    return content if key is None else key.mask(content)

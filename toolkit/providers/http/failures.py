@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ...errors import ProviderError, Transient
-from ...values.visible import visible
+from ...values.visible import make_visible
 
-__all__ = ["ProviderFailure", "Said", "Sent", "Why", "judged", "said_in"]
+__all__ = ["ErrorFacts", "FailureReason", "ProviderFailure", "SentRequest", "classify_failure", "read_error_facts"]
 
-Why: TypeAlias = Literal[
+FailureReason: TypeAlias = Literal[
     "key", "permission", "credit", "model", "context", "schema", "request", "unavailable", "broke_off", "answer"
 ]
 
-_MOST_CHARS = 500
+_MAX_MESSAGE_CHARS = 500
 
 
 class ProviderFailure(ProviderError):  # noqa: N818 -- its parent is named `ProviderError`
@@ -37,14 +37,14 @@ class ProviderFailure(ProviderError):  # noqa: N818 -- its parent is named `Prov
         status: The HTTP status, if there was one.
     """
 
-    def __init__(self, message: str, *, why: Why = "request", status: int | None = None) -> None:
+    def __init__(self, message: str, *, why: FailureReason = "request", status: int | None = None) -> None:
         super().__init__(message)
-        self.why: Why = why
+        self.why: FailureReason = why
         self.status = status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ErrorFacts:
     """
     The facts in the body of an error.
 
@@ -61,30 +61,30 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentRequest:
     """
     The facts about a request that error messages name.
 
     Attributes:
         provider: The provider's name.
-        where: The host of the provider.
+        host: The host of the provider.
         tools: The catalog's names of the tools, by the names they were sent under, in the order they were sent.
     """
 
     provider: str
-    where: str
+    host: str
     model: str
     key_source: str
     tools: Mapping[str, str]
 
 
-def said_in(body: Any) -> Said:
+def read_error_facts(body: Any) -> ErrorFacts:
     """Return the facts about the error in *body*, which is JSON or text."""
     if isinstance(body, list) and body:
         body = body[0]  # Google sends a list if a stream was requested
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):
-        return Said(message=_short(error if isinstance(error, str) else ""))
+        return ErrorFacts(message=_shorten(error if isinstance(error, str) else ""))
     details = error.get("details")
     code = error.get("code")
     words = [error.get("type"), code, error.get("status")]
@@ -95,8 +95,8 @@ def said_in(body: Any) -> Said:
     message = error.get("message") or error.get("detail") or ""
     kinds = [word for word in words if isinstance(word, str)]
     statuses = [code, *(_STATUSES.get(kind) for kind in kinds)]
-    return Said(
-        message=_short(message if isinstance(message, str) else ""),
+    return ErrorFacts(
+        message=_shorten(message if isinstance(message, str) else ""),
         kinds=frozenset(kinds),
         place=str(error.get("param") or "")[:200],
         status=next((status for status in statuses if type(status) is int and 400 <= status <= 599), None),
@@ -122,80 +122,85 @@ _STATUSES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _FailureRule:
     """One kind of failure. An error is of this kind if its status, one of its kinds or its message fits."""
 
-    why: Why
+    why: FailureReason
     words: str
     statuses: frozenset[int] = frozenset()
     kinds: frozenset[str] = frozenset()
     pattern: str = "(?!)"
 
-    def fits(self, status: int | None, said: Said) -> bool:
-        if status in self.statuses or not self.kinds.isdisjoint(said.kinds):
+    def fits(self, status: int | None, facts: ErrorFacts) -> bool:
+        if status in self.statuses or not self.kinds.isdisjoint(facts.kinds):
             return True
         # The message of a rate limit can look like any other error: too many tokens, quota exceeded.
-        return status != 429 and bool(re.search(self.pattern, said.message, re.IGNORECASE))
+        return status != 429 and bool(re.search(self.pattern, facts.message, re.IGNORECASE))
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ROWS_BEFORE_RETRY = (
-    _Row(
+_RULES_BEFORE_RETRY = (
+    _FailureRule(
         why="credit",
         words="the account at {where} has no credit left, or has reached its limit; look at its billing page",
         statuses=frozenset([402]),
-        kinds=_words(
+        kinds=_split_words(
             "insufficient_quota billing_error billing_hard_limit_reached billing_not_active "
             "enforced_spend_limit_reached"
         ),
         pattern="credit balance is too low|api usage limits",
     ),
-    _Row(
+    _FailureRule(
         why="context",
         words="the conversation is too long for the model {model!r}; shorten it, or compact old tool results",
         statuses=frozenset([413]),
-        kinds=_words(
+        kinds=_split_words(
             "context_length_exceeded request_too_large string_above_max_length exceed_context_size_error "
             "request_body_too_large_after_decoding"
         ),
         pattern=r"prompt is too long|context (length|window|size)|input token count|maximum.{0,30} tokens allowed",
     ),
 )
-_ROWS_AFTER_RETRY = (
-    _Row(
+_RULES_AFTER_RETRY = (
+    _FailureRule(
         why="key",
         words="{where} refused the key from {key_source}; check that it is right, and still valid",
         statuses=frozenset([401]),
-        kinds=_words("authentication_error invalid_api_key API_KEY_INVALID UNAUTHENTICATED"),
+        kinds=_split_words("authentication_error invalid_api_key API_KEY_INVALID UNAUTHENTICATED"),
         pattern="api key not valid",
     ),
-    _Row(
+    _FailureRule(
         why="permission",
         words="the key from {key_source} may not do this at {where}; look at what it is allowed to use",
         statuses=frozenset([403]),
-        kinds=_words("permission_error PERMISSION_DENIED"),
+        kinds=_split_words("permission_error PERMISSION_DENIED"),
     ),
-    _Row(
+    _FailureRule(
         why="model",
         words="{where} knows no model {model!r}, or is not the right address; check the model and `base_url`",
         statuses=frozenset([404]),
-        kinds=_words("model_not_found not_found_error NOT_FOUND"),
+        kinds=_split_words("model_not_found not_found_error NOT_FOUND"),
     ),
 )
-_SCHEMA = _Row(
+_SCHEMA_RULE = _FailureRule(
     why="schema",
     words="the definition of a tool was refused",
-    kinds=_words("invalid_function_parameters"),
+    kinds=_split_words("invalid_function_parameters"),
     pattern=r"invalid schema for function|input_schema|function_declarations|\btools?[.\[]\d+",
 )
 _RETRIED_STATUSES = frozenset([408, 409, 429])
 
 
-def judged(
-    status: int | None, said: Said, sent: Sent, *, wait: float | None = None, should_retry: bool | None = None
+def classify_failure(
+    status: int | None,
+    facts: ErrorFacts,
+    sent: SentRequest,
+    *,
+    wait: float | None = None,
+    should_retry: bool | None = None,
 ) -> ProviderFailure | Transient:
     """
     Return the exception for an error with this *status*.
@@ -204,34 +209,33 @@ def judged(
         wait: The seconds that the provider asks the client to wait.
         should_retry: Whether a retry makes sense, if the provider itself says so.
     """
-    for row in _ROWS_BEFORE_RETRY:
-        if row.fits(status, said):
-            return _failure(row, status, said, sent)
+    for rule in _RULES_BEFORE_RETRY:
+        if rule.fits(status, facts):
+            return _build_failure(rule, status, facts, sent)
     if should_retry is None:
         should_retry = status is not None and (status in _RETRIED_STATUSES or status >= 500)
     if should_retry:
-        words = f"{sent.provider} at {sent.where} failed{_show_status(status)}{_quote_message(said)}"
+        words = f"{sent.provider} at {sent.host} failed{_show_status(status)}{_quote_message(facts)}"
         return Transient(words, retry_after_seconds=wait, happened="no" if status == 429 else "maybe")
-    for row in _ROWS_AFTER_RETRY:
-        if row.fits(status, said):
-            return _failure(row, status, said, sent)
-    tool = _find_tool_name(said, sent)
-    if tool is not None or _SCHEMA.fits(status, said):
-        words = _SCHEMA.words if tool is None else f"the definition of the tool `{tool}` was refused"
-        text = (
-            f"{sent.provider}: {words}{_quote_message(said)}; change its signature, leave it out, or try `strict=False`"
-        )
+    for rule in _RULES_AFTER_RETRY:
+        if rule.fits(status, facts):
+            return _build_failure(rule, status, facts, sent)
+    tool = _find_tool_name(facts, sent)
+    if tool is not None or _SCHEMA_RULE.fits(status, facts):
+        words = _SCHEMA_RULE.words if tool is None else f"the definition of the tool `{tool}` was refused"
+        remedy = "change its signature, leave it out, or try `strict=False`"
+        text = f"{sent.provider}: {words}{_quote_message(facts)}; {remedy}"
         return ProviderFailure(text, why="schema", status=status)
-    why: Why = "unavailable" if status is not None and (status == 429 or status >= 500) else "request"
-    text = f"{sent.provider} at {sent.where} refused the request{_show_status(status)}{_quote_message(said)}"
+    why: FailureReason = "unavailable" if status is not None and (status == 429 or status >= 500) else "request"
+    text = f"{sent.provider} at {sent.host} refused the request{_show_status(status)}{_quote_message(facts)}"
     return ProviderFailure(text, why=why, status=status)
 
 
-def _failure(row: _Row, status: int | None, facts: Said, sent: Sent) -> ProviderFailure:
-    words = row.words.format(where=sent.where, model=sent.model, key_source=sent.key_source)
+def _build_failure(rule: _FailureRule, status: int | None, facts: ErrorFacts, sent: SentRequest) -> ProviderFailure:
+    words = rule.words.format(where=sent.host, model=sent.model, key_source=sent.key_source)
     # A message about a key may show a part of the key.
-    quoted = "" if row.why == "key" else _quote_message(facts)
-    return ProviderFailure(f"{sent.provider}: {words}{_show_status(status)}{quoted}", why=row.why, status=status)
+    quoted = "" if rule.why == "key" else _quote_message(facts)
+    return ProviderFailure(f"{sent.provider}: {words}{_show_status(status)}{quoted}", why=rule.why, status=status)
 
 
 # Google has one list of tools, and the index is inside it: `tools[0].function_declarations[3]`.
@@ -241,7 +245,7 @@ _INDEX_PATTERNS = [
 _NAME = re.compile(r"(?:function|tool)s?[^'\"`]{0,20}['\"`]([A-Za-z_][\w.-]{0,63})['\"`]", re.IGNORECASE)
 
 
-def _find_tool_name(facts: Said, sent: Sent) -> str | None:
+def _find_tool_name(facts: ErrorFacts, sent: SentRequest) -> str | None:
     """Return the catalog's name of the tool that the error is about, if the error gives an index or a name."""
     tools = list(sent.tools.values())
     for text in (facts.place, facts.message):
@@ -258,10 +262,10 @@ def _show_status(status: int | None) -> str:
     return "" if status is None else f" ({status})"
 
 
-def _quote_message(facts: Said) -> str:
+def _quote_message(facts: ErrorFacts) -> str:
     return f": {facts.message}" if facts.message else ""
 
 
-def _short(text: str) -> str:
-    short_text = visible(text.strip()[: 2 * _MOST_CHARS], keep_lines=False)
-    return short_text if len(short_text) <= _MOST_CHARS else f"{short_text[:_MOST_CHARS]}..."
+def _shorten(text: str) -> str:
+    short_text = make_visible(text.strip()[: 2 * _MAX_MESSAGE_CHARS], keep_lines=False)
+    return short_text if len(short_text) <= _MAX_MESSAGE_CHARS else f"{short_text[:_MAX_MESSAGE_CHARS]}..."

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MOST_BYTES", "Event", "EventParser"]
+__all__ = ["MAX_EVENT_BYTES", "EventParser", "ServerSentEvent"]
 
-MOST_BYTES = 8 * 1024 * 1024
+MAX_EVENT_BYTES = 8 * 1024 * 1024
 """The maximum size of one event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerSentEvent:
     """One event: its name ("message" if it has none) and its data, with the lines joined by line feeds."""
 
     name: str
@@ -29,8 +29,8 @@ class EventParser:
     Lines end with LF, CR or CRLF. Comments and all fields except `data` and `event` are skipped.
     """
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most_bytes
+    def __init__(self, *, max_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._pieces: list[bytes] = []  # of a line whose end has not arrived
         self._size = 0  # of the current event so far, in bytes
         self._is_first = True
@@ -38,7 +38,7 @@ class EventParser:
         self._name = ""
         self._data: list[str] = []
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that *chunk* completes. Raise `ValueError` if an event is too long."""
         if not chunk:
             return []
@@ -50,40 +50,40 @@ class EventParser:
         self._ended_with_cr = chunk.endswith(b"\r")
         # The pieces are joined once per line. So a long line in many small chunks takes time linear in its length.
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._keep(chunk)
+            self._add_piece(chunk)
             return []
         lines = b"".join([*self._pieces, chunk]).splitlines(keepends=True)
         self._size -= sum(map(len, self._pieces))
         self._pieces = []
         rest = b"" if lines[-1].endswith((b"\n", b"\r")) else lines.pop()
-        events = [event for line in lines if (event := self._line(line.rstrip(b"\r\n"))) is not None]
+        events = [event for line in lines if (event := self._process_line(line.rstrip(b"\r\n"))) is not None]
         if rest:
-            self._keep(rest)
+            self._add_piece(rest)
         return events
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[ServerSentEvent]:
         """Return the events that were left when the stream ended, because some servers omit the last empty line."""
         rest, self._pieces = b"".join(self._pieces), []
         self._size -= len(rest)
-        events = [self._line(line) for line in (rest, b"")]
+        events = [self._process_line(line) for line in (rest, b"")]
         return [event for event in events if event is not None]
 
-    def _keep(self, piece: bytes) -> None:
+    def _add_piece(self, piece: bytes) -> None:
         self._pieces.append(piece)
-        self._grow(len(piece))
+        self._count_bytes(len(piece))
 
-    def _grow(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self._size += size
-        if self._size > self._most:
-            raise ValueError(f"an event of more than {self._most:,} bytes is too long")
+        if self._size > self._max_bytes:
+            raise ValueError(f"an event of more than {self._max_bytes:,} bytes is too long")
 
-    def _line(self, line: bytes) -> Event | None:
+    def _process_line(self, line: bytes) -> ServerSentEvent | None:
         text = line.decode("utf-8", "replace")
         if self._is_first:
             self._is_first = False
             text = text.removeprefix("\ufeff")
         if text:
-            self._grow(len(line))
+            self._count_bytes(len(line))
             field, _, value = text.partition(":")
             value = value.removeprefix(" ")
             if field == "data":
@@ -91,6 +91,6 @@ class EventParser:
             elif field == "event":
                 self._name = value
             return None
-        event = Event(self._name or "message", "\n".join(self._data)) if self._data else None
+        event = ServerSentEvent(self._name or "message", "\n".join(self._data)) if self._data else None
         self._name, self._data, self._size = "", [], 0
         return event

@@ -22,23 +22,25 @@ class TimeLimits:
     The time limits of one answer, and the seconds that it has taken so far.
 
     Args:
-        who: The name of the server in messages, such as "OpenAI at api.openai.com".
+        server: The name of the server in messages, such as "OpenAI at api.openai.com".
         idle_seconds: The longest wait without new data.
         total_seconds: The longest total wait.
     """
 
-    def __init__(self, who: str, *, idle_seconds: float, total_seconds: float) -> None:
-        self._server = who
-        self._idle_seconds = idle_seconds
-        self._total_seconds = total_seconds
-        self._idle = 0.0
-        self._total = 0.0
+    def __init__(self, server: str, *, idle_seconds: float, total_seconds: float) -> None:
+        self._server = server
+        self._max_idle_seconds = idle_seconds
+        self._max_total_seconds = total_seconds
+        self._idle_so_far = 0.0
+        self._total_so_far = 0.0
 
     async def wait_for(self, step: Awaitable[T]) -> T:
         """Await *step* and return its result. Raise `Transient` if a limit is reached first."""
         clock = asyncio.get_running_loop().time
         started_at = clock()
-        seconds = max(0.0, min(self._idle_seconds - self._idle, self._total_seconds - self._total))
+        seconds = max(
+            0.0, min(self._max_idle_seconds - self._idle_so_far, self._max_total_seconds - self._total_so_far)
+        )
         try:
             async with asyncio.timeout(seconds) as limit:
                 return await step
@@ -48,14 +50,14 @@ class TimeLimits:
             raise Transient(f"{self._server} {self._describe_limit()}", happened="maybe") from None
         finally:
             elapsed = clock() - started_at
-            self._idle += elapsed
-            self._total += elapsed
+            self._idle_so_far += elapsed
+            self._total_so_far += elapsed
 
     def note_progress(self) -> None:
         """Start the idle time again at zero, because the server has sent a part of the answer."""
-        self._idle = 0.0
+        self._idle_so_far = 0.0
 
     def _describe_limit(self) -> str:
-        if self._total_seconds - self._total <= self._idle_seconds - self._idle:
-            return f"did not answer within {self._total_seconds:g} seconds"
-        return f"said nothing for {self._idle_seconds:g} seconds"
+        if self._max_total_seconds - self._total_so_far <= self._max_idle_seconds - self._idle_so_far:
+            return f"did not answer within {self._max_total_seconds:g} seconds"
+        return f"said nothing for {self._max_idle_seconds:g} seconds"

@@ -15,30 +15,30 @@ from functools import cache
 from itertools import islice
 
 from ...verdicts import Finding
-from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parsed
-from .dangers import dangers
-from .data_flows import flows, whole
+from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
+from .dangers import command_dangers
+from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .options import Args
-from .targets import Danger, writing
-from .written_scripts import WrittenText, written_and_run
+from .targets import Danger, writing_danger
+from .written_scripts import WrittenText, find_runs_of_written_files
 
-__all__ = ["CommandFiles", "judged"]
+__all__ = ["CommandFiles", "check_command"]
 
 _BY = "check `dangerous-command`"
-_MOST_SHOWN = 80
-_MOST_REASONS = 3
-_MOST_READINGS = 2_000
-_MOST_PATHS = 20_000
-_MOST_TEXTS_IN_TEXTS = 4
-_MOST_DERIVED = 8
-_LONGEST_DERIVED = 256
+_MAX_SHOWN_CHARS = 80
+_MAX_REASONS = 3
+_MAX_READINGS = 2_000
+_MAX_PATHS = 20_000
+_MAX_SCRIPT_DEPTH = 4
+_MAX_DERIVED_VALUES = 8
+_MAX_DERIVED_CHARS = 256
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
-def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
+def check_command(text: str, files: CommandFiles | None = None) -> Finding | None:
     """
     Return a finding about the dangers of the command line *text*, or None if there are none.
 
@@ -46,17 +46,17 @@ def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
         files: The protected files. The default is the built-in list.
     """
     try:
-        script = parsed(text)
+        script = parse_script(text)
     except CannotParse as problem:
         return Finding("ask", _BY, f"the command cannot be read, so nobody knows what it would do: {problem}")
-    findings = list(_found(script, files or _default_files()))
+    findings = list(_find_dangers(script, files or _default_files()))
     if not findings:
         return None
     # Reasons to deny come first. Equal reasons are given once.
     findings.sort(key=lambda finding: finding[1].word != "deny")
-    reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in findings))
-    remainder = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + remainder)
+    reasons = list(dict.fromkeys(f"`{_shorten(part)}` {danger.why}" for part, danger in findings))
+    remainder = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
+    return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MAX_REASONS]) + remainder)
 
 
 @cache
@@ -64,9 +64,9 @@ def _default_files() -> CommandFiles:
     return CommandFiles()
 
 
-def _found(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
-    yield from whole(script)
-    values = _values(script)
+def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
+    yield from script_dangers(script)
+    values = _collect_values(script)
     try:
         folders = folders_of(script.commands, lambda word: _fill_in_text(word, values))
     except TooManyFolders as problem:
@@ -74,10 +74,10 @@ def _found(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tupl
         return
     yield from _command_dangers(script, values, folders, files)
     yield from _redirection_dangers(script, values, folders, files)
-    for command, outcome in written_and_run(script):
+    for command, outcome in find_runs_of_written_files(script):
         if not isinstance(outcome, WrittenText):
             yield command.source, outcome
-        elif level < _MOST_TEXTS_IN_TEXTS:
+        elif level < _MAX_SCRIPT_DEPTH:
             yield from _text_dangers(command, outcome.text, files, level)
 
 
@@ -88,24 +88,24 @@ def _command_dangers(
     dots = any("dotglob" in command.plain for command in script.commands)
     readings = 0
     words = sum(len(command.plain) for command in script.commands)
-    if words * len(folders) > _MOST_PATHS:
+    if words * len(folders) > _MAX_PATHS:
         yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
         return
     for command in script.commands:
-        for danger in flows(command, files):
+        for danger in flow_dangers(command, files):
             yield command.source, danger
         for reading in [command, *_fill_in_command(command, values)]:
             is_denied = False
             for below in _in_folders(reading, whole_folders):
                 readings += 1
-                if readings > _MOST_READINGS:
+                if readings > _MAX_READINGS:
                     yield command.source, Danger("ask", "can mean too many things to look at all of them")
                     return
-                for danger in dangers(Args(below)):
+                for danger in command_dangers(Args(below)):
                     is_denied = is_denied or danger.word == "deny"
                     yield command.source, danger
             # If the command is denied anyway, the files that would be lost with the disk need not be named.
-            for danger in () if is_denied else files.dangers(Args(reading), folders, dots=dots):
+            for danger in () if is_denied else files.find_dangers(Args(reading), folders, dots=dots):
                 yield command.source, danger
 
 
@@ -118,7 +118,7 @@ def _redirection_dangers(
         part = f"{redirection.operator} {redirection.target}"
         for target in _fill_in_text(redirection.target, values):
             use = FileUse(target, "write" if redirection.writes else "read")
-            dangers = [files.danger(use, folders), *_target_dangers(redirection, target, folders)]
+            dangers = [files.danger_of(use, folders), *_target_dangers(redirection, target, folders)]
             yield from ((part, danger) for danger in dangers if danger is not None)
 
 
@@ -126,30 +126,30 @@ def _target_dangers(redirection: Redirection, target: str, folders: Sequence[str
     if redirection.writes:
         for folder in folders:
             if not folder or folder.startswith(("/", "~", "$HOME")):
-                yield writing(_below(folder, target) if folder else target)
+                yield writing_danger(_join_folder(folder, target) if folder else target)
 
 
 def _text_dangers(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
     """Yield the dangers of a script that the line itself writes and then runs."""
     try:
-        script = parsed(text)
+        script = parse_script(text)
     except CannotParse:
         yield command.source, Danger("ask", "runs a text that it has just written, and that cannot be read")
         return
-    yield from _found(script, files, level + 1)
+    yield from _find_dangers(script, files, level + 1)
 
 
-def _values(script: Script) -> dict[str, list[str]]:
+def _collect_values(script: Script) -> dict[str, list[str]]:
     """Return every value that the text itself gives to a variable."""
     values: dict[str, list[str]] = {}
     for assignment in script.assignments:
         known_values = values.setdefault(assignment.name, [])
         if assignment.is_literal:
             texts = [assignment.value]
-        elif len(known_values) < _MOST_DERIVED:
+        elif len(known_values) < _MAX_DERIVED_VALUES:
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            texts_filled_in = islice(_fill_in_text(assignment.value, values), _MOST_DERIVED)
-            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts_filled_in = islice(_fill_in_text(assignment.value, values), _MAX_DERIVED_VALUES)
+            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
             texts = ends + [before + text for before in known_values for text in ends]
         else:
             texts = []
@@ -166,7 +166,7 @@ def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[Simp
     """Yield the command as written, and the command as it reads after each `cd`."""
     yield command
     for folder in folders:
-        yield replace(command, plain=(command.plain[0], *(_below(folder, word) for word in command.plain[1:])))
+        yield replace(command, plain=(command.plain[0], *(_join_folder(folder, word) for word in command.plain[1:])))
 
 
 def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
@@ -206,10 +206,10 @@ def _fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> 
     return _VARIABLE.sub(value, text)
 
 
-def _below(folder: str, word: str) -> str:
+def _join_folder(folder: str, word: str) -> str:
     return word if word.startswith(("-", "/", "~", "$")) else f"{folder.rstrip('/')}/{word}"
 
 
-def _shown(part: str) -> str:
+def _shorten(part: str) -> str:
     text = " ".join(part.split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 3]}..."

@@ -14,31 +14,31 @@ from typing import NamedTuple
 
 from .options import Args
 from .printed_texts import input_text
-from .table_reach import REACH
-from .table_runners import RUN
-from .table_system import MACHINE, Row
-from .table_tools import TOOLS
-from .table_work import WORK
-from .targets import Danger, removal, writing
+from .table_reach import REACH_RISKS
+from .table_runners import RUNNER_RISKS
+from .table_system import SYSTEM_RISKS, Risk
+from .table_tools import TOOL_RISKS
+from .table_work import WORK_RISKS
+from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["dangers"]
+__all__ = ["command_dangers"]
 
 
-def dangers(args: Args) -> Iterator[Danger]:
+def command_dangers(args: Args) -> Iterator[Danger]:
     """Yield everything that is dangerous about a command by itself."""
     name = args.command.name
     is_question = args.words[-1:] in _INFORMATION_OPTIONS
-    for ready in _by_name().get(name, ()):
-        if _holds(ready, args) and not (is_question and _only_asks(ready.row, args)):
-            yield Danger(ready.row.verdict, ready.row.why)
-    if name in _FUNCTIONS:
-        yield from filter(None, _FUNCTIONS[name](args))
+    for ready in _risks_by_name().get(name, ()):
+        if _applies(ready, args) and not (is_question and _only_shows_information(ready.risk, args)):
+            yield Danger(ready.risk.verdict, ready.risk.why)
+    if name in _DANGER_FUNCTIONS:
+        yield from filter(None, _DANGER_FUNCTIONS[name](args))
 
 
-class _ReadyRow(NamedTuple):
+class _CompiledRisk(NamedTuple):
     """A row whose texts are split and compiled once, because every command of its program is compared with it."""
 
-    row: Row
+    risk: Risk
     begins: frozenset[tuple[str, ...]]
     options: tuple[str, ...]
     unless: tuple[str, ...]
@@ -47,10 +47,10 @@ class _ReadyRow(NamedTuple):
 
 
 @cache
-def _by_name() -> dict[str, list[_ReadyRow]]:
-    rows: dict[str, list[_ReadyRow]] = {}
-    for row in (*MACHINE, *RUN, *TOOLS, *WORK, *REACH):
-        ready = _ReadyRow(
+def _risks_by_name() -> dict[str, list[_CompiledRisk]]:
+    rows: dict[str, list[_CompiledRisk]] = {}
+    for row in (*SYSTEM_RISKS, *RUNNER_RISKS, *TOOL_RISKS, *WORK_RISKS, *REACH_RISKS):
+        ready = _CompiledRisk(
             row,
             frozenset(tuple(part.split()) for part in row.begins.split("|") if part),
             tuple(row.options.split()),
@@ -63,54 +63,54 @@ def _by_name() -> dict[str, list[_ReadyRow]]:
     return rows
 
 
-def _holds(ready: _ReadyRow, args: Args) -> bool:
-    if ready.begins and ready.begins.isdisjoint(args.subcommands):
+def _applies(compiled: _CompiledRisk, args: Args) -> bool:
+    if compiled.begins and compiled.begins.isdisjoint(args.subcommands):
         return False
-    if ready.options and not args.has(*ready.options):
+    if compiled.options and not args.has(*compiled.options):
         return False
     # Abbreviations do not count here. An option that makes a command harmless has to be written in full.
-    if ready.unless and not args.options.isdisjoint(ready.unless):
+    if compiled.unless and not args.options.isdisjoint(compiled.unless):
         return False
-    if ready.value is not None and not any(map(ready.value.fullmatch, args.values(*ready.options))):
+    if compiled.value is not None and not any(map(compiled.value.fullmatch, args.values(*compiled.options))):
         return False
-    if ready.word is None:
+    if compiled.word is None:
         return True
-    texts = (*args.words, input_text(args.command) or "") if ready.row.reads else args.words
-    return any(map(ready.word.fullmatch, texts))
+    texts = (*args.words, input_text(args.command) or "") if compiled.risk.reads else args.words
+    return any(map(compiled.word.fullmatch, texts))
 
 
-def _only_asks(row: Row, args: Args) -> bool:
+def _only_shows_information(risk: Risk, args: Args) -> bool:
     """
     Return whether a command that ends in `--help` or `--version` shows information and does nothing else.
 
     This is so if the word stands alone or right behind the subcommand. In `docker run x --help` the word belongs to the
     container.
     """
-    if row.verdict == "deny":
+    if risk.verdict == "deny":
         return False
     if args.command.name == "ssh":
         return not args.operands
     before = " ".join(args.words[:-1])
-    return not before or before in row.begins.split("|")
+    return not before or before in risk.begins.split("|")
 
 
-def _removes(args: Args) -> Iterator[Danger | None]:
+def _rm_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `rm` and similar programs."""
     recursive = args.has("-r", "-R", "--recursive")
     if args.has("--no-preserve-root"):
         yield Danger("deny", "removes the whole file system")
     for target in args.operands:
-        yield removal(target, recursive=recursive)
+        yield removal_danger(target, recursive=recursive)
     command = args.command
-    names_from_input = not {"xargs", "parallel"}.isdisjoint(command.via)
+    names_from_input = not {"xargs", "parallel"}.isdisjoint(command.nesting)
     if recursive and names_from_input:
         yield Danger("ask", "removes what nobody knows: the names come from another command")
-    for source in (*command.fed_by, *([command.outer] if command.outer else [])):
+    for source in (*command.fed_by, *([command.wrapper] if command.wrapper else [])):
         if source.name == "find" and (names_from_input or "{}" in args.operands):
             yield from _find_result_dangers(Args(source))
 
 
-def _finds(args: Args) -> Iterator[Danger | None]:
+def _find_dangers(args: Args) -> Iterator[Danger | None]:
     if "-delete" in args.words:
         yield from _find_result_dangers(args)
     if not {"-fprint", "-fprintf", "-fls", "-fprint0"}.isdisjoint(args.words):
@@ -128,7 +128,7 @@ def _find_result_dangers(args: Args) -> Iterator[Danger | None]:
     # `find . -name '*.pyc'` is narrow enough. `find / -name '*.log'` is not.
     narrow = any(name.strip("*./?") for name in names) and _WIDENS.isdisjoint(args.words)
     for root in roots or ["."]:
-        danger = removal(root)
+        danger = removal_danger(root)
         if danger is not None and not (narrow and root.rstrip("/") == "."):
             yield Danger("ask" if narrow else danger.word, f"{danger.why}, or files in it")
 
@@ -137,17 +137,17 @@ _WIDENS = frozenset({"!", "-not", "-o", "-or", ","})
 _FIND_FILTERS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"})
 
 
-def _moves(args: Args) -> Iterator[Danger | None]:
+def _mv_dangers(args: Args) -> Iterator[Danger | None]:
     *sources, target = args.operands or ("",)
     if target == "/dev/null":
         yield Danger("deny", "moves files to where nothing comes back from")
     for source in sources:
         # A file that is moved inside the project still exists.
         if source.startswith(("/", "~", "$")) or source.rstrip("/").endswith(".git"):
-            danger = removal(source)
+            danger = removal_danger(source)
             if danger is None or danger.word == "deny" or not _shares_variable(source, target):
                 yield danger
-    yield writing(target)
+    yield writing_danger(target)
 
 
 def _shares_variable(source: str, target: str) -> bool:
@@ -159,80 +159,80 @@ def _shares_variable(source: str, target: str) -> bool:
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 
 
-def _copies(args: Args) -> Iterator[Danger | None]:
+def _cp_dangers(args: Args) -> Iterator[Danger | None]:
     target = args.value("-t", "--target-directory") or (args.operands[-1] if args.operands else "")
-    yield writing(target)
+    yield writing_danger(target)
 
 
-def _links(args: Args) -> Iterator[Danger | None]:
-    yield from _copies(args)
-    if any((danger := removal(source)) and danger.word == "deny" for source in args.operands[:-1]):
+def _ln_dangers(args: Args) -> Iterator[Danger | None]:
+    yield from _cp_dangers(args)
+    if any((danger := removal_danger(source)) and danger.word == "deny" for source in args.operands[:-1]):
         yield Danger("ask", "gives another name to what matters")
 
 
-def _mirrors(args: Args) -> Iterator[Danger | None]:
-    yield from _copies(args)
+def _rsync_dangers(args: Args) -> Iterator[Danger | None]:
+    yield from _cp_dangers(args)
     if any(option.startswith("--del") for option in args.options) and args.operands:
-        yield removal(args.operands[-1])
+        yield removal_danger(args.operands[-1])
     if args.has("--remove-source-files", "--remove-sent-files"):
-        yield from map(removal, args.operands[:-1])
+        yield from map(removal_danger, args.operands[:-1])
 
 
-def _packs(args: Args) -> Iterator[Danger | None]:
+def _archive_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `tar --remove-files`, `zip -m` and `7z -sdel`, which remove the files they have packed."""
     options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",)}
     if args.has(*options.get(args.command.name, ("-sdel",))):
-        yield from map(removal, args.operands)
+        yield from map(removal_danger, args.operands)
 
 
-def _cleans(args: Args) -> Iterator[Danger | None]:
-    if args.begins("clean"):
-        yield from map(removal, args.values("--target-dir"))
+def _cargo_dangers(args: Args) -> Iterator[Danger | None]:
+    if args.begins_with("clean"):
+        yield from map(removal_danger, args.values("--target-dir"))
     # `cargo vendor x` empties the folder `x` before it fills it.
-    if args.begins("vendor") and not args.has("--no-delete"):
-        yield from map(removal, args.operands[1:])
+    if args.begins_with("vendor") and not args.has("--no-delete"):
+        yield from map(removal_danger, args.operands[1:])
 
 
-def _builds(args: Args) -> Iterator[Danger | None]:
+def _build_dangers(args: Args) -> Iterator[Danger | None]:
     """
     Yield the dangers of `uv build --clear`, `poetry build --clean` and `pdm build`, which empty their output folder.
     """
     if (
-        args.begins("build")
+        args.begins_with("build")
         and (args.command.name == "pdm" or args.has("--clear", "--clean"))
         and not args.has("--no-clean")
     ):
-        yield from map(removal, args.values("-o", "--out-dir", "--output", "-d", "--dest"))
-    if args.begins("venv") and args.has("--clear", "-c", "--force"):
-        yield from map(removal, args.operands[1:])
+        yield from map(removal_danger, args.values("-o", "--out-dir", "--output", "-d", "--dest"))
+    if args.begins_with("venv") and args.has("--clear", "-c", "--force"):
+        yield from map(removal_danger, args.operands[1:])
 
 
-def _writes(args: Args) -> Iterator[Danger | None]:
-    yield from map(writing, args.operands)
+def _write_dangers(args: Args) -> Iterator[Danger | None]:
+    yield from map(writing_danger, args.operands)
 
 
-def _empties(args: Args) -> Iterator[Danger | None]:
+def _truncate_dangers(args: Args) -> Iterator[Danger | None]:
     for target in args.operands:
-        yield writing(target) or removal(target, recursive=False)
+        yield writing_danger(target) or removal_danger(target, recursive=False)
 
 
-def _edits_in_place(args: Args) -> Iterator[Danger | None]:
+def _in_place_dangers(args: Args) -> Iterator[Danger | None]:
     if any(option.startswith(("-i", "--in-place")) for option in args.options):
-        yield from map(writing, args.operands)
+        yield from map(writing_danger, args.operands)
 
 
-def _dumps(args: Args) -> Iterator[Danger | None]:
+def _dd_dangers(args: Args) -> Iterator[Danger | None]:
     for word in args.words:
         if word.startswith("of="):
-            yield writing(word[3:])
+            yield writing_danger(word[3:])
 
 
-def _downloads(args: Args) -> Iterator[Danger | None]:
+def _download_dangers(args: Args) -> Iterator[Danger | None]:
     for value in args.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix"):
-        yield writing(value)
+        yield writing_danger(value)
 
 
-def _signals(args: Args) -> Iterator[Danger | None]:
+def _kill_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `kill`: `kill -9 -1` kills every process, and `kill -1 42` sends a signal to one."""
     if not {"-l", "-L", "--list", "--table"}.isdisjoint(args.words):
         return
@@ -243,31 +243,31 @@ def _signals(args: Args) -> Iterator[Danger | None]:
         yield Danger("ask", "kills the first process, or all of its own group")
 
 
-def _changes_permissions(args: Args) -> Iterator[Danger | None]:
+def _chmod_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `chmod`, `chown` and `chgrp` on files outside of the project."""
     recursive = args.has("-R", "--recursive")
     for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
-        danger = writing(target) or (removal(target) if recursive or target == "/" else None)
+        danger = writing_danger(target) or (removal_danger(target) if recursive or target == "/" else None)
         if danger is not None and not target.startswith((".", "*")):
             yield Danger("ask", "changes who may read and change what matters")
 
 
 _INFORMATION_OPTIONS = (("--help",), ("--version",))
-_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
-    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
-    "find": _finds,
-    "mv": _moves,
-    **dict.fromkeys(("cp", "install", "scp"), _copies),
-    "ln": _links,
-    "rsync": _mirrors,
-    **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _packs),
-    "cargo": _cleans,
-    **dict.fromkeys(("uv", "poetry", "pdm"), _builds),
-    **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
-    "truncate": _empties,
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _edits_in_place),
-    "dd": _dumps,
-    "kill": _signals,
-    **dict.fromkeys(("curl", "wget"), _downloads),
-    **dict.fromkeys(("chmod", "chown", "chgrp"), _changes_permissions),
+_DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
+    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _rm_dangers),
+    "find": _find_dangers,
+    "mv": _mv_dangers,
+    **dict.fromkeys(("cp", "install", "scp"), _cp_dangers),
+    "ln": _ln_dangers,
+    "rsync": _rsync_dangers,
+    **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _archive_dangers),
+    "cargo": _cargo_dangers,
+    **dict.fromkeys(("uv", "poetry", "pdm"), _build_dangers),
+    **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),
+    "truncate": _truncate_dangers,
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _in_place_dangers),
+    "dd": _dd_dangers,
+    "kill": _kill_dangers,
+    **dict.fromkeys(("curl", "wget"), _download_dangers),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod_dangers),
 }

@@ -11,19 +11,19 @@ import re
 from collections.abc import Iterator
 
 from ..shell.records import Assignment, Script, SimpleCommand
-from ..shell.wrappers import SHELLS, STANDARD_INPUT, known_input, opened
+from ..shell.wrappers import SHELLS, STANDARD_INPUT, find_known_input, find_wrapped_commands
 from .files import CommandFiles
-from .inline_code import DOWNLOADERS, runs_code, unseen
+from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
 from .options import Args
 from .targets import Danger
 
-__all__ = ["flows", "whole"]
+__all__ = ["flow_dangers", "script_dangers"]
 
 _SENDERS = DOWNLOADERS | frozenset({
     "ssh", "sftp", "rsync", "socat", "sendmail", "mail", "mailx", "mutt", "ftp", "tftp", "rclone", "gsutil", "aws",
     "dig", "nslookup", "ping",
 })  # fmt: skip
-_TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
+_PRINT_ENVIRONMENT = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
 # Variables that can make a harmless name mean something else.
@@ -77,7 +77,7 @@ _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
         re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
     ),
 )
-_COMMON = frozenset({
+_COMMON_COMMANDS = frozenset({
     "ls", "cd", "cat", "cp", "mv", "rm", "git", "sudo", "su", "ssh", "curl", "wget", "echo", "printf", "test",
     "grep", "find", "sed", "awk", "python", "python3", "pip", "npm", "node", "make", "docker", "kubectl", "sh",
     "bash", "command", "builtin", "eval", "exec", "source", "export", "kill", "ps", "head", "tail", "tee", "true",
@@ -85,23 +85,23 @@ _COMMON = frozenset({
 })  # fmt: skip
 
 
-def flows(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
+def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of where *command* gets its words, code or input from, and of where they go."""
     if not command.literal[0] or "{}" in command.words[0]:
         yield Danger("ask", "runs a program whose name is only worked out when it runs")
     args = Args(command)
     name = command.name
     if name in SHELLS or name in ("eval", "source", "."):
-        yield from _runs_text(args)
+        yield from _shell_text_dangers(args)
     else:
-        yield from runs_code(args, files)
-    if name == "ssh" and (command.fed_by or any(_read(command))) and not any(opened(command)):
+        yield from interpreter_dangers(args, files)
+    if name == "ssh" and (command.fed_by or any(_input_files(command))) and not any(find_wrapped_commands(command)):
         yield Danger("ask", "runs commands that nobody has seen")
     if name in _SENDERS:
-        yield from _sends(args, files)
+        yield from _sending_dangers(args, files)
 
 
-def _runs_text(args: Args) -> Iterator[Danger]:
+def _shell_text_dangers(args: Args) -> Iterator[Danger]:
     """Yield the dangers of the text or input that a shell, `eval`, `source` or `.` runs."""
     command = args.command
     by_name = command.name in ("eval", "source", ".")
@@ -111,25 +111,27 @@ def _runs_text(args: Args) -> Iterator[Danger]:
     reads = reads or ("-s" in args.options and not has_text)
     unknown = [word for word, is_literal in zip(command.words[1:], command.literal[1:], strict=True) if not is_literal]
     if reads or (unknown and (has_text or not command.literal[1])):
-        yield from unseen((*command.fed_by, *command.inner) if reads else command.inner)
+        yield from unseen_code_dangers((*command.fed_by, *command.substitutions) if reads else command.substitutions)
     if by_name and not reads:
         if command.name == "eval" and unknown:
             yield Danger("ask", "runs a text that is only worked out when it runs")
-        elif command.inner and unknown:
+        elif command.substitutions and unknown:
             yield Danger("ask", "runs the output of another command")
-    elif unknown and (has_text or command.inner or not all(word.startswith('"') for word in unknown)):
+    elif unknown and (has_text or command.substitutions or not all(word.startswith('"') for word in unknown)):
         yield Danger("ask", "gives a shell a text that is only worked out when it runs")
-    elif reads and known_input(command) is None and "--version" not in args.options:
+    elif reads and find_known_input(command) is None and "--version" not in args.options:
         yield Danger("ask", "runs commands that nobody has seen")
     if "-i" in args.options and command.redirections:
         yield Danger("ask", "gives a shell to somebody else")
 
 
-def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
+def _sending_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     command = args.command
-    sources = (*command.fed_by, *command.inner)
-    tells_secrets = any(source.name in _TELLS_SECRETS and len(source.words) == 1 for source in sources)
-    reads_secret = any(files.is_secret(word) for source in sources for word in (*source.plain[1:], *_read(source)))
+    sources = (*command.fed_by, *command.substitutions)
+    tells_secrets = any(source.name in _PRINT_ENVIRONMENT and len(source.words) == 1 for source in sources)
+    reads_secret = any(
+        files.is_secret(word) for source in sources for word in (*source.plain[1:], *_input_files(source))
+    )
     names_secret = any(_SECRET_NAME.search(word) for source in (command, *command.fed_by) for word in source.plain)
     if tells_secrets or reads_secret or (names_secret and command.fed_by):
         yield Danger("deny", "sends keys or passwords to another machine")
@@ -138,19 +140,19 @@ def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
         yield Danger("ask", "sends a file to another machine")
 
 
-def _read(command: SimpleCommand) -> Iterator[str]:
+def _input_files(command: SimpleCommand) -> Iterator[str]:
     return (redirection.target for redirection in command.redirections if redirection.operator == "<")
 
 
-def whole(script: Script) -> Iterator[tuple[str, Danger]]:
+def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
     """Yield the dangers of a command line as a whole, each with the part that shows it."""
     for name in script.functions:
-        calls = [call for call in script.commands if call.name == name and f"{name}()" in call.via]
+        calls = [call for call in script.commands if call.name == name and f"{name}()" in call.nesting]
         if len(calls) > 1 or any(call.fed_by for call in calls):
             yield f"{name}()", Danger("deny", "is a function that multiplies itself without an end")
         elif calls:
             yield f"{name}()", Danger("ask", "is a function that calls itself")
-        elif name in _COMMON:
+        elif name in _COMMON_COMMANDS:
             yield f"{name}()", Danger("ask", "gives a command another meaning")
     if _has_call_cycle(script):
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
@@ -182,7 +184,7 @@ def _is_harmless(assignment: Assignment) -> bool:
 def _has_call_cycle(script: Script) -> bool:
     names = set(script.functions)
     calls = {
-        name: {command.name for command in script.commands if f"{name}()" in command.via} & names - {name}
+        name: {command.name for command in script.commands if f"{name}()" in command.nesting} & names - {name}
         for name in names
     }
     for start in names:

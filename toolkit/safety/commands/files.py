@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..name_globs import is_glob
 from ..paths import Folders
 from ..protected_files import BUILT_IN, Protected, ProtectedFiles
-from ..repositories import protecting_repository
+from ..repositories import find_repository_rule
 from ..shell.records import SimpleCommand
 from .options import Args
 from .printed_texts import input_text
@@ -35,7 +35,7 @@ from .table_files import (
     WITH_MESSAGE,
     FileRow,
 )
-from .targets import TOO_MANY, Danger, spell_out
+from .targets import TOO_MANY_NAMES, Danger, expand_braces
 
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
@@ -49,7 +49,7 @@ _SUBSTITUTIONS = (
     (re.compile(r"\$\(git rev-parse --git-path ([\w./-]+)\)"), r".git/\1"),
     (re.compile(r"\$\{\w+:?[-=+]([^{}]*)\}"), r"\1"),
 )
-_MOST_DANGERS = 10
+_MAX_DANGERS = 10
 _ASSIGNED = re.compile(r"[\w.-]+=\S+")
 _ADDRESS_FILE = re.compile(r"\w://[^/\s]+/(?:[^?#\s]*/)?([^/?#\s]+)")
 _PACKED = re.compile(r"(.+)\.(?:gz|z|Z|bz2|xz|lzma|zst|lz4)")
@@ -71,7 +71,7 @@ class FileUse(NamedTuple):
     """
 
     word: str
-    use: Use
+    access: Use
     dots: bool = False
     tree: bool = False
 
@@ -89,60 +89,60 @@ class CommandFiles:
     def __init__(self, files: ProtectedFiles | None = None, folders: Folders | None = None) -> None:
         self._files = files or ProtectedFiles(BUILT_IN)
         # If the root itself is protected, its rule says nothing about the single files in it.
-        is_free = folders is not None and self._files.protecting(f"{folders.root}/x", "write") is None
+        is_free = folders is not None and self._files.find_rule(f"{folders.root}/x", "write") is None
         self._folders = folders if is_free else None
 
-    def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
+    def find_rule(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
         """Return the rule that protects the file in *use* if the command runs in one of *folders*, or None."""
-        names = spell_out(_fill_in_variables(use.word))
+        names = expand_braces(_fill_in_variables(use.word))
         for name in names or ():
             for folder in folders:
-                rule = self._rule(_join(_fill_in_variables(folder), name), use)
+                rule = self._find_path_rule(_join(_fill_in_variables(folder), name), use)
                 if rule is not None:
                     return rule
         return None
 
-    def is_kept(self, path: str) -> bool:
+    def is_write_protected(self, path: str) -> bool:
         """Return whether tools may not write the file *path*. A folder on the way to such a file does not count."""
-        return self._files.protecting(path, "write", with_content=False) is not None
+        return self._files.find_rule(path, "write", with_content=False) is not None
 
     def is_secret(self, word: str) -> bool:
         """Return whether *word* names a file that tools may not even read."""
-        return self.protecting(FileUse(word, "read")) is not None
+        return self.find_rule(FileUse(word, "read")) is not None
 
-    def dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
+    def find_dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
         """Yield the dangers of the files that a command uses."""
-        uses = dict.fromkeys(files_of(_with_braces_spelled_out(args)))
-        dangers = (self.danger(use._replace(dots=dots or use.dots), folders) for use in uses)
+        uses = dict.fromkeys(files_of(_with_braces_expanded(args)))
+        dangers = (self.danger_of(use._replace(dots=dots or use.dots), folders) for use in uses)
         # A finding shows three reasons at most, so the search can stop early.
-        yield from islice((danger for danger in dangers if danger is not None), _MOST_DANGERS)
+        yield from islice((danger for danger in dangers if danger is not None), _MAX_DANGERS)
 
-    def danger(self, use: FileUse, folders: Sequence[str] = ("",)) -> Danger | None:
+    def danger_of(self, use: FileUse, folders: Sequence[str] = ("",)) -> Danger | None:
         """Return the danger of one use of a file, or None if there is none."""
-        if spell_out(use.word) is None:
-            return TOO_MANY
-        rule = self.protecting(use, folders)
+        if expand_braces(use.word) is None:
+            return TOO_MANY_NAMES
+        rule = self.find_rule(use, folders)
         if rule is None:
             return None
-        verb = "changes" if use.use == "write" else "reads"
+        verb = "changes" if use.access == "write" else "reads"
         return Danger("ask", f"{verb} {rule.what} (`{rule.pattern}`)")
 
-    def _rule(self, path: str, use: FileUse) -> Protected | None:
-        rule = self._rule_by_name(path, use)
+    def _find_path_rule(self, path: str, use: FileUse) -> Protected | None:
+        rule = self._find_name_rule(path, use)
         if rule is not None or self._folders is None or "$" in path:
             return rule
-        absolute = self._whole(path)
-        rule = self._rule_by_name(absolute, use)
+        absolute = self._absolute_path(path)
+        rule = self._find_name_rule(absolute, use)
         if rule is not None or is_glob(absolute):
             return rule
-        return self._rule_on_disk(absolute, use)
+        return self._find_disk_rule(absolute, use)
 
-    def _rule_by_name(self, path: str, use: FileUse) -> Protected | None:
+    def _find_name_rule(self, path: str, use: FileUse) -> Protected | None:
         if is_glob(path):
-            return self._files.could_protect(path, use.use, dots=use.dots)
-        return self._files.protecting(path, use.use, with_content=True if use.tree else None)
+            return self._files.find_possible_rule(path, use.access, dots=use.dots)
+        return self._files.find_rule(path, use.access, with_content=True if use.tree else None)
 
-    def _rule_on_disk(self, path: str, use: FileUse) -> Protected | None:
+    def _find_disk_rule(self, path: str, use: FileUse) -> Protected | None:
         """Return the rule for the place that links lead to, or for a file that a repository uses as its settings."""
         if self._folders is None:
             return None
@@ -151,12 +151,12 @@ class CommandFiles:
         except ValueError:
             return None  # no program can open it either
         if place.path != path:
-            for name in (*place.passed, place.path):
-                if rule := self._rule_by_name(name, use):
+            for name in (*place.other_names, place.path):
+                if rule := self._find_name_rule(name, use):
                     return rule
-        return protecting_repository(self._files, place.path) if use.use == "write" else None
+        return find_repository_rule(self._files, place.path) if use.access == "write" else None
 
-    def _whole(self, path: str) -> str:
+    def _absolute_path(self, path: str) -> str:
         root = self._folders.root if self._folders is not None else ""
         return os.path.normpath(os.path.expanduser(path) if path.startswith("~") else os.path.join(root, path))
 
@@ -188,8 +188,10 @@ def files_of(args: Args) -> Iterator[FileUse]:
 
 
 def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:
-    yield from (FileUse(file, "write") for value in args.values(*_options_of(row.writes)) for file in _parts(value))
-    yield from (FileUse(_at_file(value), "read") for value in args.values(*_options_of(row.reads)))
+    yield from (
+        FileUse(file, "write") for value in args.values(*_split_options(row.writes)) for file in _files_in_value(value)
+    )
+    yield from (FileUse(_file_in_value(value), "read") for value in args.values(*_split_options(row.reads)))
     holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
     reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
     letters = row.operands if holds else row.operands.replace("w", "r")
@@ -223,17 +225,17 @@ def _words_not_files(args: Args) -> set[str]:
 
 
 @cache
-def _options_of(text: str) -> tuple[str, ...]:
+def _split_options(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _at_file(value: str) -> str:
+def _file_in_value(value: str) -> str:
     """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
     match = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
     return next(filter(None, match.groups()), value) if match else value
 
 
-def _parts(value: str) -> Iterator[str]:
+def _files_in_value(value: str) -> Iterator[str]:
     """Yield *value*, and the file in `link=file`, `1=file` and `type=local,dest=file`."""
     yield value
     last = re.split(r"[=,]", value)[-1]
@@ -295,7 +297,7 @@ def _git_files(args: Args) -> Iterator[FileUse]:
         if operands[0] == "clone" and "://" in use.word:
             continue
         # `HEAD:.env` is the file in a commit.
-        word = use.word.partition(":")[2] if use.use == "read" and ":" in use.word else use.word
+        word = use.word.partition(":")[2] if use.access == "read" and ":" in use.word else use.word
         yield use._replace(word=_join(folder, word))
     for option, value in args.option_values:
         if folder and OUTPUT.fullmatch(option):
@@ -318,11 +320,11 @@ def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
     """Yield the names that `find -exec`, `| xargs` and `$(...)` pass to a command."""
     row = FILES.get(command.name, FileRow())
     use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
-    sources = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
-    if not {"xargs", "parallel"}.isdisjoint(command.via):
+    sources = list(command.substitutions) if any("$(" in word or "`" in word for word in command.words) else []
+    if not {"xargs", "parallel"}.isdisjoint(command.nesting):
         sources += command.fed_by
-    if command.outer is not None and command.outer.name in ("find", "fd"):
-        sources.append(command.outer)
+    if command.wrapper is not None and command.wrapper.name in ("find", "fd"):
+        sources.append(command.wrapper)
     for source in sources:
         if source.name not in _NAME_SOURCES:
             continue
@@ -332,7 +334,7 @@ def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
         yield from (FileUse(word, use) for word in words if not word.startswith("-"))
 
 
-def _with_braces_spelled_out(args: Args) -> Args:
+def _with_braces_expanded(args: Args) -> Args:
     """Return the command with the shell's braces expanded: `cp x{,.bak}` has two operands."""
     command = args.command
     if not any("{" in word and "," in word for word in command.words):
@@ -340,7 +342,7 @@ def _with_braces_spelled_out(args: Args) -> Args:
     words = [
         text
         for word, plain in zip(command.words, command.plain, strict=True)
-        for text in ((spell_out(plain) or [plain])[::-1] if "{" in word else [plain])
+        for text in ((expand_braces(plain) or [plain])[::-1] if "{" in word else [plain])
     ]
     return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
 

@@ -15,9 +15,9 @@ from .options import Args
 
 __all__ = ["TooManyFolders", "folders_of"]
 
-_MOST_FOLDERS = 100
+_MAX_FOLDERS = 100
 # Options with which a program changes to another folder before it does anything.
-_OPTIONS = {
+_FOLDER_OPTIONS = {
     "env": "-C --chdir",
     "sudo": "-D --chdir -R --chroot",
     "systemd-run": "--working-directory",
@@ -43,7 +43,7 @@ _OPTIONS = {
     "flatpak": "--cwd",
 }
 # The first operand of these programs is the folder.
-_OPERANDS = frozenset({"cd", "pushd", "chdir", "z", "chroot", "direnv"})
+_FOLDER_OPERANDS = frozenset({"cd", "pushd", "chdir", "z", "chroot", "direnv"})
 
 
 class TooManyFolders(ValueError):  # noqa: N818 -- the name says what happened
@@ -63,20 +63,20 @@ def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Itera
     """
     folders = [""]
     for command in commands:
-        targets = dict.fromkeys(name for word in _targets(command) for name in fill_in(word))
+        targets = dict.fromkeys(name for word in _folder_targets(command) for name in fill_in(word))
         folders += [_change_folder(folder, target) for target in targets for folder in folders]
         folders = list(dict.fromkeys(folders))
-        if len(folders) > _MOST_FOLDERS:
+        if len(folders) > _MAX_FOLDERS:
             raise TooManyFolders("goes to more folders than can be looked at")
     return tuple(folders)
 
 
-def _targets(command: SimpleCommand) -> list[str]:
-    if command.name in _OPERANDS:
+def _folder_targets(command: SimpleCommand) -> list[str]:
+    if command.name in _FOLDER_OPERANDS:
         words = [word for word in command.plain[1:] if word == "-" or not word.startswith(("-", "+"))]
         # `cd -` goes back to a folder that is already in the list.
         return ["~"] if not words and command.name == "cd" else [word for word in words[:1] if word not in ("-", ".")]
-    options = _OPTIONS.get(command.name)
+    options = _FOLDER_OPTIONS.get(command.name)
     return Args(command).values(*options.split()) if options else []
 
 

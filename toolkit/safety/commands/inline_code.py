@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 
 from ..shell.records import SimpleCommand
-from ..shell.wrappers import STANDARD_INPUT, known_input
+from ..shell.wrappers import STANDARD_INPUT, find_known_input
 from .files import CommandFiles
 from .options import Args
-from .targets import Danger, writing
+from .targets import Danger, writing_danger
 
-__all__ = ["DOWNLOADERS", "code_dangers", "language", "runs_code", "unseen"]
+__all__ = ["DOWNLOADERS", "code_dangers", "interpreter_dangers", "language_of_program", "unseen_code_dangers"]
 
 DOWNLOADERS = frozenset({
     "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
@@ -58,50 +58,50 @@ _AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
 _HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 
-def language(name: str) -> str | None:
+def language_of_program(name: str) -> str | None:
     """Return the language that a program of this name runs, or None. `python3.11` runs python."""
     base = re.sub(r"[\d.]+$", "", name)
     return base if base in _INTERPRETERS else None
 
 
-def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
+def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
-    spoken = language(command.name)
+    language_name = language_of_program(command.name)
     is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
     if is_awk and any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
         yield Danger("ask", "runs other programs from inside awk")
-    if spoken is None:
+    if language_name is None:
         return
-    code, is_literal = _code(args, _INTERPRETERS[spoken].split())
+    code, is_literal = _find_code(args, _INTERPRETERS[language_name].split())
     # `deno run -` reads its program from standard input, as `python -` does.
     operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
     if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
         if not command.fed_by and not any(redirection.operator.startswith("<") for redirection in command.redirections):
             return
-        yield from unseen((*command.fed_by, *command.inner))
-        code, is_literal = known_input(command), True
+        yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
+        code, is_literal = find_known_input(command), True
         if code is None:
             yield Danger("ask", "runs code that nobody has seen")
     elif any(word.startswith("<(") for word in args.words):
-        yield from unseen(command.inner)
+        yield from unseen_code_dangers(command.substitutions)
     if not is_literal:
-        yield from unseen(command.inner)
+        yield from unseen_code_dangers(command.substitutions)
         yield Danger("ask", "runs code that is only worked out when it runs")
     if code:
-        yield from code_dangers(spoken, code)
+        yield from code_dangers(language_name, code)
     for path in _TEXT_IN_CODE.findall(code or ""):
-        if files.is_kept(path) or files.is_secret(path) or writing(path) is not None:
+        if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about `{path}`")
 
 
-def code_dangers(spoken: str, code: str) -> Iterator[Danger]:
-    """Yield the dangers of *code* in the language *spoken*."""
-    if _HARMFUL_CODE.search(code) or (spoken in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
+    """Yield the dangers of *code* in the language *language_name*."""
+    if _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 
-def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
+def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
     """Return the code on the command line, and whether it is known exactly."""
     for at, word in enumerate(args.words):
         for option in options:
@@ -115,7 +115,7 @@ def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
     return None, True
 
 
-def unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
+def unseen_code_dangers(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
     """Yield the dangers of running the output of *sources*."""
     if any(source.name in DOWNLOADERS for source in sources):
         yield Danger("deny", "runs what it has just downloaded, unseen")

@@ -88,9 +88,9 @@ _LETTERS_WITH_VALUE = {
     "mariadb": "DehPpSu",
 }
 _NO_OPTIONS: frozenset[str] = frozenset()
-_SHORTEST_ABBREVIATION = 3
-_LONGEST_CLUSTER = 40
-_LONGEST_SUBCOMMAND = 3
+_MIN_ABBREVIATION_CHARS = 3
+_MAX_CLUSTER_CHARS = 40
+_MAX_SUBCOMMAND_WORDS = 3
 
 
 @unlock_properties_in_children
@@ -164,7 +164,7 @@ class Args:
             at += 1
         return tuple(operands)
 
-    def begins(self, *subcommands: str) -> bool:
+    def begins_with(self, *subcommands: str) -> bool:
         """
         Return whether the operands begin with *subcommands*.
 
@@ -176,7 +176,7 @@ class Args:
     def subcommands(self) -> frozenset[tuple[str, ...]]:
         """Everything that the operands may begin with: `docker volume rm x` begins with one, two and three words."""
         starts = range(len(self.operands)) if self._is_unsure else (0,)
-        return frozenset(self.operands[at : at + size] for at in starts for size in range(1, _LONGEST_SUBCOMMAND + 1))
+        return frozenset(self.operands[at : at + size] for at in starts for size in range(1, _MAX_SUBCOMMAND_WORDS + 1))
 
     def value(self, *names: str) -> str | None:
         """Return the first value of one of the options *names*, in any spelling, or None."""
@@ -211,7 +211,7 @@ class Args:
                 pairs.append((word, following))
             if word.startswith("--"):
                 continue
-            for index, letter in enumerate(word[1:_LONGEST_CLUSTER], start=2):
+            for index, letter in enumerate(word[1:_MAX_CLUSTER_CHARS], start=2):
                 if rest := word[index:]:
                     pairs.append((f"-{letter}", rest))
                 elif following is not None and len(word) > 2:
@@ -240,4 +240,4 @@ def _flags(word: str, glued: str) -> str:
 
 
 def _is_short_for(option: str, names: Iterable[str]) -> bool:
-    return len(option) >= _SHORTEST_ABBREVIATION and any(name.startswith(option) for name in names)
+    return len(option) >= _MIN_ABBREVIATION_CHARS and any(name.startswith(option) for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..shell.records import SimpleCommand
-from ..shell.wrappers import known_input
+from ..shell.wrappers import find_known_input
 
 __all__ = ["input_text", "output_text"]
 
@@ -14,15 +14,15 @@ _PASSES_THROUGH = frozenset({"cat", "tee", "sponge"})
 
 def input_text(command: SimpleCommand) -> str | None:
     """Return the text that *command* reads from standard input, or None if the line does not show it."""
-    text = known_input(command)
+    text = find_known_input(command)
     if text is not None:
         return text
-    if command.piped_from is not None:
-        return output_text(command.piped_from)
+    if command.pipe_source is not None:
+        return output_text(command.pipe_source)
     is_substituted = any(
         redirection.operator == "<" and redirection.target.startswith("<(") for redirection in command.redirections
     )
-    return output_text(command.inner[-1]) if is_substituted and command.inner else None
+    return output_text(command.substitutions[-1]) if is_substituted and command.substitutions else None
 
 
 def output_text(command: SimpleCommand) -> str | None:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ...verdicts import Word
 
-__all__ = ["MACHINE", "Row"]
+__all__ = ["SYSTEM_RISKS", "Risk"]
 
 
-class Row(NamedTuple):
+class Risk(NamedTuple):
     """
     One kind of danger.
 
@@ -47,80 +47,80 @@ _CLOCK = "changes what runs by the clock"
 _OPENS_UP = "lets everybody change files"
 _MEANING = "gives a command another meaning"
 
-MACHINE: tuple[Row, ...] = (
+SYSTEM_RISKS: tuple[Risk, ...] = (
     # privilege and users
-    Row("sudo doas su pkexec runuser", "runs with somebody else's rights"),
-    Row("visudo vipw vigr passwd chpasswd chsh chfn useradd adduser userdel deluser", "changes users or passwords"),
-    Row("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
-    Row("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),
+    Risk("sudo doas su pkexec runuser", "runs with somebody else's rights"),
+    Risk("visudo vipw vigr passwd chpasswd chsh chfn useradd adduser userdel deluser", "changes users or passwords"),
+    Risk("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
+    Risk("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),
     # disks, devices, power
-    Row("mkfs mke2fs newfs mkfs.ext2 mkfs.ext3 mkfs.ext4", "makes a new file system over an old one", verdict="deny"),
-    Row("mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs", "makes a new file system over an old one", verdict="deny"),
-    Row("wipefs blkdiscard sgdisk", "wipes a disk", verdict="deny"),
-    Row("fdisk cfdisk sfdisk gdisk parted mkswap swapoff hdparm cryptsetup", "changes disks or file systems"),
-    Row("lvremove vgremove pvremove lvreduce mdadm zpool zfs losetup", "changes disks or file systems"),
-    Row("diskutil resize2fs tune2fs nvme", "changes disks or file systems"),
-    Row("shred srm wipe scrub", "destroys a file for good"),
-    Row("shutdown reboot halt poweroff telinit kexec pm-suspend", "stops the machine", verdict="deny"),
-    Row("init", "stops the machine", word="[0-6]", verdict="deny"),
-    Row("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
+    Risk("mkfs mke2fs newfs mkfs.ext2 mkfs.ext3 mkfs.ext4", "makes a new file system over an old one", verdict="deny"),
+    Risk("mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs", "makes a new file system over an old one", verdict="deny"),
+    Risk("wipefs blkdiscard sgdisk", "wipes a disk", verdict="deny"),
+    Risk("fdisk cfdisk sfdisk gdisk parted mkswap swapoff hdparm cryptsetup", "changes disks or file systems"),
+    Risk("lvremove vgremove pvremove lvreduce mdadm zpool zfs losetup", "changes disks or file systems"),
+    Risk("diskutil resize2fs tune2fs nvme", "changes disks or file systems"),
+    Risk("shred srm wipe scrub", "destroys a file for good"),
+    Risk("shutdown reboot halt poweroff telinit kexec pm-suspend", "stops the machine", verdict="deny"),
+    Risk("init", "stops the machine", word="[0-6]", verdict="deny"),
+    Risk("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
     # services, kernel, network
-    Row("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
-    Row("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed|reload|try-restart"),
-    Row(
+    Risk("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
+    Risk("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed|reload|try-restart"),
+    Risk(
         "systemctl",
         _SERVICES,
         "reload-or-restart|try-reload-or-restart|reenable|preset|preset-all|add-wants|add-requires",
     ),
-    Row(
+    Risk(
         "systemctl", _SERVICES, "clean|freeze|thaw|bind|mount-image|switch-root|soft-reboot|exit|default|daemon-reexec"
     ),
-    Row("systemctl", _SERVICES, "set-environment|unset-environment|import-environment|cancel|service-watchdogs"),
-    Row("loginctl", _SERVICES, "kill-session|kill-user|terminate-session|terminate-user|terminate-seat|enable-linger"),
-    Row("loginctl", _SERVICES, "disable-linger|lock-session|lock-sessions|attach|flush-devices|activate"),
-    Row("service", _SERVICES, word="stop|start|restart|reload"),
-    Row("launchctl rc-service rc-update update-rc.d chkconfig", _SERVICES),
-    Row("sysctl", _KERNEL, options="-w --write -p -f --load --system"),
-    Row("sysctl", _KERNEL, word=r"[\w.]+=.*"),
-    Row("insmod rmmod modprobe kmod depmod setenforce auditctl dmsetup", _KERNEL),
-    Row("mount umount swapon", "changes what is mounted", word=".+"),
-    Row("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
-    Row("crontab", _CLOCK, options="-r -e"),
-    Row("crontab", _CLOCK, word="(?!-).*|-"),
-    Row("at batch", "runs something later, when nobody watches"),
-    Row("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
-    Row("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),
-    Row("pacman", "removes software", word="-R[a-z]*|--remove"),
-    Row("dpkg", "removes software", word="-r|-P|--purge|--remove"),
-    Row("rpm", "removes software", word="-e[a-z]*|--erase"),
+    Risk("systemctl", _SERVICES, "set-environment|unset-environment|import-environment|cancel|service-watchdogs"),
+    Risk("loginctl", _SERVICES, "kill-session|kill-user|terminate-session|terminate-user|terminate-seat|enable-linger"),
+    Risk("loginctl", _SERVICES, "disable-linger|lock-session|lock-sessions|attach|flush-devices|activate"),
+    Risk("service", _SERVICES, word="stop|start|restart|reload"),
+    Risk("launchctl rc-service rc-update update-rc.d chkconfig", _SERVICES),
+    Risk("sysctl", _KERNEL, options="-w --write -p -f --load --system"),
+    Risk("sysctl", _KERNEL, word=r"[\w.]+=.*"),
+    Risk("insmod rmmod modprobe kmod depmod setenforce auditctl dmsetup", _KERNEL),
+    Risk("mount umount swapon", "changes what is mounted", word=".+"),
+    Risk("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
+    Risk("crontab", _CLOCK, options="-r -e"),
+    Risk("crontab", _CLOCK, word="(?!-).*|-"),
+    Risk("at batch", "runs something later, when nobody watches"),
+    Risk("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
+    Risk("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),
+    Risk("pacman", "removes software", word="-R[a-z]*|--remove"),
+    Risk("dpkg", "removes software", word="-r|-P|--purge|--remove"),
+    Risk("rpm", "removes software", word="-e[a-z]*|--erase"),
     # processes
-    Row("killall pkill", "kills processes by name, and whichever else has it"),
-    Row("killall pkill", "kills every process", word=r"[.*+^$?]*", verdict="deny"),
-    Row("killall5", "kills every process", verdict="deny"),
-    Row("skill snice slay xkill", "kills processes that it does not name one by one"),
-    Row("fuser", "kills every process that uses a file", options="-k --kill"),
+    Risk("killall pkill", "kills processes by name, and whichever else has it"),
+    Risk("killall pkill", "kills every process", word=r"[.*+^$?]*", verdict="deny"),
+    Risk("killall5", "kills every process", verdict="deny"),
+    Risk("skill snice slay xkill", "kills processes that it does not name one by one"),
+    Risk("fuser", "kills every process that uses a file", options="-k --kill"),
     # permissions
-    Row("chmod", _OPENS_UP, options="-R --recursive", word=r"0?[0-7]{0,2}[2367]|0?000|0"),
-    Row("chmod", _OPENS_UP, options="-R --recursive", word=r"[augo]*[ao][augo]*[+=][rwxX]*w.*|[+=][rwxX]*w.*"),
-    Row("chmod", _OPENS_UP, word=r"0?777|a[+=]rwx|\+rwx|ugo[+=]rwx|o[+=]r?w.*"),
-    Row("chmod", "makes a program run with its owner's rights", word=r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"),
+    Risk("chmod", _OPENS_UP, options="-R --recursive", word=r"0?[0-7]{0,2}[2367]|0?000|0"),
+    Risk("chmod", _OPENS_UP, options="-R --recursive", word=r"[augo]*[ao][augo]*[+=][rwxX]*w.*|[+=][rwxX]*w.*"),
+    Risk("chmod", _OPENS_UP, word=r"0?777|a[+=]rwx|\+rwx|ugo[+=]rwx|o[+=]r?w.*"),
+    Risk("chmod", "makes a program run with its owner's rights", word=r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"),
     # the shell itself
-    Row("alias", _MEANING, word=".+=.*"),
-    Row("unset", "hides what is done", word="HIST(FILE|SIZE|CONTROL|IGNORE)"),
-    Row("enable", "loads code into the shell", options="-f"),
-    Row("hash", _MEANING, options="-p"),
-    Row("history fc", "changes the history, or runs it again", options="-c -d -w -a -e -s"),
-    Row("bind complete", "runs a command behind a key", options="-x -C -F"),
-    Row("shopt set", "makes the shell follow other rules", word="expand_aliases|extglob|.*history.*"),
+    Risk("alias", _MEANING, word=".+=.*"),
+    Risk("unset", "hides what is done", word="HIST(FILE|SIZE|CONTROL|IGNORE)"),
+    Risk("enable", "loads code into the shell", options="-f"),
+    Risk("hash", _MEANING, options="-p"),
+    Risk("history fc", "changes the history, or runs it again", options="-c -d -w -a -e -s"),
+    Risk("bind complete", "runs a command behind a key", options="-x -C -F"),
+    Risk("shopt set", "makes the shell follow other rules", word="expand_aliases|extglob|.*history.*"),
     # other machines
-    Row(
+    Risk(
         "nc ncat netcat",
         "gives a shell to another machine",
         options="-e --exec -c --sh-exec --lua-exec",
         verdict="deny",
     ),
-    Row("nc ncat netcat", "listens for another machine", options="-l --listen"),
-    Row("socat", "gives a shell to another machine", word=r"(?i).*(exec|system):.*", verdict="deny"),
-    Row("socat telnet rsh rlogin ngrok cloudflared chisel", "opens a connection to another machine"),
-    Row("ssh", "opens a tunnel to another machine", options="-R -L -D -w -W"),
+    Risk("nc ncat netcat", "listens for another machine", options="-l --listen"),
+    Risk("socat", "gives a shell to another machine", word=r"(?i).*(exec|system):.*", verdict="deny"),
+    Risk("socat telnet rsh rlogin ngrok cloudflared chisel", "opens a connection to another machine"),
+    Risk("ssh", "opens a tunnel to another machine", options="-R -L -D -w -W"),
 )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...verdicts import Word
 
-__all__ = ["TOO_MANY", "Danger", "removal", "spell_out", "writing"]
+__all__ = ["TOO_MANY_NAMES", "Danger", "expand_braces", "removal_danger", "writing_danger"]
 
 
 class Danger(NamedTuple):
@@ -47,25 +47,29 @@ _WRITING_DANGERS: tuple[tuple[re.Pattern[str], Danger], ...] = (
     (re.compile(r"/(proc|sys)/.*"), Danger("ask", "changes the running kernel")),
 )
 _SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
-_MOST_NAMES = 100
-TOO_MANY = Danger("ask", "is about more names than can be looked at")
+_MAX_NAMES = 100
+TOO_MANY_NAMES = Danger("ask", "is about more names than can be looked at")
 _RANGE = re.compile(r"\{(\w)\.\.(\w)(?:\.\.-?\d+)?\}", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
-def removal(target: str, *, recursive: bool = True) -> Danger | None:
+def removal_danger(target: str, *, recursive: bool = True) -> Danger | None:
     """Return why *target* should not be removed or emptied, or None if there is no reason."""
-    names = spell_out(target)
-    return TOO_MANY if names is None else _pick_worst(_removal_danger(name, recursive=recursive) for name in names)
+    names = expand_braces(target)
+    return (
+        TOO_MANY_NAMES
+        if names is None
+        else _pick_worst(_name_removal_danger(name, recursive=recursive) for name in names)
+    )
 
 
-def writing(target: str) -> Danger | None:
+def writing_danger(target: str) -> Danger | None:
     """Return why *target* should not be written to, or None if there is no reason."""
-    names = spell_out(target)
-    return TOO_MANY if names is None else _pick_worst(map(_writing_danger, names))
+    names = expand_braces(target)
+    return TOO_MANY_NAMES if names is None else _pick_worst(map(_name_writing_danger, names))
 
 
-def spell_out(target: str) -> list[str] | None:
+def expand_braces(target: str) -> list[str] | None:
     """
     Return every name that braces stand for, or None if there are too many to check.
 
@@ -81,7 +85,7 @@ def spell_out(target: str) -> list[str] | None:
             names.append(text)
         else:
             waiting += [text[: match.start()] + part + text[match.end() :] for part in match.group(1).split(",")]
-        if len(waiting) + len(names) > _MOST_NAMES:
+        if len(waiting) + len(names) > _MAX_NAMES:
             return None
     return names
 
@@ -97,7 +101,7 @@ def _pick_worst(dangers: Iterable[Danger | None]) -> Danger | None:
     return min(real_dangers, key=lambda danger: danger.word != "deny", default=None)
 
 
-def _writing_danger(name: str) -> Danger | None:
+def _name_writing_danger(name: str) -> Danger | None:
     path = _normalize(name)
     if _HARMLESS_DEVICES.fullmatch(path) or _SCRATCH.match(path):
         return None
@@ -109,7 +113,7 @@ def _writing_danger(name: str) -> Danger | None:
     return None
 
 
-def _removal_danger(text: str, *, recursive: bool) -> Danger | None:
+def _name_removal_danger(text: str, *, recursive: bool) -> Danger | None:
     path = _normalize(text)
     first, *rest = path.split("/")[1:] if path.startswith("/") else path.split("/")
     everything = _EVERYTHING.fullmatch
@@ -118,7 +122,7 @@ def _removal_danger(text: str, *, recursive: bool) -> Danger | None:
     if first.startswith("~") and not path.startswith("/"):
         if not rest or (len(rest) == 1 and everything(rest[0])):
             return Danger("deny", "removes a whole home folder")
-        return Danger("ask", "removes a part of a home folder") if recursive or writing(path) else None
+        return Danger("ask", "removes a part of a home folder") if recursive or writing_danger(path) else None
     if path.startswith("/"):
         return _absolute_removal_danger(path, first, rest, recursive=recursive)
     if _UNKNOWN.search(path):
@@ -129,12 +133,14 @@ def _removal_danger(text: str, *, recursive: bool) -> Danger | None:
         return Danger("ask", "removes the folder that it runs in, or one above")
     if everything(first) and not rest:
         return Danger("ask", "removes everything in the folder that it runs in")
-    return writing(path)
+    return writing_danger(path)
 
 
 def _absolute_removal_danger(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
     if (_SCRATCH.match(path) and not _UNKNOWN.search(path)) or _PROJECTS.fullmatch(path):
-        return writing(path) if not rest or rest[-1] != ".git" else Danger("ask", "removes a repository's history")
+        return (
+            writing_danger(path) if not rest or rest[-1] != ".git" else Danger("ask", "removes a repository's history")
+        )
     if first in _SYSTEM or first == "tmp":
         is_whole_folder = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
         return Danger("deny" if is_whole_folder and first != "tmp" else "ask", "removes a part of the system")
@@ -144,7 +150,7 @@ def _absolute_removal_danger(path: str, first: str, rest: list[str], *, recursiv
         return Danger("deny" if len(rest) < 2 else "ask", "removes a home folder or a part of it")
     if recursive and (not rest or ".git" in rest[-1:]):
         return Danger("ask", "removes a folder at the root of the file system, or a repository's history")
-    return writing(path)
+    return writing_danger(path)
 
 
 def _normalize(text: str) -> str:

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 
 from .records import CannotParse, Script, SimpleCommand
-from .words import unescaped_live
-from .wrappers import SHELLS, STANDARD_INPUT, known_input
+from .words import has_unescaped_substitution
+from .wrappers import SHELLS, STANDARD_INPUT, find_known_input
 
 __all__ = ["refuse_late_texts", "runs_unseen_text"]
 
@@ -70,7 +70,7 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
     if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
     reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
-    return reads and bool(command.fed_by) and known_input(command) is None and not any(_shell_texts(command))
+    return reads and bool(command.fed_by) and find_known_input(command) is None and not any(_shell_texts(command))
 
 
 def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
@@ -114,13 +114,13 @@ def _refuse_variables(script: Script) -> None:
     for assignment in script.assignments:
         if assignment.name in _VARIABLES_THAT_RUN:
             raise CannotParse(f"shells run what `{assignment.name}` holds")
-        if assignment.name in _EXPANDED_VARIABLES and unescaped_live(assignment.value):
+        if assignment.name in _EXPANDED_VARIABLES and has_unescaped_substitution(assignment.value):
             raise CannotParse(f"shells expand what `{assignment.name}` holds")
 
 
 def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     """Yield the texts that a command may put into a variable."""
-    into_variable = command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.via)
+    into_variable = command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.nesting)
     takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
         # The shell may join the words. Of a word with a live substitution only a subscript counts, because

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .nodes import JOINED, SPACE, Around, Source, below
+from .nodes import JOINED_LINES, SPACE, NodeContext, NodeReader, descendants
 from .records import CannotParse
-from .words import unescaped_live
+from .words import has_unescaped_substitution
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Expansions"]
+__all__ = ["ExpansionReader"]
 
 # Characters that the shell may read differently inside `${...}`.
 _ODD_IN_EXPANSION = re.compile(r"['\"\\{}\n`]")
@@ -27,19 +27,19 @@ _EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
 _OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
 
 
-class Expansions(Source):
+class ExpansionReader(NodeReader):
     """The reader for the parts of words and for comments."""
 
-    def substitution(self, node: Node, around: Around) -> None:
+    def visit_substitution(self, node: Node, context: NodeContext) -> None:
         self.has_substitution = True
         opening = node.children[0].type
-        inside = Around(via=(*around.via, _OPENINGS.get(opening, "$()")), level=around.level)
+        inner_context = NodeContext(nesting=(*context.nesting, _OPENINGS.get(opening, "$()")), level=context.level)
         if opening == "$`":
             raise CannotParse("`$` before a backtick is not understood")
         if opening not in ("`", "``"):
-            self.no_text_between(node, SPACE)
+            self.refuse_text_between(node, SPACE)
             for child in node.children:
-                self.visit(child, inside)
+                self.visit(child, inner_context)
             return
         self.backticks.add((node.start_byte, node.end_byte))
         text = self.text[node.start_byte + 1 : node.end_byte - 1]
@@ -48,8 +48,8 @@ class Expansions(Source):
         if "\\\\\n" in text:
             raise CannotParse("a joined line inside backticks")
         # Inside backticks the shell removes one more level of backslashes before it reads the text.
-        text = re.sub(r'\\([$`\\"])' if around.quoted else r"\\([$`\\])", r"\1", text)
-        reader = self.reread(text, inside.via)
+        text = re.sub(r'\\([$`\\"])' if context.quoted else r"\\([$`\\])", r"\1", text)
+        reader = self.read_backticks(text, inner_context.nesting)
         self.commands += reader.commands
         self.redirections += reader.redirections
         self.assignments += reader.assignments
@@ -57,62 +57,62 @@ class Expansions(Source):
         self.spawns = self.spawns or reader.spawns
         self.evaluates = self.evaluates or reader.evaluates
 
-    def expansion(self, node: Node, around: Around) -> None:
+    def visit_expansion(self, node: Node, context: NodeContext) -> None:
         """Read `${name...}`. The grammar and the shell read it differently as soon as it holds quotes."""
         self.has_substitution = True
         self.evaluates = self.evaluates or _EVALUATES.search(self.source_of(node)) is not None
         for child in node.children:
-            if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and around.quoted):
+            if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and context.quoted):
                 raise CannotParse("quotes inside `${...}`")
             if child.type in ("word", "regex", "concatenation", "extglob_pattern"):
-                for leaf in (child, *below(child)):
+                for leaf in (child, *descendants(child)):
                     if leaf.child_count == 0 and leaf.is_named and _ODD_IN_EXPANSION.search(self.source_of(leaf)):
                         raise CannotParse("quotes inside `${...}`")
             if child.type == "P":
                 raise CannotParse("`${...@P}` runs what the variable holds")
-            self.visit(child, around)
+            self.visit(child, context)
 
-    def arithmetic(self, node: Node, around: Around) -> None:
+    def visit_arithmetic(self, node: Node, context: NodeContext) -> None:
         self.has_substitution = self.evaluates = True
-        self.no_text_between(node, SPACE)
-        for descendant in below(node):
+        self.refuse_text_between(node, SPACE)
+        for descendant in descendants(node):
             if descendant.type in ("string", "raw_string", "ansi_c_string"):
                 raise CannotParse("quotes inside arithmetic")
-        self.parts(node, around)
+        self.visit_parts(node, context)
 
-    def variable(self, node: Node, around: Around) -> None:
+    def visit_variable(self, node: Node, context: NodeContext) -> None:
         self.has_substitution = True
         if "".join(map(self.source_of, node.children)) != self.source_of(node):
             raise CannotParse(f"`{self.source_of(node)[:40]}` is not understood")
-        self.parts(node, around)
+        self.visit_parts(node, context)
 
-    def joined(self, node: Node, around: Around) -> None:
-        self.no_text_between(node, JOINED)
-        self.parts(node, around)
+    def visit_concatenation(self, node: Node, context: NodeContext) -> None:
+        self.refuse_text_between(node, JOINED_LINES)
+        self.visit_parts(node, context)
 
-    def parts(self, node: Node, around: Around) -> None:
-        self.no_text_between(node, SPACE)
+    def visit_parts(self, node: Node, context: NodeContext) -> None:
+        self.refuse_text_between(node, SPACE)
         for child in node.children:
-            self.visit(child, around)
+            self.visit(child, context)
 
-    def string(self, node: Node, around: Around) -> None:
+    def visit_string(self, node: Node, context: NodeContext) -> None:
         # The text between the parts belongs to the string. `read_word` reads it again.
         for child in node.children:
-            self.visit(child, around._replace(quoted=True))
+            self.visit(child, context._replace(quoted=True))
 
-    def leaf(self, node: Node, around: Around) -> None:
-        if unescaped_live(self.text[node.start_byte : node.end_byte]):
+    def visit_leaf(self, node: Node, context: NodeContext) -> None:
+        if has_unescaped_substitution(self.text[node.start_byte : node.end_byte]):
             raise CannotParse(f"a substitution in `{self.source_of(node)[:40]}` is not understood")
 
-    def pattern(self, node: Node, around: Around) -> None:
-        self.leaf(node, around)
+    def visit_pattern(self, node: Node, context: NodeContext) -> None:
+        self.visit_leaf(node, context)
         if _ODD_IN_PATTERN.search(self.source_of(node)):
             raise CannotParse(f"the pattern `{self.source_of(node)[:40]}` is not understood")
 
-    def quoted(self, node: Node, around: Around) -> None:
+    def visit_single_quotes(self, node: Node, context: NodeContext) -> None:
         """Accept text in single quotes. The shell expands no part of it."""
 
-    def comment(self, node: Node, around: Around) -> None:
+    def visit_comment(self, node: Node, context: NodeContext) -> None:
         before = self.text[: node.start_byte]
         # After a joined line, `#` is in the middle of a word, and the text behind it runs.
         if before and (before[-1] not in " \t\n;&|()" or re.search(r"(?<!\\)(?:\\\\)*\\[ \t\n]$", before[-100:])):

@@ -19,7 +19,7 @@ class Option(NamedTuple):
     """An option as it was written: its kind, the number of words it takes, and its value if that is attached."""
 
     kind: str
-    steps: int
+    word_count: int
     value: str | None = None
 
 

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .records import CannotParse
-from .words import unescaped_live
+from .words import has_unescaped_substitution
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,16 +39,16 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
     for child in node.children:
         if child.type not in ("heredoc_body", "heredoc_end") and child.end_byte >= first:
             raise CannotParse("a here-document whose first line goes on below")
-    at = _end(text, first, delimiter, strips_tabs="<<-" in parts, joins=expands)
+    at = _find_delimiter(text, first, delimiter, strips_tabs="<<-" in parts, joins=expands)
     if at is None or (end.start_byte, end.end_byte) != (at, at + len(delimiter)):
         raise CannotParse(f"where the here-document `{delimiter}` ends is not understood")
     body = text[first:at]
-    if expands and unescaped_live(_without(body, first, parts.get("heredoc_body"))):
+    if expands and has_unescaped_substitution(_remove_expansions(body, first, parts.get("heredoc_body"))):
         raise CannotParse(f"a substitution in the here-document `{delimiter}` is not understood")
     return body, expands
 
 
-def _end(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) -> int | None:
+def _find_delimiter(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) -> int | None:
     """Return the offset at which the delimiter stands alone on its line, or None if there is no such line."""
     while at < len(text):
         stop = text.find("\n", at)
@@ -67,7 +67,7 @@ def _end(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) 
     return None
 
 
-def _without(body: str, first: int, node: Node | None) -> str:
+def _remove_expansions(body: str, first: int, node: Node | None) -> str:
     """Return the body without the expansions that the grammar found in it."""
     for child in reversed(node.children if node is not None else []):
         if child.is_named and child.type != "heredoc_content":

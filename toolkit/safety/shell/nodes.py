@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
-from .words import Word, read_word
+from .words import ShellWord, read_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "EXPANSIONS",
+    "HEREDOC_PARTS",
     "IN_WORDS",
-    "JOINED",
-    "PARTS_OF_HEREDOC",
+    "JOINED_LINES",
     "SPACE",
-    "Around",
     "Chunk",
-    "Source",
-    "Tail",
-    "below",
+    "NodeContext",
+    "NodeReader",
+    "StatementTail",
+    "descendants",
 ]
 
-MOST_COMMANDS = 500
+MAX_COMMANDS = 500
 
 BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
-JOINED = re.compile(r"(?:\\\n)*")
+JOINED_LINES = re.compile(r"(?:\\\n)*")
 
 _NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 _ENDS_WORD = " \t\n;&|()<>"
@@ -58,69 +58,71 @@ IN_WORDS = frozenset(
 )
 REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 ENDS_WITH_WORD = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
-PARTS_OF_HEREDOC = frozenset(
+HEREDOC_PARTS = frozenset(
     ["heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor", "file_redirect", "herestring_redirect"]
 )
 
 Chunk: TypeAlias = "tuple[int, int, list[Node]]"
 
 
-class Around(NamedTuple):
+class NodeContext(NamedTuple):
     """
     The properties that a statement inherits from the statements around it. The tail belongs to its last command only.
 
     An object is created for nearly every node. So this is not a dataclass: a named tuple takes a third of the time.
     """
 
-    via: tuple[str, ...] = ()
+    nesting: tuple[str, ...] = ()
     level: int = 0
     parent: str = ""  # the kind of the node around; the tree itself is slow to tell it
     quoted: bool = False
     fed_by: tuple[SimpleCommand, ...] = ()
     redirections: tuple[Redirection, ...] = ()
-    inner: tuple[SimpleCommand, ...] = ()
-    tail: Tail | None = None
+    substitutions: tuple[SimpleCommand, ...] = ()
+    tail: StatementTail | None = None
 
-    def inside(self, kind: str) -> Around:
+    def for_parts_of(self, kind: str) -> NodeContext:
         """
         Return the value for the parts of a node of this kind.
 
         `_replace` would take four times as long, and this method runs for every node.
         """
         via, level, _, quoted, fed_by, redirections, inner, tail = self
-        return Around(via, level + 1, kind, quoted, fed_by, redirections, inner, tail)
+        return NodeContext(via, level + 1, kind, quoted, fed_by, redirections, inner, tail)
 
-    def for_words(self) -> Around:
+    def for_words(self) -> NodeContext:
         """Return the value for the words of a command. They do not share the command's input and its redirections."""
-        return Around(self.via, self.level, self.parent, self.quoted)
+        return NodeContext(self.nesting, self.level, self.parent, self.quoted)
 
-    def opened(self) -> Around:
+    def for_statements(self) -> NodeContext:
         """Return the value for the statements inside a compound. Each gets the redirections of the whole compound."""
         if self.tail is None:
             return self
         redirections = (*self.redirections, *self.tail.redirections)
-        return self._replace(redirections=redirections, inner=(*self.inner, *self.tail.inner), tail=None)
+        return self._replace(
+            redirections=redirections, substitutions=(*self.substitutions, *self.tail.substitutions), tail=None
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class StatementTail:
     redirections: tuple[Redirection, ...]
-    inner: tuple[SimpleCommand, ...]
+    substitutions: tuple[SimpleCommand, ...]
     words: tuple[Chunk, ...]
 
 
-class Source(ABC):
+class NodeReader(ABC):
     """
     One text that is being parsed into commands, and the commands and other things that were found in it.
 
     Args:
         text: The source, with one character for each byte.
-        reread: The function that reads the text inside backticks, which has its own quoting.
+        read_backticks: The function that reads the text inside backticks, which has its own quoting.
     """
 
-    def __init__(self, text: str, reread: Callable[[str, tuple[str, ...]], Any]) -> None:
+    def __init__(self, text: str, read_backticks: Callable[[str, tuple[str, ...]], Any]) -> None:
         self.text = text
-        self.reread = reread
+        self.read_backticks = read_backticks
         self.commands: list[SimpleCommand] = []
         self.redirections: list[Redirection] = []
         self.assignments: list[Assignment] = []
@@ -135,23 +137,23 @@ class Source(ABC):
 
     def add(self, command: SimpleCommand) -> None:
         """Add a command that was found. Raise `CannotParse` if there are too many."""
-        if len(self.commands) >= MOST_COMMANDS:
-            raise CannotParse(f"it runs more than {MOST_COMMANDS} commands")
+        if len(self.commands) >= MAX_COMMANDS:
+            raise CannotParse(f"it runs more than {MAX_COMMANDS} commands")
         self.commands.append(command)
 
     @abstractmethod
-    def visit(self, node: Node, around: Around) -> None:
+    def visit(self, node: Node, context: NodeContext) -> None:
         """Read *node* and everything below it."""
         ...
 
-    def field(self, node: Node, name: str) -> Node:
+    def require_field(self, node: Node, name: str) -> Node:
         """Return the part of *node* that the grammar calls *name*."""
         part = node.child_by_field_name(name)
         if part is None:
             raise CannotParse(f"a `{node.type}` without its {name}")
         return part
 
-    def no_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
+    def refuse_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
         """
         Refuse text between the parts of *node* that *allowed* does not match.
 
@@ -178,20 +180,20 @@ class Source(ABC):
         before = self.text[max(node.start_byte - 2, 0) : node.start_byte]
         return not before or (before[-1] in _ENDS_WORD and before[:1] != "\\")
 
-    def separated(self, nodes: Sequence[Node]) -> None:
+    def refuse_joined_words(self, nodes: Sequence[Node]) -> None:
         """Refuse a redirection or an assignment that continues where the grammar sees the next word."""
         for node, following in pairwise(nodes):
             between = self.text[node.end_byte : following.start_byte]
             ends = node.type in ENDS_WITH_WORD and following.type not in REDIRECTIONS
-            if ends and JOINED.fullmatch(between):
+            if ends and JOINED_LINES.fullmatch(between):
                 raise CannotParse(f"where `{self.source_of(node)[:40]}` ends is not understood")
 
-    def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
+    def group_words(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
         """Join the nodes that touch each other into one word, even if the grammar separates them."""
         chunks: list[Chunk] = []
         for node in nodes:
             between = self.text[chunks[-1][1] : node.start_byte] if chunks else " "
-            if JOINED.fullmatch(between):
+            if JOINED_LINES.fullmatch(between):
                 start, _, before = chunks[-1]
                 chunks[-1] = (start, node.end_byte, [*before, node])
             else:
@@ -214,21 +216,21 @@ class Source(ABC):
         start, end, _ = chunk
         return self.text[start:end].isdigit() and self.text[end : end + 1] in ("<", ">")
 
-    def word_of(self, chunk: Chunk, *, tilde_after: str = "") -> Word:
+    def word_of(self, chunk: Chunk, *, tilde_after: str = "") -> ShellWord:
         start, end, nodes = chunk
         text = self.text[start:end]
         spans: dict[int, int] = {}
         for node in nodes:
             add_spans(node, spans)
         word = read_word(text, spans, start=start, tilde_after=tilde_after)
-        return word if text.isascii() else Word(utf8(word.plain), word.is_literal, utf8(word.unexpanded))
+        return word if text.isascii() else ShellWord(utf8(word.plain), word.is_literal, utf8(word.unexpanded))
 
     def is_word(self, node: Node) -> bool:
-        leaf = node.child_count == 0 and node.is_named and node.type not in PARTS_OF_HEREDOC
+        leaf = node.child_count == 0 and node.is_named and node.type not in HEREDOC_PARTS
         return leaf or node.type in IN_WORDS or node.type in EXPANSIONS
 
-    def at_level(self, mark: int, around: Around) -> tuple[SimpleCommand, ...]:
-        return tuple(command for command in self.commands[mark:] if command.via == around.via)
+    def commands_at_level(self, mark: int, context: NodeContext) -> tuple[SimpleCommand, ...]:
+        return tuple(command for command in self.commands[mark:] if command.nesting == context.nesting)
 
     def source_of(self, node: Node) -> str:
         return self.text_between(node.start_byte, node.end_byte)
@@ -251,7 +253,7 @@ def add_spans(node: Node, spans: dict[int, int]) -> None:
             add_spans(child, spans)
 
 
-def below(node: Node) -> Iterator[Node]:
+def descendants(node: Node) -> Iterator[Node]:
     for child in node.children:
         yield child
-        yield from below(child)
+        yield from descendants(child)

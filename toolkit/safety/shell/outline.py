@@ -18,7 +18,7 @@ from typing import TypeAlias
 from .outline_words import Span, WordOutline, refuse
 from .records import CannotParse
 
-__all__ = ["Outline", "outline"]
+__all__ = ["Outline", "read_outline"]
 
 Outline: TypeAlias = "tuple[set[tuple[Span, ...]], set[Span], set[Span]]"
 
@@ -43,30 +43,30 @@ class LineOutline(WordOutline):
 
     def read(self) -> Outline:
         """Read the whole text. Return the words of its commands, its backticks, and the targets of redirections."""
-        self.statements(frozenset())
+        self.read_statements(frozenset())
         if self.at < len(self.text):
             refuse(f"`{self.text[self.at : self.at + 20]}` is not understood")
         if self.heredocs:
             refuse("a here-document without an end")
         return self.commands, self.backticks, self.targets
 
-    def nested(self, at: int) -> int:
+    def read_substitution(self, at: int) -> int:
         """Read the statements of a substitution that begins at *at*. Return the place behind its `)`."""
         before, self.heredocs, self.at = self.heredocs, [], at
-        self.statements(frozenset(")"))
+        self.read_statements(frozenset(")"))
         self.expect(")")
         if self.heredocs:
             refuse("a here-document that does not end inside its substitution")
         self.heredocs = before
         return self.at
 
-    def statements(self, stops: frozenset[str]) -> None:
+    def read_statements(self, stops: frozenset[str]) -> None:
         """Read statements up to one of *stops*. The caller reads the stop itself."""
         while True:
             self.skip_newlines()
-            if self.at >= len(self.text) or self.stop_at(stops):
+            if self.at >= len(self.text) or self.find_stop(stops):
                 return
-            self.chain(stops)
+            self.read_chain(stops)
             self.skip_blanks()
             sign = self.text[self.at : self.at + 1]
             if self.text.startswith((";;", ";&"), self.at):
@@ -78,16 +78,16 @@ class LineOutline(WordOutline):
             elif sign != "\n":
                 return
 
-    def stop_at(self, stops: frozenset[str]) -> str | None:
+    def find_stop(self, stops: frozenset[str]) -> str | None:
         sign = self.text[self.at : self.at + 1]
         if sign == ")":
             return ")" if ")" in stops else refuse("`)` is not understood here")
         if self.text.startswith((";;", ";&"), self.at):
             return ";;" if ";;" in stops else refuse("`;;` outside of `case`")
-        word = self.reserved()
+        word = self.find_reserved_word()
         return word if word in stops else None
 
-    def reserved(self) -> str | None:
+    def find_reserved_word(self) -> str | None:
         """Return the reserved word that stands here, or None. Words are reserved only where a command may begin."""
         match = _RESERVED.match(self.text, self.at)
         return match.group() if match else None
@@ -95,15 +95,15 @@ class LineOutline(WordOutline):
     def expect(self, word: str) -> None:
         """Step over a sign or a reserved word that has to stand here."""
         self.skip_newlines()
-        if not (self.text.startswith(word, self.at) if word in ")(" else self.reserved() == word):
+        if not (self.text.startswith(word, self.at) if word in ")(" else self.find_reserved_word() == word):
             refuse(f"`{word}` is missing")
         self.at += len(word)
 
-    def chain(self, stops: frozenset[str]) -> None:
+    def read_chain(self, stops: frozenset[str]) -> None:
         """Read commands joined by `|`, `|&`, `&&` and `||`."""
         piped = False
         while True:
-            self.command(stops, piped=piped)
+            self.read_command(stops, piped=piped)
             self.skip_blanks()
             sign = self.text[self.at : self.at + 2]
             if sign in ("&&", "||", "|&"):
@@ -115,10 +115,10 @@ class LineOutline(WordOutline):
             piped = sign not in ("&&", "||")
             self.skip_newlines()
 
-    def command(self, stops: frozenset[str], *, piped: bool = False) -> None:
+    def read_command(self, stops: frozenset[str], *, piped: bool = False) -> None:
         self.skip_blanks()
         prefix: list[Span] = []
-        word = self.reserved()
+        word = self.find_reserved_word()
         if piped and word == "time":
             # Behind a pipe, `time` is not a reserved word but a program.
             word = None
@@ -137,50 +137,50 @@ class LineOutline(WordOutline):
                 self.skip_blanks()
                 if match[1] == "--":
                     break
-            word = self.reserved()
+            word = self.find_reserved_word()
         if self.text.startswith("(", self.at):
-            self.parenthesis()
+            self.read_parenthesis()
         elif word in _COMPOUND:
-            self.compound(word)
+            self.read_compound(word)
         elif word is not None:
             refuse(f"`{word}` is not understood here")
         else:
-            self.simple(prefix)
+            self.read_simple_command(prefix)
             return
         if prefix:
             self.commands.add(tuple(prefix))
-        self.redirections()
+        self.read_redirections()
 
-    def redirections(self) -> None:
+    def read_redirections(self) -> None:
         """Read the redirections of a whole compound command."""
         while True:
             self.skip_blanks()
             begins = self.at
-            if not self.redirection():
-                if self.text[begins : begins + 1] not in ("", *_WORD_ENDS) and self.reserved() is None:
-                    end = self.word_end()
-                    if not (self.is_descriptor(begins, end) and self.redirection()):
+            if not self.read_redirection():
+                if self.text[begins : begins + 1] not in ("", *_WORD_ENDS) and self.find_reserved_word() is None:
+                    end = self.skip_word()
+                    if not (self.is_descriptor(begins, end) and self.read_redirection()):
                         refuse("words behind a compound command")
                     continue
                 return
 
-    def simple(self, prefix: list[Span]) -> None:
+    def read_simple_command(self, prefix: list[Span]) -> None:
         """Read assignments, redirections and words, up to the sign that ends the command."""
         words: list[Span] = []
         assigns = redirects = 0
         declares = False
         while True:
             self.skip_blanks()
-            if self.redirection():
+            if self.read_redirection():
                 redirects += 1
                 continue
             begins = self.at
             sign = self.text[begins : begins + 1]
             if not sign or sign in _WORD_ENDS:
                 break
-            end = self.word_end(assigns=not words, arrays=declares or (not words and not redirects))
+            end = self.skip_word(assigns=not words, arrays=declares or (not words and not redirects))
             if self.is_descriptor(begins, end):
-                if not self.redirection():
+                if not self.read_redirection():
                     refuse("a descriptor without a redirection")
                 redirects += 1
                 continue
@@ -195,7 +195,7 @@ class LineOutline(WordOutline):
         if sign == "(":
             if len(words) != 1 or assigns or redirects or prefix:
                 refuse("`(` is not understood here")
-            self.function(words[0])
+            self.read_function(words[0])
             return
         is_coproc = bool(prefix) and self.text[slice(*prefix[0])] == "coproc"
         if is_coproc and len(words) > 1 and _RESERVED.match(self.text, words[1][0]):
@@ -213,7 +213,7 @@ class LineOutline(WordOutline):
             return False
         return _DESCRIPTOR.match(self.text[begins:end].replace(_JOINED, "")) is not None
 
-    def redirection(self) -> bool:
+    def read_redirection(self) -> bool:
         """Read one redirection, beginning at its operator. Return whether there is one."""
         match = _OPERATOR.match(self.text, self.at)
         if match is None:
@@ -235,7 +235,7 @@ class LineOutline(WordOutline):
             return True
         if self.text[begins : begins + 1] in ("", *_WORD_ENDS):
             refuse("a redirection without a target")
-        end = self.word_end()
+        end = self.skip_word()
         if end == begins or self.is_descriptor(begins, end):
             refuse("a redirection without a target")
         if operator.startswith("<<") and operator != "<<<":
@@ -244,24 +244,24 @@ class LineOutline(WordOutline):
             self.targets.add((begins, end))
         return True
 
-    def function(self, name: Span | None) -> None:
-        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `function`."""
+    def read_function(self, name: Span | None) -> None:
+        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `read_function`."""
         if name is not None:
             if not re.fullmatch(r"[\w.:-]+", self.text[slice(*name)]):
                 refuse("the name of a function is not understood")
             self.expect("(")
             self.expect(")")
         self.skip_newlines()
-        word = self.reserved()
+        word = self.find_reserved_word()
         if self.text.startswith("(", self.at):
-            self.parenthesis()
+            self.read_parenthesis()
         elif word in _COMPOUND and word != "function":
-            self.compound(word)
+            self.read_compound(word)
         else:
             refuse("the body of a function is not understood")
-        self.redirections()
+        self.read_redirections()
 
-    def parenthesis(self) -> None:
+    def read_parenthesis(self) -> None:
         begins = self.at
         if self.text.startswith("((", begins):
             self.at = self.arithmetic_end(begins + 2)
@@ -270,57 +270,57 @@ class LineOutline(WordOutline):
             if self.text.startswith("(\\\n(", begins):
                 refuse("`((` over two lines")
             self.at += 1
-            self.statements(frozenset(")"))
+            self.read_statements(frozenset(")"))
             self.expect(")")
 
-    def compound(self, word: str) -> None:
+    def read_compound(self, word: str) -> None:
         begins, self.at = self.at, self.at + len(word)
         if word == "if":
-            self.branches()
+            self.read_branches()
         elif word in ("while", "until"):
-            self.statements(frozenset({"do"}))
-            self.block("do", "done")
+            self.read_statements(frozenset({"do"}))
+            self.read_block("do", "done")
         elif word in ("for", "select"):
-            self.loop()
+            self.read_loop()
         elif word == "case":
-            self.case()
+            self.read_case()
         elif word == "{":
             self.at = begins
-            self.block("{", "}")
+            self.read_block("{", "}")
         elif word == "[[":
             self.at = self.condition_end(self.at)
             self.commands.add(((begins, self.at),))
         else:
             self.skip_blanks()
             start = self.at
-            end = self.word_end()
+            end = self.skip_word()
             self.skip_blanks()
-            self.function((start, end) if self.text.startswith("(", self.at) else None)
+            self.read_function((start, end) if self.text.startswith("(", self.at) else None)
 
-    def block(self, opening: str, closing: str) -> None:
+    def read_block(self, opening: str, closing: str) -> None:
         self.expect(opening)
-        self.statements(frozenset({closing}))
+        self.read_statements(frozenset({closing}))
         self.expect(closing)
 
-    def branches(self) -> None:
+    def read_branches(self) -> None:
         """Read an `if` from behind its keyword."""
-        self.statements(frozenset({"then"}))
+        self.read_statements(frozenset({"then"}))
         self.expect("then")
         while True:
-            self.statements(frozenset({"elif", "else", "fi"}))
-            word = self.reserved()
+            self.read_statements(frozenset({"elif", "else", "fi"}))
+            word = self.find_reserved_word()
             if word == "elif":
                 self.expect("elif")
-                self.statements(frozenset({"then"}))
+                self.read_statements(frozenset({"then"}))
                 self.expect("then")
             elif word == "else":
-                self.block("else", "fi")
+                self.read_block("else", "fi")
                 return
             else:
                 self.expect("fi")
                 return
 
-    def loop(self) -> None:
+    def read_loop(self) -> None:
         """Read a `for` or a `select` from behind its keyword."""
         self.skip_blanks()
         if self.text.startswith("((", self.at):
@@ -334,18 +334,18 @@ class LineOutline(WordOutline):
                 refuse("the variable of a loop is not understood")
             self.at = match.end()
             self.skip_newlines()
-            if self.reserved() == "in":
+            if self.find_reserved_word() == "in":
                 self.at += 2
-                self.loop_words()
+                self.read_loop_words()
             elif self.text.startswith(";", self.at):
                 self.at += 1
         self.skip_newlines()
-        if self.reserved() == "{":
-            self.block("{", "}")
+        if self.find_reserved_word() == "{":
+            self.read_block("{", "}")
         else:
-            self.block("do", "done")
+            self.read_block("do", "done")
 
-    def loop_words(self) -> None:
+    def read_loop_words(self) -> None:
         while True:
             self.skip_blanks()
             sign = self.text[self.at : self.at + 1]
@@ -353,34 +353,34 @@ class LineOutline(WordOutline):
                 self.at += sign == ";"
                 return
             begins = self.at
-            if not sign or sign in _WORD_ENDS or self.word_end() == begins:
+            if not sign or sign in _WORD_ENDS or self.skip_word() == begins:
                 refuse("the words of a loop are not understood")
 
-    def case(self) -> None:
-        """Read a `case` from behind its keyword."""
+    def read_case(self) -> None:
+        """Read a `read_case` from behind its keyword."""
         self.skip_blanks()
         begins = self.at
-        if self.word_end() == begins:
+        if self.skip_word() == begins:
             refuse("`case` without a word")
         self.expect("in")
         while True:
             self.skip_newlines()
-            if self.reserved() == "esac":
+            if self.find_reserved_word() == "esac":
                 self.expect("esac")
                 return
             if self.text.startswith("(", self.at):
                 self.at += 1
-            self.patterns()
-            self.statements(frozenset({";;", "esac"}))
+            self.read_case_patterns()
+            self.read_statements(frozenset({";;", "esac"}))
             match = _CASE_END.match(self.text, self.at)
             if match:
                 self.at = match.end()
 
-    def patterns(self) -> None:
+    def read_case_patterns(self) -> None:
         while True:
             self.skip_blanks()
             begins = self.at
-            if self.word_end() == begins:
+            if self.skip_word() == begins:
                 refuse("a pattern of `case` is not understood")
             self.skip_blanks()
             sign = self.text[self.at : self.at + 1]
@@ -391,7 +391,7 @@ class LineOutline(WordOutline):
                 return
 
 
-def outline(text: str) -> Outline:
+def read_outline(text: str) -> Outline:
     """Read *text*, with one character for each byte. Raise `CannotParse` if it is not understood."""
     try:
         return LineOutline(text).read()

@@ -23,15 +23,15 @@ _DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<dou
 _JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _IN_STRING = re.compile(r'[^"\\$`]*')
 _IN_BODY = re.compile(r"[^\\$`]*")
-_MOST_NESTED = 60
+_MAX_NESTING = 60
 
 
-def refuse(why: str) -> NoReturn:
-    """Raise `CannotParse` with the reason *why*."""
-    raise CannotParse(why)
+def refuse(reason: str) -> NoReturn:
+    """Raise `CannotParse` with the reason *reason*."""
+    raise CannotParse(reason)
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
+def _match_end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
     match = pattern.match(text, at, end)
     return match.end() if match else at
 
@@ -57,12 +57,12 @@ class WordOutline(ABC):
         self._depth = 0
 
     @abstractmethod
-    def nested(self, at: int) -> int:
+    def read_substitution(self, at: int) -> int:
         """Read the statements of a substitution that begins at *at*. Return the place behind its `)`."""
 
     def skip_blanks(self) -> None:
         """Step over blanks, joined lines and a comment, but not over the end of the line."""
-        self.at = _end(_BLANKS, self.text, self.at)
+        self.at = _match_end(_BLANKS, self.text, self.at)
 
     def skip_newlines(self) -> None:
         """Step over blanks and the ends of lines, and over the here-documents that begin there."""
@@ -73,7 +73,7 @@ class WordOutline(ABC):
                 self._skip_bodies()
             self.skip_blanks()
 
-    def word_end(self, *, assigns: bool = False, arrays: bool = False) -> int:
+    def skip_word(self, *, assigns: bool = False, arrays: bool = False) -> int:
         """
         Step over the word that begins here, and return its end.
 
@@ -85,7 +85,7 @@ class WordOutline(ABC):
         if assigns:
             at = self._subscript_end(at)
         while True:
-            at = _end(_PLAIN, text, at)
+            at = _match_end(_PLAIN, text, at)
             sign = text[at : at + 1]
             if sign == "$":
                 at = self._expansion_end(at, quoted=False)
@@ -101,13 +101,13 @@ class WordOutline(ABC):
                 at = self._backticks_end(at)
             elif sign == "(":
                 if arrays and _BEFORE_ARRAY.match(text[begins:at].replace("\\\n", "")):
-                    at = self._array(at + 1)
+                    at = self._array_end(at + 1)
                 elif at > begins and text[at - 1] in "?*+@!=\n":
                     refuse("`(` in the middle of a word")
                 else:
                     break
             elif sign in ("<", ">") and text.startswith("(", at + 1):
-                at = self._inside(at + 2)
+                at = self._substitution_end(at + 2)
             else:
                 break
         self.at = at
@@ -124,12 +124,12 @@ class WordOutline(ABC):
             return subscript.end() if subscript else refuse(f"the subscript behind `{match.group()}` is not understood")
         return at
 
-    def _inside(self, at: int) -> int:
+    def _substitution_end(self, at: int) -> int:
         """Read the statements of `$(`, `<(` or `>(`, and return the end."""
         self._depth += 1
-        if self._depth > _MOST_NESTED:
+        if self._depth > _MAX_NESTING:
             refuse("it is nested too deeply")
-        end = self.nested(at)
+        end = self.read_substitution(at)
         self._depth -= 1
         return end
 
@@ -138,7 +138,7 @@ class WordOutline(ABC):
         text = self.text
         sign = text[at + 1 : at + 2]
         if sign == "(":
-            return self.arithmetic_end(at + 3) if text.startswith("(", at + 2) else self._inside(at + 2)
+            return self.arithmetic_end(at + 3) if text.startswith("(", at + 2) else self._substitution_end(at + 2)
         if sign == "{":
             return self._braces_end(at + 2, quoted=quoted)
         if sign == "[":
@@ -161,15 +161,15 @@ class WordOutline(ABC):
     def _string_end(self, at: int) -> int:
         """Return the end of a text in double quotes."""
         while True:
-            at = _end(_IN_STRING, self.text, at)
+            at = _match_end(_IN_STRING, self.text, at)
             sign = self.text[at : at + 1]
             if sign == '"':
                 return at + 1
             if not sign:
                 refuse("quotes that do not match")
-            at = self._live(at, sign)
+            at = self._active_part_end(at, sign)
 
-    def _live(self, at: int, sign: str) -> int:
+    def _active_part_end(self, at: int, sign: str) -> int:
         """Return the end of an escape, backticks or expansion that is still active inside double quotes."""
         if sign == "\\":
             return at + 2
@@ -196,7 +196,7 @@ class WordOutline(ABC):
             if sign == '"':
                 at = self._string_end(at + 1)
             elif sign in "\\`$":
-                at = self._live(at, sign)
+                at = self._active_part_end(at, sign)
             else:
                 at += 1
 
@@ -216,7 +216,7 @@ class WordOutline(ABC):
             elif sign in "'\"\\":
                 refuse("quotes inside arithmetic")
             elif sign in "`$":
-                at = self._live(at, sign)
+                at = self._active_part_end(at, sign)
             else:
                 at += 1
 
@@ -236,7 +236,7 @@ class WordOutline(ABC):
             elif text.startswith(("&&", "||"), begins):
                 self.at, before = begins + 2, "&&"
             else:
-                end = self.word_end()
+                end = self.skip_word()
                 if end == begins:
                     refuse(f"`{sign}` inside `[[`")
                 before = text[begins:end]
@@ -252,14 +252,14 @@ class WordOutline(ABC):
             if sign in ";&<>`'\" \t\n":
                 refuse("the expression behind `=~` is not understood")
             if sign in "\\$":
-                self.at = self._live(self.at, sign)
+                self.at = self._active_part_end(self.at, sign)
                 continue
             depth += (sign == "(") - (sign == ")")
             self.at += 1
         if depth or self.at == begins:
             refuse("the expression behind `=~` is not understood")
 
-    def _array(self, at: int) -> int:
+    def _array_end(self, at: int) -> int:
         """Return the end of the values of an array."""
         text = self.text
         while True:
@@ -277,7 +277,7 @@ class WordOutline(ABC):
             if text[at] == "[" and not _IN_ARRAY.match(text, at):
                 refuse("a subscript inside an array")
             self.at = at
-            if self.word_end() == at:
+            if self.skip_word() == at:
                 refuse(f"`{text[at]}` inside an array")
             at = self.at
 
@@ -294,7 +294,7 @@ class WordOutline(ABC):
             end = self._body_end(delimiter, strips_tabs=strips_tabs, joins=expands)
             behind = self.at
             if expands:
-                self._check_live_body(begins, end)
+                self._check_expanded_body(begins, end)
             self.at = behind
 
     def _body_end(self, delimiter: str, *, strips_tabs: bool, joins: bool) -> int:
@@ -317,10 +317,10 @@ class WordOutline(ABC):
             self.at += 1
         refuse(f"where the here-document `{delimiter}` ends is not understood")
 
-    def _check_live_body(self, at: int, end: int) -> None:
+    def _check_expanded_body(self, at: int, end: int) -> None:
         while at < end:
-            at = _end(_IN_BODY, self.text, at, end)
+            at = _match_end(_IN_BODY, self.text, at, end)
             if at < end:
-                at = self._live(at, self.text[at])
+                at = self._active_part_end(at, self.text[at])
         if at > end + 1:
             refuse("a substitution that goes on behind its here-document")

@@ -18,11 +18,11 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .evaluation import refuse_late_texts
-from .nodes import MOST_COMMANDS
-from .outline import outline
+from .nodes import MAX_COMMANDS
+from .outline import read_outline
 from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand
-from .tree import Reader
-from .wrappers import Text, opened
+from .tree import StatementReader
+from .wrappers import ShellText, find_wrapped_commands
 
 __all__ = [
     "DISTRIBUTION",
@@ -32,17 +32,17 @@ __all__ = [
     "Redirection",
     "Script",
     "SimpleCommand",
-    "parsed",
+    "parse_script",
 ]
 
 DISTRIBUTION = "pytoolkit"
 
-_MOST_CHARACTERS = 20_000
+_MAX_CHARACTERS = 20_000
 # The parser's time grows with the square of their number.
-_MOST_SIGNS = (("<<", 50, "here-documents"), ("`", 200, "backticks"), ("|", MOST_COMMANDS, "pipes"))
-_MOST_READ = 60_000
-_PIECE = 256
-_MOST_OPENED = 12
+_MAX_SIGN_COUNTS = (("<<", 50, "here-documents"), ("`", 200, "backticks"), ("|", MAX_COMMANDS, "pipes"))
+_MAX_TOTAL_CHARACTERS = 60_000
+_CHUNK_BYTES = 256
+_MAX_WRAPPER_DEPTH = 12
 # Control characters, and characters that make a text look different from what it is.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Builtins that evaluate `a[$(id)]` where the name of a variable is expected.
@@ -66,7 +66,7 @@ class MissingShellParser(CannotParse):
 
 # The checks and every rule parse the same line, one after the other. A script is never changed, so it can be shared.
 @lru_cache(maxsize=8)
-def parsed(text: str) -> Script:
+def parse_script(text: str) -> Script:
     """Return everything that *text* would run. Raise `CannotParse` if any part of it is not understood."""
     parts = _ScriptParts()
     try:
@@ -99,11 +99,11 @@ class _ScriptParts:
         self.has_substitution = False
         self.evaluates = False
 
-    def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
+    def read(self, text: str, nesting: tuple[str, ...], depth: int, wrapper: SimpleCommand | None = None) -> list[Any]:
         self._characters += len(text)
-        if self._characters > _MOST_READ:
+        if self._characters > _MAX_TOTAL_CHARACTERS:
             raise CannotParse("it gives too much text to shells inside shells")
-        reader = _read(text, via)
+        reader = _read_text(text, nesting)
         self.redirections += reader.redirections
         self.assignments += reader.assignments
         self.functions += reader.functions
@@ -111,12 +111,12 @@ class _ScriptParts:
         self.has_substitution = self.has_substitution or reader.has_substitution
         self.evaluates = self.evaluates or reader.evaluates
         for command in reader.commands:
-            self._add(command if outer is None else _inherit(command, outer), depth)
+            self._add(command if wrapper is None else _inherit(command, wrapper), depth)
         return reader.commands
 
     def _add(self, command: SimpleCommand, depth: int) -> None:
         self.commands.append(command)
-        if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
+        if len(self.commands) > MAX_COMMANDS or depth > _MAX_WRAPPER_DEPTH:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
         if command.name in _DECLARE:
             existing = {(assignment.name, assignment.value) for assignment in self.assignments}
@@ -131,12 +131,12 @@ class _ScriptParts:
             self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
             if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
                 raise CannotParse(f"`{command.name}` may run what stands in its brackets")
-        for inside in opened(command):
-            if isinstance(inside, Text):
-                self.read(inside.text, (*command.via, inside.via), depth + 1, command)
+        for wrapped_command in find_wrapped_commands(command):
+            if isinstance(wrapped_command, ShellText):
+                self.read(wrapped_command.text, (*command.nesting, wrapped_command.wrapper), depth + 1, command)
             else:
-                self.assignments += inside.assignments
-                self._add(inside, depth + 1)
+                self.assignments += wrapped_command.assignments
+                self._add(wrapped_command, depth + 1)
 
 
 def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
@@ -154,23 +154,23 @@ def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
             yield Assignment(name=match[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
-def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
-    """Return *command*, from a text that *outer* runs, with the input and the redirections of *outer*."""
+def _inherit(command: SimpleCommand, wrapper: SimpleCommand) -> SimpleCommand:
+    """Return *command*, from a text that *wrapper* runs, with the input and the redirections of *wrapper*."""
     return replace(
         command,
-        outer=outer if command.outer is None else command.outer,
-        fed_by=command.fed_by or outer.fed_by,
-        inner=(*command.inner, *outer.inner),
-        redirections=(*outer.redirections, *command.redirections),
+        wrapper=wrapper if command.wrapper is None else command.wrapper,
+        fed_by=command.fed_by or wrapper.fed_by,
+        substitutions=(*command.substitutions, *wrapper.substitutions),
+        redirections=(*wrapper.redirections, *command.redirections),
     )
 
 
-def _read(text: str, via: tuple[str, ...]) -> Reader:
-    if len(text) > _MOST_CHARACTERS:
-        raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
+def _read_text(text: str, nesting: tuple[str, ...]) -> StatementReader:
+    if len(text) > _MAX_CHARACTERS:
+        raise CannotParse(f"it is longer than {_MAX_CHARACTERS} characters")
     if match := _INVISIBLE.search(text):
         raise CannotParse(f"it holds the character U+{ord(match.group()):04X}, which cannot be seen")
-    for sign, max_count, name in _MOST_SIGNS:
+    for sign, max_count, name in _MAX_SIGN_COUNTS:
         if text.count(sign) > max_count:
             raise CannotParse(f"it has more than {max_count} {name}")
     try:
@@ -183,14 +183,16 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
         plain = _NOT_ASCII.sub(b"%", source)
     else:
         plain = source
-    root = _tree(plain).root_node
+    root = _parse_tree(plain).root_node
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
     # Backticks hold bytes of the same text. `reread` gets them with one character for each byte.
     characters = source.decode("latin-1")
-    reader = Reader(characters, lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path))
-    reader.read(root, via)
-    if outline(characters) != (reader.word_spans, reader.backticks, reader.targets):
+    reader = StatementReader(
+        characters, lambda inner, path: _read_text(inner.encode("latin-1").decode(errors="replace"), path)
+    )
+    reader.read(root, nesting)
+    if read_outline(characters) != (reader.word_spans, reader.backticks, reader.targets):
         raise CannotParse("bash may take it apart in another way than we do")
     return reader
 
@@ -202,21 +204,21 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ODD_DELIMITER = re.compile(r"<<[^\n]*?(?:%|[^\x00-\x7f])")
 
 
-def _tree(source: bytes) -> Any:
+def _parse_tree(source: bytes) -> Any:
     """Return the grammar's tree. Raise `CannotParse` for a text that makes the parser read it again and again."""
     language = _language()
     from tree_sitter import Parser
 
-    max_reads = 200 + len(source) // _PIECE * 8
+    max_reads = 200 + len(source) // _CHUNK_BYTES * 8
     reads = 0
 
-    def read(offset: int, _: object) -> bytes:
+    def read_chunk(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
-        return source[offset : offset + _PIECE] if reads <= max_reads else b""
+        return source[offset : offset + _CHUNK_BYTES] if reads <= max_reads else b""
 
     # Threads must not share a parser, and a new one costs next to nothing. Only the language is cached.
-    tree = Parser(language).parse(read)
+    tree = Parser(language).parse(read_chunk)
     if reads > max_reads:
         raise CannotParse("it is too tangled")
     return tree

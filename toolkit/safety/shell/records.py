@@ -66,11 +66,11 @@ class SimpleCommand:
         literal: For each word, whether it is known exactly: it has no expansion, pattern, braces or tilde.
         plain: The same words, but with the quotes removed in every word: `"$HOME"/x` is `$HOME/x`.
         source: The command as written.
-        via: The way that leads to the command, from the outside in: () at the top, ("sudo",), ("sh -c",), ("$()",), or
-            ("f()",) inside a function.
-        outer: The wrapper that runs this command, if there is one: `sudo`, `find -exec`, `sh -c`.
+        nesting: The way that leads to the command, from the outside in: () at the top, ("sudo",), ("sh -c",), ("$()",),
+            or ("f()",) inside a function.
+        wrapper: The wrapper that runs this command, if there is one: `sudo`, `find -exec`, `sh -c`.
         fed_by: The commands whose output it reads through a pipe.
-        inner: The commands in substitutions among its words, assignments and redirections.
+        substitutions: The commands in substitutions among its words, assignments and redirections.
         assignments: The variables that are set for this command alone.
         redirections: Its own redirections, and those of the compound command around it.
     """
@@ -79,10 +79,10 @@ class SimpleCommand:
     literal: tuple[bool, ...]
     plain: tuple[str, ...]
     source: str
-    via: tuple[str, ...] = ()
-    outer: SimpleCommand | None = None
+    nesting: tuple[str, ...] = ()
+    wrapper: SimpleCommand | None = None
     fed_by: tuple[SimpleCommand, ...] = ()
-    inner: tuple[SimpleCommand, ...] = ()
+    substitutions: tuple[SimpleCommand, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     redirections: tuple[Redirection, ...] = ()
 
@@ -92,7 +92,7 @@ class SimpleCommand:
         return self.words[0].rsplit("/", 1)[-1] if self.literal[0] else self.words[0]
 
     @property
-    def piped_from(self) -> SimpleCommand | None:
+    def pipe_source(self) -> SimpleCommand | None:
         """The command just before the pipe, or None."""
         return self.fed_by[-1] if self.fed_by else None
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .expansions import Expansions
+from .expansions import ExpansionReader
 from .heredocs import heredoc_text
-from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED, SPACE, Around, Chunk, below, utf8
+from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED_LINES, SPACE, Chunk, NodeContext, descendants, utf8
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
-from .words import Word
+from .words import ShellWord
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["SimpleCommands"]
+__all__ = ["SimpleCommandReader"]
 
 _RESERVED = frozenset({
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
@@ -33,40 +33,40 @@ _LIKE_COMMANDS = frozenset({"time", "coproc"})
 _NEVER_COMMANDS = _RESERVED - _LIKE_COMMANDS
 
 
-class SimpleCommands(Expansions):
+class SimpleCommandReader(ExpansionReader):
     """The reader for commands that contain no other statements."""
 
-    def command(self, node: Node, around: Around) -> None:
+    def visit_command(self, node: Node, context: NodeContext) -> None:
         mark = len(self.commands)
-        inside = around.for_words()
+        inner_context = context.for_words()
         redirections: list[Redirection] = []
         assignments: list[Assignment] = []
         parts: list[Node] = []
         for child in node.children:
             kind = child.type
             if kind in ("file_redirect", "herestring_redirect"):
-                new_redirections, words = self.redirect(child, inside)
+                new_redirections, words = self.read_redirection(child, inner_context)
                 if words:
                     raise CannotParse("words after a redirection")
                 redirections += new_redirections
             elif kind == "subshell" and [self.source_of(part) for part in parts] == ["time"]:
-                self.visit(child, around)
+                self.visit(child, context)
             elif kind == "variable_assignment" and not parts:
-                assignments.append(self.assignment(child, inside))
+                assignments.append(self.read_assignment(child, inner_context))
             else:
                 if kind in IN_WORDS or kind in EXPANSIONS or child.child_count == 0:
-                    self.visit(child, inside)
+                    self.visit(child, inner_context)
                 else:
                     raise CannotParse(f"a {kind} among a command's words")
                 parts.append(child)
-        self.no_text_between(node, BLANK)
-        self.separated(node.children)
-        chunks = self.chunks(parts)
+        self.refuse_text_between(node, BLANK)
+        self.refuse_joined_words(node.children)
+        chunks = self.group_words(parts)
         end = node.end_byte
-        if around.tail is not None:
-            redirections += around.tail.redirections
-            chunks += around.tail.words
-            end = max([end, *(chunk[1] for chunk in around.tail.words)])
+        if context.tail is not None:
+            redirections += context.tail.redirections
+            chunks += context.tail.words
+            end = max([end, *(chunk[1] for chunk in context.tail.words)])
         chunks = self._split_off_assignments(chunks, assignments)
         self.word_spans.add(tuple(chunk[:2] for chunk in chunks))
         words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
@@ -78,7 +78,11 @@ class SimpleCommands(Expansions):
             raise CannotParse(f"`{first[:40]}` sets a variable, or runs a program of that name")
         if first in _NEVER_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
             raise CannotParse(f"`{first}` is not understood here")
-        inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))
+        substitutions = (
+            *self.commands[mark:],
+            *context.substitutions,
+            *(context.tail.substitutions if context.tail else ()),
+        )
         self.add(
             SimpleCommand(
                 words=tuple(
@@ -87,11 +91,11 @@ class SimpleCommands(Expansions):
                 literal=tuple(word.is_literal for word in words_read),
                 plain=tuple(word.plain for word in words_read),
                 source=self.text_between(node.start_byte, end),
-                via=around.via,
-                fed_by=around.fed_by,
-                inner=inner,
+                nesting=context.nesting,
+                fed_by=context.fed_by,
+                substitutions=substitutions,
                 assignments=tuple(assignments),
-                redirections=(*around.redirections, *redirections),
+                redirections=(*context.redirections, *redirections),
             )
         )
 
@@ -105,15 +109,19 @@ class SimpleCommands(Expansions):
         if not chunks or assignments or self.text[slice(*chunks[0][:2])] not in _LIKE_COMMANDS:
             return chunks
         for option in ("-p", "--"):
-            if len(chunks) > at and self.text[slice(*chunks[0][:2])] == "time" and self._written(chunks[at]) == option:
+            if (
+                len(chunks) > at
+                and self.text[slice(*chunks[0][:2])] == "time"
+                and self._source_of_chunk(chunks[at]) == option
+            ):
                 at += 1
         first = at
-        while at < len(chunks) and (match := _LOOKS_ASSIGNED.match(self._written(chunks[at]))):
+        while at < len(chunks) and (match := _LOOKS_ASSIGNED.match(self._source_of_chunk(chunks[at]))):
             start, end, nodes = chunks[at]
-            if match.end() != end - start and self._written(chunks[at])[match.end()] == "(":
-                raise CannotParse(f"an array behind `{self._written(chunks[0])}`")
+            if match.end() != end - start and self._source_of_chunk(chunks[at])[match.end()] == "(":
+                raise CannotParse(f"an array behind `{self._source_of_chunk(chunks[0])}`")
             if not _NAME.fullmatch(match.group().rstrip("+=")):
-                raise CannotParse(f"`{match.group()}` behind `{self._written(chunks[0])}`")
+                raise CannotParse(f"`{match.group()}` behind `{self._source_of_chunk(chunks[0])}`")
             value = self.word_of((start, end, nodes), tilde_after=":")
             name, _, plain = value.plain.partition("=")
             literal = value.is_literal and not name.endswith("+")
@@ -124,40 +132,42 @@ class SimpleCommands(Expansions):
         self.assignments += assignments
         return [*chunks[:first], *chunks[at:]]
 
-    def _written(self, chunk: Chunk) -> str:
+    def _source_of_chunk(self, chunk: Chunk) -> str:
         return self.text[chunk[0] : chunk[1]]
 
-    def test(self, node: Node, around: Around) -> None:
+    def visit_test(self, node: Node, context: NodeContext) -> None:
         """Read `[ ... ]`, `[[ ... ]]` or `(( ... ))` as a command of three words."""
         self.evaluates = True
-        self.no_text_between(node, SPACE)
+        self.refuse_text_between(node, SPACE)
         mark = len(self.commands)
-        inside = around.for_words()
+        inner_context = context.for_words()
         for child in node.children:
-            self.visit(child, inside)
+            self.visit(child, inner_context)
         if any(
             descendant.type in ("raw_string", "ansi_c_string") and _hides_substitution(self.source_of(descendant))
-            for descendant in below(node)
+            for descendant in descendants(node)
         ):
             raise CannotParse("a quoted substitution that a test may run")
         if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
             raise CannotParse("a quoted substitution that a test may run")
         self._refuse_other_signs(node)
         self.word_spans.add(((node.start_byte, node.end_byte),))
-        around = around.opened()
+        context = context.for_statements()
         opening, closing = node.children[0], node.children[-1]
         between = self.text_between(opening.end_byte, closing.start_byte).strip()
-        is_literal = len(self.commands) == mark and not any(descendant.type in EXPANSIONS for descendant in below(node))
+        is_literal = len(self.commands) == mark and not any(
+            descendant.type in EXPANSIONS for descendant in descendants(node)
+        )
         self.add(
             SimpleCommand(
                 words=(self.source_of(opening), between, self.source_of(closing)),
                 literal=(True, is_literal, True),
                 plain=(self.source_of(opening), between, self.source_of(closing)),
                 source=self.source_of(node),
-                via=around.via,
-                fed_by=around.fed_by,
-                inner=(*self.commands[mark:], *around.inner),
-                redirections=around.redirections,
+                nesting=context.nesting,
+                fed_by=context.fed_by,
+                substitutions=(*self.commands[mark:], *context.substitutions),
+                redirections=context.redirections,
             )
         )
 
@@ -168,7 +178,7 @@ class SimpleCommands(Expansions):
         Inside `[ ]` the shell still ends a command at these signs, even if the grammar reads them differently.
         """
         kind = node.children[0].type
-        covered = [descendant for descendant in below(node) if descendant.type in _COVERS_SIGNS]
+        covered = [descendant for descendant in descendants(node) if descendant.type in _COVERS_SIGNS]
         uncovered, at = "", node.children[0].end_byte
         for descendant in covered:
             if descendant.start_byte >= at:
@@ -178,18 +188,18 @@ class SimpleCommands(Expansions):
         if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", uncovered, flags=re.DOTALL)):
             raise CannotParse(f"a sign inside `{kind}` that ends a command")
 
-    def assigned(self, node: Node, around: Around) -> None:
-        self.assignment(node, around)
+    def visit_assignment(self, node: Node, context: NodeContext) -> None:
+        self.read_assignment(node, context)
 
-    def assignment(self, node: Node, around: Around) -> Assignment:
-        self.no_text_between(node, JOINED)
+    def read_assignment(self, node: Node, context: NodeContext) -> Assignment:
+        self.refuse_text_between(node, JOINED_LINES)
         name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
         if _NAME.fullmatch(name) is None:
             raise CannotParse(f"`{name}` is no name for a variable")
         self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
-            self.visit(child, around._replace(tail=None))
+            self.visit(child, context._replace(tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
         result = Assignment(
@@ -198,35 +208,35 @@ class SimpleCommands(Expansions):
         self.assignments.append(result)
         return result
 
-    def _value_without_expansions(self, node: Node, word: Word) -> str:
+    def _value_without_expansions(self, node: Node, word: ShellWord) -> str:
         """Return the value of an assignment without its expansions. For an array, join those of all its values."""
         values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
         if not values:
             return word.unexpanded
-        return " ".join(self.word_of(chunk).unexpanded for chunk in self.chunks(values))
+        return " ".join(self.word_of(chunk).unexpanded for chunk in self.group_words(values))
 
-    def bare_redirect(self, node: Node, around: Around) -> None:
-        if self.redirect(node, around)[1]:
+    def visit_bare_redirection(self, node: Node, context: NodeContext) -> None:
+        if self.read_redirection(node, context)[1]:
             raise CannotParse("words after a redirection without a command")
 
-    def redirect(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+    def read_redirection(self, node: Node, context: NodeContext) -> tuple[list[Redirection], list[Chunk]]:
         """Return the redirections in *node*, and the words behind its target, which belong to the command."""
-        around = around.for_words()
+        context = context.for_words()
         if node.type == "heredoc_redirect":
-            return self.heredoc(node, around)
+            return self.read_heredoc(node, context)
         if node.type not in ("file_redirect", "herestring_redirect"):
             raise CannotParse(f"a redirection of kind `{node.type}` is not understood")
-        self.no_text_between(node, BLANK)
+        self.refuse_text_between(node, BLANK)
         operator, *targets = (child for child in node.children if child.type != "file_descriptor")
         first = node.children[0]
         if first != operator and (not self.source_of(first).isdigit() or not self.begins_word(first)):
             raise CannotParse(f"`{self.source_of(first)}` before a redirection is not understood")
         for child in targets:
-            self.visit(child, around)
-        chunks = self.chunks(targets, before_redirection=True)
+            self.visit(child, context)
+        chunks = self.group_words(targets, before_redirection=True)
         if operator.type.endswith("-"):
             # `<&-` closes a descriptor. The words that follow belong to the command, even if they touch the sign.
-            target, chunks_behind = Word("", is_literal=True), chunks
+            target, chunks_behind = ShellWord("", is_literal=True), chunks
         elif chunks:
             target, chunks_behind = self.word_of(chunks[0]), chunks[1:]
             self.targets.add(chunks[0][:2])
@@ -238,27 +248,27 @@ class SimpleCommands(Expansions):
         self.redirections.append(redirection)
         return [redirection], chunks_behind
 
-    def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+    def read_heredoc(self, node: Node, context: NodeContext) -> tuple[list[Redirection], list[Chunk]]:
         text, expands = heredoc_text(node, self.text)
-        self.separated(node.children)
+        self.refuse_joined_words(node.children)
         redirections: list[Redirection] = []
         parts: list[Node] = []
         for child in node.children:
             if child.type == "heredoc_body":
                 for part in child.children if expands else ():
-                    self.visit(part, around._replace(quoted=True))
+                    self.visit(part, context._replace(quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
-                new_redirections, words = self.redirect(child, around)
+                new_redirections, words = self.read_redirection(child, context)
                 if words:
                     raise CannotParse("words after a redirection")
                 redirections += new_redirections
             elif self.is_word(child):
-                self.visit(child, around)
+                self.visit(child, context)
                 parts.append(child)
         is_literal = not expands or ("$" not in text and "`" not in text and "\\" not in text)
         heredoc_redirection = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=is_literal)
         self.redirections.append(heredoc_redirection)
-        return [heredoc_redirection, *redirections], self.chunks(parts)
+        return [heredoc_redirection, *redirections], self.group_words(parts)
 
 
 def _hides_substitution(text: str) -> bool:

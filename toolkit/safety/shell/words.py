@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from .records import CannotParse
 
-__all__ = ["Word", "read_word", "unescaped_live"]
+__all__ = ["ShellWord", "has_unescaped_substitution", "read_word"]
 
 # An ordinary word has no character that is special to the shell, at any position.
 _ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
 # Braces expand only around a comma or two dots.
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 # Texts that would run or expand if the shell saw them outside single quotes and the grammar did not see them.
-_LIVE = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
-_MAY_LIVE = re.compile(r"[`$<>]")
+_SUBSTITUTION = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
+_MAY_SUBSTITUTE = re.compile(r"[`$<>]")
 _ANSI = re.compile(
     r"\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})"
     r"|(?P<o>[0-7]{1,3})|c(?P<c>.)|(?P<e>.))",
@@ -34,7 +34,7 @@ _ANSI_NAMES = {
 }  # fmt: skip
 
 
-class Word(NamedTuple):
+class ShellWord(NamedTuple):
     """A word without its quotes, whether it is known exactly, and its text with an `x` for each expansion."""
 
     plain: str
@@ -42,12 +42,12 @@ class Word(NamedTuple):
     unexpanded: str = ""
 
 
-def unescaped_live(text: str) -> bool:
+def has_unescaped_substitution(text: str) -> bool:
     """Return whether *text* holds a substitution that no backslash hides."""
-    return _MAY_LIVE.search(text) is not None and any(match.group(1) for match in _LIVE.finditer(text))
+    return _MAY_SUBSTITUTE.search(text) is not None and any(match.group(1) for match in _SUBSTITUTION.finditer(text))
 
 
-def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> Word:
+def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> ShellWord:
     """
     Return the word that *text* stands for.
 
@@ -58,7 +58,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         tilde_after: Characters after which a tilde also means a home folder: `=` and `:` in an assignment.
     """
     if not spans and _ORDINARY.fullmatch(text):
-        return Word(text, is_literal=True, unexpanded=text)
+        return ShellWord(text, is_literal=True, unexpanded=text)
     plain: list[str] = []
     expansions: list[int] = []
     # The text in which braces and patterns are searched. Each quoted part counts as a harmless letter.
@@ -97,9 +97,9 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             # This is a translated string. The words that it becomes depend on the locale.
             literal, at = False, at + 1
         elif character == "`" or (character == "$" and text[at + 1 : at + 2] in tuple("({[")):
-            raise CannotParse(f"a substitution in {_shown(text)} is not understood")
+            raise CannotParse(f"a substitution in {_quote(text)} is not understood")
         elif not quoted and character in " \t\n;|&<>()":
-            raise CannotParse(f"{character!r} in {_shown(text)} is not understood")
+            raise CannotParse(f"{character!r} in {_quote(text)} is not understood")
         else:
             if character == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
                 literal = False  # the grammar takes `$IFS/` for text; the shell does not
@@ -107,11 +107,11 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             bare.append("x" if quoted else character)
             at += 1
     if quoted or spans_read != sum(1 for offset in spans if start <= offset < start + len(text)):
-        raise CannotParse(f"the quotes in {_shown(text)} are not understood")
+        raise CannotParse(f"the quotes in {_quote(text)} are not understood")
     whole = "".join(plain)
     for place in expansions:
         plain[place] = "x"
-    return Word(
+    return ShellWord(
         whole, literal and _stays_unchanged("".join(bare), tilde_after), "".join(plain) if expansions else whole
     )
 
@@ -128,14 +128,14 @@ def _closing_quote(text: str, at: int, *, escapes: bool = False) -> int:
         if text[at] == "'":
             return at
         at += 2 if escapes and text[at] == "\\" else 1
-    raise CannotParse(f"the quotes in {_shown(text)} are not understood")
+    raise CannotParse(f"the quotes in {_quote(text)} are not understood")
 
 
 def _decode_ansi(text: str) -> tuple[str, bool]:
     """Return the text inside `$'...'`, and whether every escape in it is certainly one character."""
     is_exact = True
 
-    def value(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         nonlocal is_exact
         kind, escape = match.lastgroup or "e", match.group(match.lastgroup or "e")
         if kind == "e":
@@ -148,8 +148,8 @@ def _decode_ansi(text: str) -> tuple[str, bool]:
             return match.group()
         return chr(code)
 
-    return _ANSI.sub(value, text), is_exact
+    return _ANSI.sub(decode_escape, text), is_exact
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return f"`{text[:40]}...`" if len(text) > 40 else f"`{text}`"

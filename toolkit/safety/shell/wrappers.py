@@ -18,7 +18,7 @@ from .getopt import options_of, read_option, values_of
 from .prefix_programs import PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
 
-__all__ = ["SHELLS", "STANDARD_INPUT", "Text", "known_input", "opened"]
+__all__ = ["SHELLS", "STANDARD_INPUT", "ShellText", "find_known_input", "find_wrapped_commands"]
 
 SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
 STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -26,48 +26,48 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
-class Text(NamedTuple):
+class ShellText(NamedTuple):
     """A text that a command passes to a shell."""
 
     text: str
-    via: str
+    wrapper: str
 
 
-Opened: TypeAlias = SimpleCommand | Text
+WrappedCommand: TypeAlias = SimpleCommand | ShellText
 
 
-def opened(command: SimpleCommand) -> Iterator[Opened]:
+def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the commands and texts that *command* runs. Yield none if it is not a wrapper."""
     if not command.literal[0]:
         return
     name = command.name
-    if name in _OPENERS:
-        yield from _OPENERS[name](command)
+    if name in _FINDERS:
+        yield from _FINDERS[name](command)
     elif name in PREFIXES:
         yield from _commands_behind_prefix(command, PREFIXES[name])
     elif name in SHELLS:
-        yield from _shell(command)
+        yield from _shell_texts(command)
 
 
-def known_input(command: SimpleCommand) -> str | None:
+def find_known_input(command: SimpleCommand) -> str | None:
     """Return the text that *command* reads from standard input, or None if the command line does not show it."""
     for redirection in reversed(command.redirections):
         if redirection.operator.startswith("<<"):
             return redirection.target
         if redirection.operator.startswith("<"):
             return None
-    source = command.piped_from
+    source = command.pipe_source
     if source is None or not all(source.literal) or source.name not in ("echo", "printf", "cat"):
         return None
     if source.name == "cat":
-        return known_input(source) if len(source.words) == 1 else None
+        return find_known_input(source) if len(source.words) == 1 else None
     words = [word for at, word in enumerate(source.words) if at and not (at == 1 and word in ("-n", "--"))]
     text = " ".join(words)
     # Escapes and formats would change the text.
     return None if "\\" in text or "%" in text or text.startswith("-") else text
 
 
-def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
+def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[WrappedCommand]:
     at, sure = 1, not prefix.guess
     if prefix.after:
         at = _behind_subcommand(command, prefix.after.split())
@@ -91,10 +91,10 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             sure = sure and is_literal and option is not None
             if option is not None and option.kind == "text":
                 value = option.value if option.value is not None else "".join(command.plain[at + 1 : at + 2])
-                yield from _text_option(command, value, at + option.steps)
+                yield from _texts_in_option(command, value, at + option.word_count)
                 if command.name == "env":
                     return
-            at += option.steps if option is not None else 1
+            at += option.word_count if option is not None else 1
         elif skip:
             sure = sure and is_literal
             skip -= 1
@@ -105,9 +105,9 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             break
         else:
             break
-    if command.name == "ssh" and at >= len(command.words) and (text := known_input(command)) is not None:
-        yield Text(text, "ssh")
-    if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.via):
+    if command.name == "ssh" and at >= len(command.words) and (text := find_known_input(command)) is not None:
+        yield ShellText(text, "ssh")
+    if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
     starts = [at] if sure else range(first, len(command.words))
     for start in starts:
@@ -134,34 +134,36 @@ def _parse_assignment(name: str, word: str) -> tuple[str, str] | None:
     return match.group(1), match.group(2)
 
 
-def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Opened]:
+def _texts_in_option(command: SimpleCommand, value: str, behind: int) -> Iterator[WrappedCommand]:
     """Yield the command line in an option's value. *behind* is the place of the word after the value."""
     if command.name != "env":
-        yield Text(value, f"{command.name} -c")
+        yield ShellText(value, f"{command.name} -c")
     elif "\\" in value or "#" in value:
         raise CannotParse("`env -S` has escapes and comments of its own")
     else:
         # The value begins with options and variables of `env`. The other words of the command follow it.
         words = zip(command.words[behind:], command.literal[behind:], strict=True)
         rest = [shlex.quote(word) if is_literal else word for word, is_literal in words]
-        yield Text(" ".join(["env", value, *rest]), "env")
+        yield ShellText(" ".join(["env", value, *rest]), "env")
 
 
-def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignments: list[Assignment]) -> Opened:
+def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignments: list[Assignment]) -> WrappedCommand:
     if prefix.joins:
         # `parallel rm ::: a b` passes `a` and `b` to `rm`.
-        return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
-    return _part(command, start, len(command.words), assignments)
+        return ShellText(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
+    return _slice_command(command, start, len(command.words), assignments)
 
 
-def _part(command: SimpleCommand, start: int, end: int, assignments: list[Assignment] | None = None) -> SimpleCommand:
+def _slice_command(
+    command: SimpleCommand, start: int, end: int, assignments: list[Assignment] | None = None
+) -> SimpleCommand:
     return replace(
         command,
         words=command.words[start:end],
         literal=command.literal[start:end],
         plain=command.plain[start:end],
-        via=(*command.via, command.name),
-        outer=command,
+        nesting=(*command.nesting, command.name),
+        wrapper=command,
         assignments=(*command.assignments, *(assignments or ())),
     )
 
@@ -170,7 +172,7 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
     return command.words[at].startswith('"')
 
 
-def _shell(command: SimpleCommand) -> Iterator[Opened]:
+def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
     at, has_text = 1, False
     while at < len(command.words):
@@ -191,35 +193,35 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
         else:
             break
     if has_text and at < len(command.words):
-        yield Text(command.plain[at], f"{command.name} -c")
+        yield ShellText(command.plain[at], f"{command.name} -c")
     elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
-        if at + 1 < len(command.words) and command.fed_by and known_input(command) is None:
+        if at + 1 < len(command.words) and command.fed_by and find_known_input(command) is None:
             raise CannotParse(f"`{command.name} {command.plain[at]}` runs what another command prints")
-        yield from _input(command)
+        yield from _input_texts(command)
 
 
-def _input(command: SimpleCommand) -> Iterator[Opened]:
+def _input_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text that a shell reads from standard input."""
     files = [redirection.target for redirection in command.redirections if redirection.operator == "<"]
     if any(file.startswith(("<(", "$(", "`")) for file in files):
         raise CannotParse(f"`{command.name}` runs what another command prints")
-    if (text := known_input(command)) is not None:
-        yield Text(text, command.name)
+    if (text := find_known_input(command)) is not None:
+        yield ShellText(text, command.name)
 
 
-def _eval(command: SimpleCommand) -> Iterator[Opened]:
+def _eval(command: SimpleCommand) -> Iterator[WrappedCommand]:
     if len(command.words) > 1:
         first = 2 if command.words[1:2] == ("--",) else 1
-        yield Text(" ".join(command.plain[first:]), "eval")
+        yield ShellText(" ".join(command.plain[first:]), "eval")
 
 
-def _trap(command: SimpleCommand) -> Iterator[Opened]:
+def _trap(command: SimpleCommand) -> Iterator[WrappedCommand]:
     words = [word for word in command.plain[1:] if word != "--"]
     if len(words) > 1 and not words[0].startswith("-"):
-        yield Text(words[0], "trap")
+        yield ShellText(words[0], "trap")
 
 
-def _su(command: SimpleCommand) -> Iterator[Opened]:
+def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """
     Yield the text of `su bob -c text`, `script -c text` and `flock file -c text`.
 
@@ -228,7 +230,7 @@ def _su(command: SimpleCommand) -> Iterator[Opened]:
     for at, word in enumerate(command.plain):
         following = command.plain[at + 1 : at + 2]
         if word == "--" and command.name == "script" and following:
-            yield _part(command, at + 1, len(command.words))
+            yield _slice_command(command, at + 1, len(command.words))
         if match := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
             texts = following if match[1] is None else (match[1],)
         elif match := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
@@ -236,7 +238,7 @@ def _su(command: SimpleCommand) -> Iterator[Opened]:
         else:
             continue
         for text in texts:
-            yield Text(text, f"{command.name} -c")
+            yield ShellText(text, f"{command.name} -c")
 
 
 _FLOCK = Prefix(
@@ -247,28 +249,28 @@ _FLOCK = Prefix(
 )
 
 
-def _flock(command: SimpleCommand) -> Iterator[Opened]:
+def _flock(command: SimpleCommand) -> Iterator[WrappedCommand]:
     # `-c` may stand behind the file. It may also belong to the command behind the file.
     yield from _su(command)
     yield from _commands_behind_prefix(command, _FLOCK)
 
 
-def _entr(command: SimpleCommand) -> Iterator[Opened]:
+def _entr(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the command of `entr make all`, or the command line of `entr -s 'make all'`."""
     flags = [*takewhile(lambda word: word.startswith("-"), command.plain[1:])]
     if any("s" in word for word in flags):
-        yield from (Text(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
+        yield from (ShellText(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
     yield from _commands_behind_prefix(command, PREFIXES["entr"])
 
 
-def _history(command: SimpleCommand) -> Iterator[Opened]:
+def _history(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the line that `history -s text` stores for `fc -s` to run, or the program that `fc -e program` runs."""
     is_stored = command.plain[:2] == ("history", "-s")
     texts = [" ".join(command.plain[2:])] if is_stored else values_of(command, "e", "e")
-    yield from (Text(text, command.name) for text in texts if text != "-")
+    yield from (ShellText(text, command.name) for text in texts if text != "-")
 
 
-def _find(command: SimpleCommand) -> Iterator[Opened]:
+def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the command of each `-exec`, which ends at its `;` or at a `+` behind `{}`."""
     words = command.plain
     for at, word in enumerate(words):
@@ -280,31 +282,31 @@ def _find(command: SimpleCommand) -> Iterator[Opened]:
             )
             end = next(ends, len(words))
             if end > at + 1:
-                yield _part(command, at + 1, end)
+                yield _slice_command(command, at + 1, end)
 
 
-def _git(command: SimpleCommand) -> Iterator[Opened]:
+def _git(command: SimpleCommand) -> Iterator[WrappedCommand]:
     words = command.plain
     for at, word in enumerate(words[:-1]):
         following = words[at + 1]
         if word in ("-c", "--config-env") and re.match(r"alias\.[^=]+=!", following):
-            yield Text(following.partition("!")[2], "git alias")
+            yield ShellText(following.partition("!")[2], "git alias")
         elif (word in ("-x", "--exec") and "rebase" in words[1:at]) or (word == "foreach" and "submodule" in words):
-            yield Text(following, f"git {word}")
+            yield ShellText(following, f"git {word}")
         elif word == "run" and words[at - 1] == "bisect":
-            yield _part(command, at + 1, len(words))
+            yield _slice_command(command, at + 1, len(words))
 
 
-def _module(command: SimpleCommand) -> Iterator[Opened]:
+def _module(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the program that `-m` runs: `python -m pip install x` runs `pip install x`."""
     for at, word in enumerate(command.plain[1:-1], start=1):
         if not word.startswith("-"):
             return
         if word == "-m":
-            yield _part(command, at + 1, len(command.words))
+            yield _slice_command(command, at + 1, len(command.words))
 
 
-def _container(command: SimpleCommand) -> Iterator[Opened]:
+def _container(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """
     Yield the shell command in `docker exec web sh -c text`.
 
@@ -312,53 +314,53 @@ def _container(command: SimpleCommand) -> Iterator[Opened]:
     """
     for at, word in enumerate(command.plain[1:], start=1):
         if word.rsplit("/", 1)[-1] in SHELLS and command.literal[at]:
-            yield _part(command, at, len(command.words))
+            yield _slice_command(command, at, len(command.words))
             return
 
 
-def _terminal(command: SimpleCommand) -> Iterator[Opened]:
+def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the command lines in `tmux new -d 'make all'`: a word with a space in it is a command line."""
     yield from _container(command)
     for word in command.plain[1:]:
         if " " in word:
-            yield Text(word, command.name)
+            yield ShellText(word, command.name)
 
 
-def _source(command: SimpleCommand) -> Iterator[Opened]:
+def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
     if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
-        yield from _input(command)
+        yield from _input_texts(command)
 
 
-def _mapfile(command: SimpleCommand) -> Iterator[Opened]:
+def _mapfile(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `mapfile -C text -c 1`, which runs for the lines that are read."""
     for text in values_of(command, "C", "dnOsuCc"):
-        yield Text(text, f"{command.name} -C")
+        yield ShellText(text, f"{command.name} -C")
 
 
-def _completion(command: SimpleCommand) -> Iterator[Opened]:
+def _completion(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the commands of `compgen -C command`, `-F function` and `-W words`. The shell expands the words."""
     for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
-        yield Text(text, f"{command.name} -C")
+        yield ShellText(text, f"{command.name} -C")
     for text in values_of(command, "W", "oAGWFCXPS"):
-        yield Text(f": {text}", f"{command.name} -W")
+        yield ShellText(f": {text}", f"{command.name} -W")
 
 
-def _alias(command: SimpleCommand) -> Iterator[Opened]:
+def _alias(command: SimpleCommand) -> Iterator[WrappedCommand]:
     for word in command.plain[1:]:
         if "=" in word:
-            yield Text(word.partition("=")[2], "alias")
+            yield ShellText(word.partition("=")[2], "alias")
 
 
-def _hash(command: SimpleCommand) -> Iterator[Opened]:
+def _hash(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the file of `hash -p file name`. After this command, the name runs the file."""
     for at, word in enumerate(command.plain[:-1]):
         if re.fullmatch(r"-[lrdt]*p", word):
-            yield _part(command, at + 1, at + 2)
+            yield _slice_command(command, at + 1, at + 2)
         elif re.fullmatch(r"-[lrdt]*p.+", word):
             raise CannotParse("`hash -p` with a file that is joined to it")
 
 
-def _enable(command: SimpleCommand) -> Iterator[Opened]:
+def _enable(command: SimpleCommand) -> Iterator[WrappedCommand]:
     if any(re.match(r"-[a-z]*f", word) for word in command.plain[1:]):
         raise CannotParse("`enable -f` loads code into the shell")
     yield from ()
@@ -368,7 +370,7 @@ def _enable(command: SimpleCommand) -> Iterator[Opened]:
 _CHANGE_READING = frozenset({"expand_aliases", "extglob", "posix", "keyword", "compat31", "sourcepath"})
 
 
-def _settings(command: SimpleCommand) -> Iterator[Opened]:
+def _refuse_reading_options(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Refuse `shopt -s extglob`, `set -k` and similar commands, because the shell reads later words by other rules."""
     words = command.plain[1:]
     sets = command.name == "set"
@@ -378,7 +380,7 @@ def _settings(command: SimpleCommand) -> Iterator[Opened]:
     yield from ()
 
 
-_OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
+_FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     "eval": _eval,
     "trap": _trap,
     "find": _find,
@@ -391,7 +393,7 @@ _OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
     "enable": _enable,
     "entr": _entr,
     **dict.fromkeys(("history", "fc"), _history),
-    **dict.fromkeys(("set", "shopt"), _settings),
+    **dict.fromkeys(("set", "shopt"), _refuse_reading_options),
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),
     **dict.fromkeys(("compgen", "complete"), _completion),
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),

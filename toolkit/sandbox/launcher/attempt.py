@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     import socket
 
 if __package__:
-    from .confine import FAILED, Gate, become
-    from .covers import Covers
-    from .process_tree import Tended
+    from .confine import NOT_RUN_EXIT_CODE, Gate, become_command
+    from .covers import NameWatch
+    from .process_tree import ProcessTree
 else:
-    from confine import FAILED, Gate, become  # type: ignore[import-not-found, no-redef]
-    from covers import Covers  # type: ignore[import-not-found, no-redef]
-    from process_tree import Tended  # type: ignore[import-not-found, no-redef]
+    from confine import NOT_RUN_EXIT_CODE, Gate, become_command  # type: ignore[import-not-found, no-redef]
+    from covers import NameWatch  # type: ignore[import-not-found, no-redef]
+    from process_tree import ProcessTree  # type: ignore[import-not-found, no-redef]
 
-__all__ = ["Attempt", "failed", "moved"]
+__all__ = ["LaunchAttempt", "failure_outcome", "move_descriptor"]
 
 # Bubblewrap needs ten seconds for the most mounts that it accepts.
 _MAX_SECONDS_UNTIL_READY = 60.0
@@ -37,39 +37,42 @@ _MAX_MESSAGE_BYTES = 2000
 _CREDENTIALS = struct.Struct("iII")
 
 
-class Attempt:
+class LaunchAttempt:
     """
     One child, from its start to the gate, and to its end if the command may begin.
 
     Args:
-        wish: The launcher's instructions.
-        news: The pipe that receives the numbers of signals.
-        errors: The command's standard error.
+        request: The launcher's instructions.
+        signal_pipe: The pipe that receives the numbers of signals.
+        error_fd: The command's standard error.
     """
 
-    def __init__(self, wish: dict[str, Any], *, news: int, errors: int) -> None:
-        self._request = wish
-        self._errors = errors
-        self._covers: Covers | None = None
+    def __init__(self, request: dict[str, Any], *, signal_pipe: int, error_fd: int) -> None:
+        self._request = request
+        self._error_fd = error_fd
+        self._name_watch: NameWatch | None = None
         self._gate: socket.socket | None = None
-        if wish.get("options") is not None:
-            self._covers = Covers([mount[-1] for mount in wish["shut"]], wish["tops"])
+        if request.get("options") is not None:
+            self._name_watch = NameWatch([mount[-1] for mount in request["shut"]], request["tops"])
             # Bubblewrap would make an empty file in place of one that is gone.
-            self._request = {**wish, "shut": [mount for mount in wish["shut"] if self._covers.is_there(mount[-1])]}
-        self._trouble_pipe, trouble_end = map(moved, os.pipe())
+            self._request = {
+                **request,
+                "shut": [mount for mount in request["shut"] if self._name_watch.is_present(mount[-1])],
+            }
+        self._trouble_pipe, trouble_end = map(move_descriptor, os.pipe())
         child_gate = None
-        if "shut" in wish:
-            self._gate, child_gate = _gate()
+        if "shut" in request:
+            self._gate, child_gate = _make_gate()
         child = os.fork()
         if child == 0:
-            become(self._request, trouble_end, child_gate)
+            become_command(self._request, trouble_end, child_gate)
         os.close(trouble_end)
-        self._said = None if child_gate is None else child_gate.said
+        self._message_fd = None if child_gate is None else child_gate.message_fd
         if child_gate is not None:
-            os.close(child_gate.way)
-        self._process_tree = Tended(child, wish, news=news, covers=self._covers)
+            os.close(child_gate.socket_fd)
+        self._process_tree = ProcessTree(child, request, signal_pipe=signal_pipe, name_watch=self._name_watch)
 
-    def at_the_gate(self) -> dict[str, Any] | None:
+    def wait_at_gate(self) -> dict[str, Any] | None:
         """
         Wait for the child at the gate, and return None if the command may begin.
 
@@ -82,38 +85,38 @@ class Attempt:
         try:
             outcome = self._ask_what_to_hide(until)
         except (OSError, ValueError) as error:
-            outcome = failed(f"what is protected could not be looked up again: {error}")
-        if process is not None and not self._process_tree.stopped and self._is_all_hidden(outcome):
-            if self._covers is not None:
-                self._process_tree.hold(process)
+            outcome = failure_outcome(f"what is protected could not be looked up again: {error}")
+        if process is not None and not self._process_tree.stop_reason and self._is_all_hidden(outcome):
+            if self._name_watch is not None:
+                self._process_tree.hold_bubblewrap(process)
             return None
         self._process_tree.kill()
-        if self._process_tree.stopped:
-            outcome = {"exit": 128 + signal.SIGTERM, "left": 0, "stopped": self._process_tree.stopped}
+        if self._process_tree.stop_reason:
+            outcome = {"exit": 128 + signal.SIGTERM, "left": 0, "stopped": self._process_tree.stop_reason}
         elif process is None and outcome.get("shut", self._request["shut"]) == self._request["shut"]:
-            outcome = failed(self._why_not_ready(until))
+            outcome = failure_outcome(self._why_not_ready(until))
         self._close()
         return outcome
 
-    def let_in(self) -> dict[str, Any]:
+    def run_command(self) -> dict[str, Any]:
         """Let the command begin, and return how it ended."""
         if self._gate is not None:
             self._gate.send(b"\n")
         trouble = self._read_trouble()  # it ends without a text when the command takes over
         # A pipe has to end when the command closes its side of it. So our copy is closed, unless there may still be
         # something to report.
-        if self._covers is None and not trouble:
-            os.close(self._errors)
+        if self._name_watch is None and not trouble:
+            os.close(self._error_fd)
         devnull = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(devnull, number)
-        outcome = self._process_tree.ended()
+        outcome = self._process_tree.wait_for_end()
         self._close()
-        return failed(trouble) if trouble else outcome
+        return failure_outcome(trouble) if trouble else outcome
 
     def _wait_for_arrival(self, gate: socket.socket, until: float) -> int | None:
         """Return the process that waits at the gate, or None if no process arrives."""
-        if not self._process_tree.wait_for(gate.fileno(), until=until):
+        if not self._process_tree.wait_until_readable(gate.fileno(), until=until):
             return None
         data, ancillary, _, _ = gate.recvmsg(1, 64)
         return int(_CREDENTIALS.unpack(ancillary[0][2])[0]) if data else None
@@ -130,7 +133,7 @@ class Attempt:
             if pid != self._request["starter"]:
                 raise OSError(f"process {pid} answered, which did not start this one")
             answer = b""
-            while self._process_tree.wait_for(peer.fileno(), until=until) and (data := peer.recv(1 << 16)):
+            while self._process_tree.wait_until_readable(peer.fileno(), until=until) and (data := peer.recv(1 << 16)):
                 answer += data
         reply = json.loads(answer)
         if "failed" in reply:
@@ -141,10 +144,10 @@ class Attempt:
         """Return whether everything in *to_hide* was hidden, and has stayed hidden."""
         hidden = set(map(tuple, self._request["shut"]))
         is_hidden = "shut" in to_hide and hidden.issuperset(map(tuple, to_hide["shut"]))
-        return is_hidden and (self._covers is None or self._covers.lost() is None)
+        return is_hidden and (self._name_watch is None or self._name_watch.find_replaced_path() is None)
 
     def _why_not_ready(self, until: float) -> str:
-        messages = b"" if self._said is None else os.pread(self._said, _MAX_MESSAGE_BYTES, 0).strip()
+        messages = b"" if self._message_fd is None else os.pread(self._message_fd, _MAX_MESSAGE_BYTES, 0).strip()
         late = "it was not ready in time" if time.monotonic() >= until else ""
         why = messages.decode(errors="replace") or late or "it ended before the command began, and said nothing"
         return self._read_trouble() or f"{self._request['argv'][0]}: {why}"
@@ -153,30 +156,32 @@ class Attempt:
         return os.read(self._trouble_pipe, 4096).decode(errors="replace")
 
     def _close(self) -> None:
-        for number in (self._trouble_pipe, self._said):
+        for number in (self._trouble_pipe, self._message_fd):
             if number is not None:
                 os.close(number)
-        for resource in (self._gate, self._covers):
+        for resource in (self._gate, self._name_watch):
             if resource is not None:
                 resource.close()
 
 
-def _gate() -> tuple[socket.socket, Gate]:
+def _make_gate() -> tuple[socket.socket, Gate]:
     import socket
 
     parent_end, child_end = socket.socketpair()
     # With this option, the system itself says which process writes.
     parent_end.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return parent_end, Gate(way=moved(child_end.detach()), said=moved(os.memfd_create("said")))
+    return parent_end, Gate(
+        socket_fd=move_descriptor(child_end.detach()), message_fd=move_descriptor(os.memfd_create("said"))
+    )
 
 
-def moved(number: int) -> int:
+def move_descriptor(number: int) -> int:
     """Move a descriptor to a number of at least 10, and return it. Started programs do not inherit it."""
     new_number = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(number)
     return new_number
 
 
-def failed(why: str) -> dict[str, Any]:
+def failure_outcome(reason: str) -> dict[str, Any]:
     """Return the outcome for a command that was not run."""
-    return {"exit": FAILED, "failed": why}
+    return {"exit": NOT_RUN_EXIT_CODE, "failed": reason}

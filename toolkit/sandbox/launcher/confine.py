@@ -16,9 +16,17 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["FAILED", "Gate", "become", "bubblewrapped", "prctl", "put", "write"]
+__all__ = [
+    "NOT_RUN_EXIT_CODE",
+    "Gate",
+    "become_command",
+    "build_bubblewrap_command",
+    "prctl",
+    "write_all",
+    "write_text",
+]
 
-FAILED = 125
+NOT_RUN_EXIT_CODE = 125
 """The exit code if no command was run."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -32,11 +40,11 @@ _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 1, 32, 409
 _ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 
-def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
+def become_command(request: dict[str, Any], error_fd: int, gate: Gate | None) -> NoReturn:
     """
-    Replace this process with the command that *wish* describes.
+    Replace this process with the command that *request* describes.
 
-    If this fails, the reason is written to *told*, and this process ends.
+    If this fails, the reason is written to *error_fd*, and this process ends.
     """
     step = "start"
     try:
@@ -44,21 +52,21 @@ def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
         if sys.platform == "linux":
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for step, restrict in _STEPS:  # noqa: B007 -- named in the message below
-            restrict(wish)
+            restrict(request)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would too
             signal.signal(number, signal.SIG_DFL)
         step = "run"
-        argv = list(wish["argv"])
-        if wish.get("options") is not None:
+        argv = list(request["argv"])
+        if request.get("options") is not None:
             if gate is not None:
-                gate.give()  # before the files for bubblewrap, which might get its numbers
-            argv = bubblewrapped(wish, is_gated=gate is not None)
+                gate.hand_to_bubblewrap()  # before the files for bubblewrap, which might get its numbers
+            argv = build_bubblewrap_command(request, is_gated=gate is not None)
         elif gate is not None:
             gate.wait()
         os.execvpe(argv[0], argv, dict(os.environ))  # noqa: S606 -- the caller asks for a shell
     except BaseException as error:  # noqa: BLE001 -- after any error, the command must not run
-        write(told, f"cannot {step} {wish['argv'][0]}: {error}".encode(errors="replace"))
-    os._exit(FAILED)
+        write_all(error_fd, f"cannot {step} {request['argv'][0]}: {error}".encode(errors="replace"))
+    os._exit(NOT_RUN_EXIT_CODE)
 
 
 class Gate(NamedTuple):
@@ -66,46 +74,46 @@ class Gate(NamedTuple):
     The point where a child waits until its parent lets it begin.
 
     Attributes:
-        way: A socket. The child writes a byte when it is ready, and reads a byte before it begins.
-        said: A file for messages from before the command begins, which do not come from the command.
+        socket_fd: A socket. The child writes a byte when it is ready, and reads a byte before it begins.
+        message_fd: A file for messages from before the command begins, which do not come from the command.
     """
 
-    way: int
-    said: int
+    socket_fd: int
+    message_fd: int
 
     def wait(self) -> None:
-        os.write(self.way, b"\n")
-        if not os.read(self.way, 1):
-            os._exit(FAILED)  # the parent has ended
+        os.write(self.socket_fd, b"\n")
+        if not os.read(self.socket_fd, 1):
+            os._exit(NOT_RUN_EXIT_CODE)  # the parent has ended
 
-    def give(self) -> None:
-        """Leave the waiting to `_WAIT`, which is started inside bubblewrap."""
-        for number, place in ((2, _ERRORS_FD), (self.way, _GATE_FD), (self.said, 2)):
+    def hand_to_bubblewrap(self) -> None:
+        """Leave the waiting to `_WAIT_SCRIPT`, which is started inside bubblewrap."""
+        for number, place in ((2, _ERRORS_FD), (self.socket_fd, _GATE_FD), (self.message_fd, 2)):
             os.dup2(number, place, inheritable=True)
 
 
 # The script of the first program inside bubblewrap. A shell needs single digits for descriptors.
 _ERRORS_FD, _GATE_FD = 8, 9
-_WAIT = f"""
+_WAIT_SCRIPT = f"""
     exec 2>&{_ERRORS_FD} {_ERRORS_FD}>&-
     echo >&{_GATE_FD}
-    read -r go <&{_GATE_FD} || exit {FAILED}
+    read -r go <&{_GATE_FD} || exit {NOT_RUN_EXIT_CODE}
     exec {_GATE_FD}>&-
     exec "$@"
 """
 
 
-def _enter(request: dict[str, Any]) -> None:
+def _enter_folder(request: dict[str, Any]) -> None:
     if request.get("cwd") is not None:
         os.chdir(request["cwd"])
 
 
 def _enter_cgroup(request: dict[str, Any]) -> None:
     if request["pen"] is not None:
-        put(f"{request['pen']}/cgroup.procs", "0")
+        write_text(f"{request['pen']}/cgroup.procs", "0")
 
 
-def _limit(request: dict[str, Any]) -> None:
+def _set_limits(request: dict[str, Any]) -> None:
     import resource
 
     for name, limit in request.get("limits", {}).items():
@@ -113,7 +121,7 @@ def _limit(request: dict[str, Any]) -> None:
         if kind is None:
             continue
         if name == "NPROC":
-            limit += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
+            limit += _count_threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
         hard_limit = resource.getrlimit(kind)[1]
         limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)  # noqa: PLW2901 -- as above
         resource.setrlimit(kind, (limit, limit))
@@ -129,7 +137,7 @@ def _drop_privileges(request: dict[str, Any]) -> None:
         for capability in range(last + 1):
             _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # dropping an absent capability may fail
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-        _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+        _check_result(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def _guard_devices(request: dict[str, Any]) -> None:
@@ -140,7 +148,7 @@ def _guard_devices(request: dict[str, Any]) -> None:
     read and written. Where nothing can be mounted, this function does nothing; the probe of the sandbox then notices
     it.
     """
-    if not request.get("devices") or not _has_own_mounts():
+    if not request.get("devices") or not _make_own_mounts():
         return
     _mount(None, "/", _MS_REC | _MS_SLAVE)
     for path in filter(os.path.exists, request["devices"]):
@@ -165,7 +173,7 @@ def _reopen(path: str) -> None:
             os.close(descriptor)
 
 
-def _has_own_mounts() -> bool:
+def _make_own_mounts() -> bool:
     """
     Give this process its own table of mounts, and return whether that succeeded.
 
@@ -177,7 +185,7 @@ def _has_own_mounts() -> bool:
     if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS) != 0:
         return False
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        put(f"/proc/self/{name}", text)
+        write_text(f"/proc/self/{name}", text)
     return True
 
 
@@ -191,10 +199,10 @@ def _mount_flags(path: str) -> int:
 
 def _mount(source: str | None, target: str, flags: int) -> None:
     source_path = None if source is None else os.fsencode(source)
-    _checked(_libc.mount(source_path, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
+    _check_result(_libc.mount(source_path, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
 
 
-def _landlock(request: dict[str, Any]) -> None:
+def _apply_landlock(request: dict[str, Any]) -> None:
     ruleset_request = request.get("landlock")
     if ruleset_request is None:
         return
@@ -202,7 +210,7 @@ def _landlock(request: dict[str, Any]) -> None:
     ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, ruleset_request["size"], 0)
     for path, rights in (*ruleset_request["rules"], *request.get("own_rules", ())):
         try:
-            folder = _opened(path)
+            folder = _open_without_links(path)
         except OSError:
             continue  # it is gone, or a link has replaced it: then it is not granted
         if not os.path.isdir(f"/proc/self/fd/{folder}"):
@@ -214,7 +222,7 @@ def _landlock(request: dict[str, Any]) -> None:
     os.close(ruleset)
 
 
-def _opened(path: str) -> int:
+def _open_without_links(path: str) -> int:
     """
     Open *path* without following any link, and return the descriptor.
 
@@ -224,7 +232,7 @@ def _opened(path: str) -> int:
     return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), open_how, 24)
 
 
-def _seccomp(request: dict[str, Any]) -> None:
+def _apply_seccomp(request: dict[str, Any]) -> None:
     if request.get("seccomp") is None:
         return
     code = base64.b64decode(request["seccomp"])
@@ -234,30 +242,34 @@ def _seccomp(request: dict[str, Any]) -> None:
         _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
 
     program = Program(len(code) // 8, ctypes.addressof(buffer))
-    _checked(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0), "seccomp")
+    _check_result(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0), "seccomp")
 
 
-def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
+def build_bubblewrap_command(request: dict[str, Any], *, is_gated: bool) -> list[str]:
     """Return the command line of bubblewrap. Its options are passed in a file, because they may be long."""
-    options = [*wish["options"], *(option for group in wish.get("shut", ()) for option in group), *wish.get("then", ())]
-    program, *rest = wish["argv"]
-    if wish.get("filter") is not None:
-        options = ["--seccomp", str(_make_memory_file("filter", base64.b64decode(wish["filter"]))), *options]
-    for path, line in wish.get("names", {}).items():
+    options = [
+        *request["options"],
+        *(option for group in request.get("shut", ()) for option in group),
+        *request.get("then", ()),
+    ]
+    program, *rest = request["argv"]
+    if request.get("filter") is not None:
+        options = ["--seccomp", str(_make_memory_file("filter", base64.b64decode(request["filter"]))), *options]
+    for path, line in request.get("names", {}).items():
         options = [
             "--perms",
             "0444",
             "--ro-bind-data",
-            str(_make_memory_file("names", _read(path) + line.encode())),
+            str(_make_memory_file("names", _read_lines(path) + line.encode())),
             path,
             *options,
         ]
     text = b"".join(os.fsencode(option) + b"\0" for option in options)
-    gate_command = ["/bin/sh", "-c", _WAIT, "sh"] if is_gated else []
+    gate_command = ["/bin/sh", "-c", _WAIT_SCRIPT, "sh"] if is_gated else []
     return [program, "--args", str(_make_memory_file("options", text)), "--", *gate_command, *rest]
 
 
-def _read(path: str) -> bytes:
+def _read_lines(path: str) -> bytes:
     """Return the content of *path* with a complete last line, or nothing if it cannot be read."""
     try:
         with open(path, "rb") as file:
@@ -269,23 +281,23 @@ def _read(path: str) -> bytes:
 
 def _make_memory_file(name: str, content: bytes) -> int:
     file = os.memfd_create(name, 0)
-    write(file, content)
+    write_all(file, content)
     os.lseek(file, 0, os.SEEK_SET)
     return file
 
 
 _STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
-    ("enter the folder for", _enter),
+    ("enter the folder for", _enter_folder),
     ("count the processes of", _enter_cgroup),
-    ("limit", _limit),
+    ("limit", _set_limits),
     ("drop privileges for", _drop_privileges),
     ("guard the devices from", _guard_devices),
-    ("apply Landlock to", _landlock),
-    ("apply seccomp to", _seccomp),
+    ("apply Landlock to", _apply_landlock),
+    ("apply seccomp to", _apply_seccomp),
 ]
 
 
-def put(path: str, text: str) -> None:
+def write_text(path: str, text: str) -> None:
     file = os.open(path, os.O_WRONLY)
     try:
         os.write(file, text.encode())
@@ -293,7 +305,7 @@ def put(path: str, text: str) -> None:
         os.close(file)
 
 
-def _threads_of_user() -> int:
+def _count_threads_of_user() -> int:
     if sys.platform != "linux":
         return 0
     count, user = 0, os.getuid()
@@ -308,20 +320,20 @@ def _threads_of_user() -> int:
     return count
 
 
-def write(file: int, data: bytes) -> None:
+def write_all(file: int, data: bytes) -> None:
     while data:
         data = data[os.write(file, data) :]
 
 
 def prctl(option: int, value: int) -> None:
-    _checked(_libc.prctl(option, value, 0, 0, 0), f"prctl {option}")
+    _check_result(_libc.prctl(option, value, 0, 0, 0), f"prctl {option}")
 
 
 def _syscall(number: int, *arguments: Any) -> int:
-    return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
+    return _check_result(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
 
 
-def _checked(result: int, call: str) -> int:
+def _check_result(result: int, call: str) -> int:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{call}: {os.strerror(code)}")

@@ -21,102 +21,103 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Covers", "Mounts"]
+__all__ = ["MountWatch", "NameWatch"]
 
-_CREATED, _MOVED_HERE, _OVERFLOW = 0x100, 0x80, 0x4000
+_EVENT_CREATED, _EVENT_MOVED_TO, _EVENT_OVERFLOW = 0x100, 0x80, 0x4000
 _ONLY_FOLDERS, _NO_LINKS = 0x01000000, 0x02000000
 _EVENT = struct.Struct("iIII")
-_MOST_READS, _MOST_OF_A_READ = 16, 1 << 16
+_MAX_READS, _MAX_READ_BYTES = 16, 1 << 16
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
-class Covers:
+class NameWatch:
     """
     The covered names, which are watched from now on.
 
     Attributes:
-        poll_seconds: How often to call `lost`, if the system does not report changes. It is None if `fileno()` becomes
-            readable after a change.
+        poll_seconds: How often to call `find_replaced_path`, if the system does not report changes. It is None if
+            `fileno()` becomes readable after a change.
 
     Args:
         paths: The covered names, as absolute paths without links.
-        tops: The folders that the command gets. Changes outside them do not matter to the command.
-        most_folders: The most folders that are watched. If there are more, the caller has to call `lost` regularly.
+        workspace_folders: The folders that the command gets. Changes outside them do not matter to the command.
+        max_folders: The most folders that are watched. If there are more, the caller has to call `find_replaced_path`
+            regularly.
     """
 
-    def __init__(self, paths: Iterable[str], tops: Sequence[str], *, most_folders: int = 20_000) -> None:
-        self._tops = tuple(f"{top.rstrip('/')}/" for top in tops)
+    def __init__(self, paths: Iterable[str], workspace_folders: Sequence[str], *, max_folders: int = 20_000) -> None:
+        self._workspace_prefixes = tuple(f"{top.rstrip('/')}/" for top in workspace_folders)
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._folders: dict[int, str] = {}
+        self._folders_by_watch: dict[int, str] = {}
         covered = list(paths)
         self._parent_folders = {folder for path in covered for folder in self._folders_above(path)}
-        self._events: int | None = None
-        if len(self._parent_folders) <= most_folders and hasattr(self._libc, "inotify_init1"):
-            self._events = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._events is not None and self._events < 0:
-            self._events = None  # the user has no inotify instances left
-        self._watch()
+        self._inotify_fd: int | None = None
+        if len(self._parent_folders) <= max_folders and hasattr(self._libc, "inotify_init1"):
+            self._inotify_fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._inotify_fd is not None and self._inotify_fd < 0:
+            self._inotify_fd = None  # the user has no inotify instances left
+        self._watch_folders()
         # The identities are read only now: changes from here on are reported.
-        self._known = {path: _identity(path) for path in covered}
+        self._identities = {path: _identity(path) for path in covered}
 
     @property
     def poll_seconds(self) -> float | None:
-        return 0.25 if self._events is None else None
+        return 0.25 if self._inotify_fd is None else None
 
     def fileno(self) -> int:
         """
-        Return the descriptor that becomes readable when `lost` may have news, or -1 if there is none.
+        Return the descriptor that becomes readable when `find_replaced_path` may have news, or -1 if there is none.
 
-        Without a descriptor, the caller has to call `lost` regularly.
+        Without a descriptor, the caller has to call `find_replaced_path` regularly.
         """
-        return -1 if self._events is None else self._events
+        return -1 if self._inotify_fd is None else self._inotify_fd
 
-    def is_there(self, path: str) -> bool:
+    def is_present(self, path: str) -> bool:
         """Return whether *path* existed at the beginning, so that it can be covered."""
-        return self._known[path] is not None
+        return self._identities[path] is not None
 
-    def lost(self) -> str | None:
+    def find_replaced_path(self) -> str | None:
         """Return a covered name that another file has taken since the beginning, or None if there is none."""
-        if self._events is None:
-            return self._other()
+        if self._inotify_fd is None:
+            return self._find_changed_identity()
         look_again = False
-        for folder, name, kind in self._news():
+        for folder, name, kind in self._read_events():
             path = f"{folder.rstrip('/')}/{name}"
-            if path in self._known and not kind & _OVERFLOW:
+            if path in self._identities and not kind & _EVENT_OVERFLOW:
                 return path
-            look_again = look_again or path in self._parent_folders or bool(kind & _OVERFLOW)
+            look_again = look_again or path in self._parent_folders or bool(kind & _EVENT_OVERFLOW)
         if not look_again:
             return None
-        self._watch()  # a folder may have been replaced
-        return self._other()
+        self._watch_folders()  # a folder may have been replaced
+        return self._find_changed_identity()
 
     def close(self) -> None:
-        if self._events is not None:
-            os.close(self._events)
-            self._events = None
+        if self._inotify_fd is not None:
+            os.close(self._inotify_fd)
+            self._inotify_fd = None
 
-    def _other(self) -> str | None:
-        for path, identity in self._known.items():
+    def _find_changed_identity(self) -> str | None:
+        for path, identity in self._identities.items():
             now = _identity(path)
             if now is not None and now != identity:
                 return path
         return None
 
-    def _watch(self) -> None:
-        for folder in sorted(self._parent_folders) if self._events is not None else ():
-            kinds = _CREATED | _MOVED_HERE | _ONLY_FOLDERS | _NO_LINKS
-            number = self._libc.inotify_add_watch(self._events, os.fsencode(folder), kinds)
+    def _watch_folders(self) -> None:
+        for folder in sorted(self._parent_folders) if self._inotify_fd is not None else ():
+            kinds = _EVENT_CREATED | _EVENT_MOVED_TO | _ONLY_FOLDERS | _NO_LINKS
+            number = self._libc.inotify_add_watch(self._inotify_fd, os.fsencode(folder), kinds)
             if number >= 0:
-                self._folders[number] = folder
+                self._folders_by_watch[number] = folder
             elif os.path.isdir(folder) and not os.path.islink(folder):
                 self.close()  # no more folders can be watched
                 return
 
-    def _news(self) -> Iterator[tuple[str, str, int]]:
+    def _read_events(self) -> Iterator[tuple[str, str, int]]:
         # Not all events are read: a command may make new ones forever, and the launcher must hear other news, too.
-        for _ in range(_MOST_READS if self._events is not None else 0):
+        for _ in range(_MAX_READS if self._inotify_fd is not None else 0):
             try:
-                data = os.read(self.fileno(), _MOST_OF_A_READ)
+                data = os.read(self.fileno(), _MAX_READ_BYTES)
             except BlockingIOError:
                 return
             at = 0
@@ -125,19 +126,19 @@ class Covers:
                 at += _EVENT.size
                 name = os.fsdecode(data[at : at + size].rstrip(b"\0"))
                 at += size
-                yield self._folders.get(number, ""), name, kind
+                yield self._folders_by_watch.get(number, ""), name, kind
 
     def _folders_above(self, path: str) -> Iterator[str]:
         """Yield the folders that contain *path*, as far as the command gets them."""
         folder = os.path.dirname(path)
-        while f"{folder.rstrip('/')}/".startswith(self._tops):
+        while f"{folder.rstrip('/')}/".startswith(self._workspace_prefixes):
             yield folder
             if folder == "/":
                 return
             folder = os.path.dirname(folder)
 
 
-class Mounts:
+class MountWatch:
     """
     The mounts that cover *secrets* in the sandbox of *process*, which are watched from now on.
 
@@ -152,27 +153,27 @@ class Mounts:
         # An open file outlives the process, so covers that come off when the process ends are still reported.
         self._file = os.open(f"/proc/{process}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
         secret_paths = set(map(os.fsencode, secrets))
-        self._known = {mount: place for mount, place in self._table() if place in secret_paths}
+        self._cover_mounts = {mount: place for mount, place in self._read_table() if place in secret_paths}
 
     def fileno(self) -> int:
         return self._file
 
-    def gone(self) -> str | None:
+    def find_uncovered_path(self) -> str | None:
         """Return a secret that lost its cover, or None if there is none."""
-        now = {mount for mount, _ in self._table()}
-        return next((os.fsdecode(place) for mount, place in self._known.items() if mount not in now), None)
+        now = {mount for mount, _ in self._read_table()}
+        return next((os.fsdecode(place) for mount, place in self._cover_mounts.items() if mount not in now), None)
 
     def close(self) -> None:
         os.close(self._file)
 
-    def _table(self) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
+    def _read_table(self) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
         """
         Yield the identity of each mount, and its path.
 
         A mount keeps its identity if the file that it covers is moved, so the path is not part of the identity.
         """
         text = b""
-        while data := os.pread(self._file, _MOST_OF_A_READ, len(text)):
+        while data := os.pread(self._file, _MAX_READ_BYTES, len(text)):
             text += data
         for line in filter(None, text.split(b"\n")):  # a name may contain other line ends
             number, _, device, source, place, *_ = line.split(b" ")

@@ -11,8 +11,8 @@ whether there are more files to hide by now. If there are, the launcher ends the
 the longer list. If there are none, the command begins.
 
 The outcome is written to a pipe that the command never sees, as one JSON object: `{"exit": 0, "left": 0}`. If no
-command was run, the object has the reason in `failed`. If the command was ended, it has `stopped`: "asked", "crowd" or
-"uncovered". If a protected file could be seen, it has the `path` of the file.
+command was run, the object has the reason in `failure_outcome`. If the command was ended, it has `stopped`: "asked",
+"crowd" or "uncovered". If a protected file could be seen, it has the `path` of the file.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from collections.abc import Iterator
 from typing import Any
 
 if __package__:
-    from .attempt import Attempt, failed, moved
-    from .confine import FAILED, prctl, put, write
-    from .process_tree import STOP
+    from .attempt import LaunchAttempt, failure_outcome, move_descriptor
+    from .confine import NOT_RUN_EXIT_CODE, prctl, write_all, write_text
+    from .process_tree import STOP_SIGNALS
 else:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    from attempt import Attempt, failed, moved  # type: ignore[import-not-found, no-redef]
-    from confine import FAILED, prctl, put, write  # type: ignore[import-not-found, no-redef]
-    from process_tree import STOP  # type: ignore[import-not-found, no-redef]
+    from attempt import LaunchAttempt, failure_outcome, move_descriptor  # type: ignore[import-not-found, no-redef]
+    from confine import NOT_RUN_EXIT_CODE, prctl, write_all, write_text  # type: ignore[import-not-found, no-redef]
+    from process_tree import STOP_SIGNALS  # type: ignore[import-not-found, no-redef]
 
 _LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_MOST_TRIES = 5
+_MAX_ATTEMPTS = 5
 
 
 def main(arguments: list[str]) -> int:
@@ -49,58 +49,58 @@ def main(arguments: list[str]) -> int:
     As in a shell, the exit code after a signal is 128 plus the number of the signal.
     """
     request = json.loads("".join(arguments))
-    status = None if request.get("status_fd") is None else moved(request["status_fd"])
-    third = None if request.get("third_fd") is None else moved(request["third_fd"])
-    if third is not None:
-        os.dup2(third, 3, inheritable=True)
-    errors = moved(os.dup(2))
-    news = _open_signal_pipe()
+    status_fd = None if request.get("status_fd") is None else move_descriptor(request["status_fd"])
+    third_fd = None if request.get("third_fd") is None else move_descriptor(request["third_fd"])
+    if third_fd is not None:
+        os.dup2(third_fd, 3, inheritable=True)
+    error_fd = move_descriptor(os.dup(2))
+    signal_pipe = _open_signal_pipe()
     if _LINUX:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != request.get("starter", os.getppid()):
-        return FAILED  # the starter died before we could ask for a signal
+        return NOT_RUN_EXIT_CODE  # the starter died before we could ask for a signal
     if "pen" not in request:
         request["pen"] = _make_cgroup(request["crowd"]) if request.get("crowd") else None
-    outcome = _outcome(request, news, errors, third)
-    _remove(request["pen"])
-    if "failed" in outcome and status is None:
-        _write_message(errors, outcome["failed"])
+    outcome = _run_attempts(request, signal_pipe, error_fd, third_fd)
+    _remove_cgroup(request["pen"])
+    if "failed" in outcome and status_fd is None:
+        _write_message(error_fd, outcome["failed"])
     elif "path" in outcome:
         stopped = "stopped: " if outcome.get("stopped") else ""
         _write_message(
-            errors, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen"
+            error_fd, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen"
         )
-    if status is not None:
-        write(status, json.dumps(outcome).encode())
+    if status_fd is not None:
+        write_all(status_fd, json.dumps(outcome).encode())
     return int(outcome["exit"])
 
 
-def _outcome(request: dict[str, Any], news: int, errors: int, third: int | None) -> dict[str, Any]:
+def _run_attempts(request: dict[str, Any], signal_pipe: int, error_fd: int, third_fd: int | None) -> dict[str, Any]:
     """
     Run the command, and return how it ended or why it was not run.
 
     A new attempt is made as long as there are more files to hide than the last attempt has hidden.
     """
-    for _ in range(_MOST_TRIES):
-        attempt = Attempt(request, news=news, errors=errors)
-        outcome = attempt.at_the_gate()
+    for _ in range(_MAX_ATTEMPTS):
+        attempt = LaunchAttempt(request, signal_pipe=signal_pipe, error_fd=error_fd)
+        outcome = attempt.wait_at_gate()
         if outcome is None:
-            if third is not None:
-                os.close(third)
+            if third_fd is not None:
+                os.close(third_fd)
                 os.close(3)
-            return attempt.let_in()
+            return attempt.run_command()
         if "shut" not in outcome:
             return outcome
         request = {**request, **outcome}
-    return failed("protected files keep appearing in the workspace; try again when whoever makes them is done")
+    return failure_outcome("protected files keep appearing in the workspace; try again when whoever makes them is done")
 
 
 def _write_message(file: int, text: str) -> None:
     """Write *text* to *file*, if it can be written within a second."""
     if select.select([], [file], [], 1.0)[1]:
         with contextlib.suppress(OSError):
-            write(file, f"toolkit: {text}\n".encode(errors="replace"))
+            write_all(file, f"toolkit: {text}\n".encode(errors="replace"))
 
 
 def _make_cgroup(max_processes: int) -> str | None:
@@ -109,7 +109,7 @@ def _make_cgroup(max_processes: int) -> str | None:
 
     Only root needs such a group, and only root gets one.
     """
-    for folder in _own_cgroups():
+    for folder in _list_own_cgroups():
         _remove_stale_cgroups(folder)
         path = f"{folder}/toolkit-{os.getpid()}"
         try:
@@ -117,7 +117,7 @@ def _make_cgroup(max_processes: int) -> str | None:
         except OSError:
             continue
         try:
-            put(f"{path}/pids.max", str(max_processes))
+            write_text(f"{path}/pids.max", str(max_processes))
         except OSError:
             os.rmdir(path)
             continue
@@ -136,7 +136,7 @@ def _remove_stale_cgroups(folder: str) -> None:
                 continue
 
 
-def _own_cgroups() -> Iterator[str]:
+def _list_own_cgroups() -> Iterator[str]:
     try:
         with open("/proc/self/cgroup") as file:
             lines = file.read().splitlines()
@@ -152,16 +152,16 @@ def _own_cgroups() -> Iterator[str]:
 
 def _open_signal_pipe() -> int:
     """Return the descriptor of a pipe that receives the number of every signal that matters here."""
-    news, write_end = os.pipe()
-    for end in (news, write_end):
+    read_end, write_end = os.pipe()
+    for end in (read_end, write_end):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, *STOP):
+    for number in (signal.SIGCHLD, *STOP_SIGNALS):
         signal.signal(number, lambda *_: None)
-    return news
+    return read_end
 
 
-def _remove(cgroup: str | None) -> None:
+def _remove_cgroup(cgroup: str | None) -> None:
     for _ in range(100 if cgroup else 0):
         with contextlib.suppress(OSError):
             os.rmdir(str(cgroup))

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 if __package__:
-    from .covers import Covers, Mounts
+    from .covers import MountWatch, NameWatch
 else:
-    from covers import Covers, Mounts  # type: ignore[import-not-found, no-redef]
+    from covers import MountWatch, NameWatch  # type: ignore[import-not-found, no-redef]
 
-__all__ = ["STOP", "Tended"]
+__all__ = ["STOP_SIGNALS", "ProcessTree"]
 
-STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """The signals that end a command."""
 
 _LINUX = sys.platform == "linux"
@@ -30,55 +30,55 @@ _KILLED_EXIT_CODE = 128 + signal.SIGKILL
 _COUNT_SECONDS = 1.0
 
 
-class Tended:
+class ProcessTree:
     """
     A child, and the processes that it starts.
 
     Attributes:
-        stopped: Why the child was ended, if it did not end by itself: "asked", "crowd" or "uncovered".
-        uncovered: A protected file that the child could have seen.
+        stop_reason: Why the child was ended, if it did not end by itself: "asked", "crowd" or "uncovered".
+        uncovered_path: A protected file that the child could have seen.
 
     Args:
         child: The number of the child process.
-        wish: The launcher's instructions.
-        news: The pipe that receives the numbers of signals.
-        covers: The files that the child must not see. The child is ended if a cover comes off.
+        request: The launcher's instructions.
+        signal_pipe: The pipe that receives the numbers of signals.
+        name_watch: The files that the child must not see. The child is ended if a cover comes off.
     """
 
-    def __init__(self, child: int, wish: dict[str, Any], *, news: int, covers: Covers | None) -> None:
+    def __init__(self, child: int, request: dict[str, Any], *, signal_pipe: int, name_watch: NameWatch | None) -> None:
         self._child = child
-        self._news = news
-        self._covers = covers
-        self._secrets = [mount[-1] for mount in wish.get("shut", ()) if "/dev/null" in mount]
-        self._mounts: Mounts | None = None
-        self._is_remounted = False
+        self._signal_pipe = signal_pipe
+        self._name_watch = name_watch
+        self._secrets = [mount[-1] for mount in request.get("shut", ()) if "/dev/null" in mount]
+        self._mount_watch: MountWatch | None = None
+        self._has_mount_change = False
         # Bubblewrap's outer process gets no SIGTERM, because its end would end all other processes at once.
-        self._monitor = child if wish.get("options") is not None else None
-        self._held: tuple[int, ...] = ()
-        self._command: int | None = None
-        self._grace_seconds = float(wish.get("grace_seconds", 2.0))
-        self._max_processes = wish.get("crowd") if wish["pen"] is None else None
-        self._count_threshold = _numbers() + (self._max_processes or 0)
+        self._monitor = child if request.get("options") is not None else None
+        self._held_processes: tuple[int, ...] = ()
+        self._command_pidfd: int | None = None
+        self._grace_seconds = float(request.get("grace_seconds", 2.0))
+        self._max_processes = request.get("crowd") if request["pen"] is None else None
+        self._count_threshold = _count_machine_processes() + (self._max_processes or 0)
         self._next_count_at = time.monotonic() + _COUNT_SECONDS
         self._status: int | None = None
-        self.stopped = ""
-        self.uncovered: str | None = None
+        self.stop_reason = ""
+        self.uncovered_path: str | None = None
 
-    def wait_for(self, file: int, *, until: float) -> bool:
+    def wait_until_readable(self, file: int, *, until: float) -> bool:
         """
         Wait until *file* can be read, and return whether that happened in time.
 
         Return False if the time *until* comes first, or a signal to stop.
         """
-        while not self.stopped and (seconds := until - time.monotonic()) > 0:
-            ready = select.select([file, self._news], [], [], seconds)[0]
+        while not self.stop_reason and (seconds := until - time.monotonic()) > 0:
+            ready = select.select([file, self._signal_pipe], [], [], seconds)[0]
             if file in ready:
                 return True
             if _asks_to_stop(self._wait_for_signals(0)):
-                self.stopped = "asked"
+                self.stop_reason = "asked"
         return False
 
-    def hold(self, command: int) -> None:
+    def hold_bubblewrap(self, command: int) -> None:
         """
         Keep bubblewrap from ending when *command*, the process inside, ends, so that what is left can be counted first.
 
@@ -86,69 +86,69 @@ class Tended:
         From here on, the mounts of the sandbox are watched as well.
         """
         with contextlib.suppress(OSError):  # then only the names are watched
-            self._mounts = Mounts(command, self._secrets)
-        first = _parent(command)
-        if first is None or _parent(first) != self._child or not hasattr(os, "pidfd_open"):
+            self._mount_watch = MountWatch(command, self._secrets)
+        first = _parent_of(command)
+        if first is None or _parent_of(first) != self._child or not hasattr(os, "pidfd_open"):
             return
         try:
-            self._command = os.pidfd_open(command)
+            self._command_pidfd = os.pidfd_open(command)
         except OSError:
             return  # an old kernel; then nothing is counted
-        self._held = (self._child, first)
+        self._held_processes = (self._child, first)
         os.kill(self._child, signal.SIGSTOP)
 
-    def ended(self) -> dict[str, Any]:
+    def wait_for_end(self) -> dict[str, Any]:
         """Wait for the command, end the processes that it left, and return the outcome."""
         self._reap()
-        while self._status is None and not self._is_over():
+        while self._status is None and not self._has_command_ended():
             self._watch()
-        if self.uncovered is None:
-            self._is_remounted = True  # the command may have ended before the news arrived
-            self.uncovered = self._lost()
-        if self._mounts is not None:
+        if self.uncovered_path is None:
+            self._has_mount_change = True  # the command may have ended before the news arrived
+            self.uncovered_path = self._find_uncovered_path()
+        if self._mount_watch is not None:
             # The file is closed before the other processes end: the last process to hold the mounts waits while they
             # are removed.
-            self._mounts.close()
-            self._mounts = None
+            self._mount_watch.close()
+            self._mount_watch = None
         others = self._wait_until_alone(time.monotonic() + 0.1)  # many processes are just about to end
-        left = len(others) if self._held or not self._monitor else 0
-        self._end(0.2)
+        left = len(others) if self._held_processes or not self._monitor else 0
+        self._end_all(0.2)
         code = _KILLED_EXIT_CODE if self._status is None else os.waitstatus_to_exitcode(self._status)
         outcome: dict[str, Any] = {"exit": code if code >= 0 else 128 - code, "left": left}
-        if self.stopped:
-            outcome["stopped"] = self.stopped
-        if self.uncovered is not None:
-            outcome["path"] = self.uncovered
+        if self.stop_reason:
+            outcome["stopped"] = self.stop_reason
+        if self.uncovered_path is not None:
+            outcome["path"] = self.uncovered_path
         return outcome
 
     def kill(self) -> None:
         """End the child at once, with everything that it started."""
-        self._end(0)
+        self._end_all(0)
 
-    def _is_over(self) -> bool:
+    def _has_command_ended(self) -> bool:
         """Return whether the command has ended although bubblewrap has not."""
-        return self._command is not None and bool(select.select([self._command], [], [], 0)[0])
+        return self._command_pidfd is not None and bool(select.select([self._command_pidfd], [], [], 0)[0])
 
     def _watch(self) -> None:
         """Wait for news and act on it. The processes are counted regularly if no limit of the system does it."""
-        files = [] if self._command is None else [self._command]
+        files = [] if self._command_pidfd is None else [self._command_pidfd]
         seconds = 0.1 if self._max_processes else None
-        if self._covers is not None:
-            files += [self._covers.fileno()] if self._covers.poll_seconds is None else []
-            seconds = seconds or self._covers.poll_seconds
+        if self._name_watch is not None:
+            files += [self._name_watch.fileno()] if self._name_watch.poll_seconds is None else []
+            seconds = seconds or self._name_watch.poll_seconds
         signals = self._wait_for_signals(seconds, *files)
-        self.uncovered = self._lost()
-        if self.uncovered is not None:
+        self.uncovered_path = self._find_uncovered_path()
+        if self.uncovered_path is not None:
             self._stop("uncovered", 0)
         self._reap()
-        if self._status is not None or self._is_over():
+        if self._status is not None or self._has_command_ended():
             return
         if _asks_to_stop(signals):
             self._stop("asked", self._grace_seconds)
-        elif self._is_crowded():
+        elif self._has_too_many_processes():
             self._stop("crowd", 0)
 
-    def _is_crowded(self) -> bool:
+    def _has_too_many_processes(self) -> bool:
         """
         Return whether the command has more processes than it may have.
 
@@ -157,21 +157,25 @@ class Tended:
         stay low if other programs have ended meanwhile.
         """
         if not self._max_processes or not (
-            _numbers() > self._count_threshold or time.monotonic() > self._next_count_at
+            _count_machine_processes() > self._count_threshold or time.monotonic() > self._next_count_at
         ):
             return False
         self._next_count_at = time.monotonic() + _COUNT_SECONDS
         return bool(len(_descendants(self._child)) > self._max_processes)
 
-    def _lost(self) -> str | None:
+    def _find_uncovered_path(self) -> str | None:
         """Return a protected file that can be seen, or could be seen for a moment, or None."""
-        uncovered_path = self._mounts.gone() if self._mounts is not None and self._is_remounted else None
-        self._is_remounted = False
-        return uncovered_path or (None if self._covers is None else self._covers.lost())
+        uncovered_path = (
+            self._mount_watch.find_uncovered_path()
+            if self._mount_watch is not None and self._has_mount_change
+            else None
+        )
+        self._has_mount_change = False
+        return uncovered_path or (None if self._name_watch is None else self._name_watch.find_replaced_path())
 
     def _stop(self, why: str, polite_seconds: float) -> None:
-        self.stopped = why
-        self._end(polite_seconds)
+        self.stop_reason = why
+        self._end_all(polite_seconds)
 
     def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
         """
@@ -179,10 +183,10 @@ class Tended:
 
         If there is none, wait for one, or until one of *files* can be read, for at most *seconds*.
         """
-        mounts = [] if self._mounts is None else [self._mounts]
-        ready, _, remounted = select.select([self._news, *files], [], mounts, seconds)
-        self._is_remounted = self._is_remounted or bool(remounted)
-        return os.read(self._news, 4096) if self._news in ready else b""
+        mounts = [] if self._mount_watch is None else [self._mount_watch]
+        ready, _, remounted = select.select([self._signal_pipe, *files], [], mounts, seconds)
+        self._has_mount_change = self._has_mount_change or bool(remounted)
+        return os.read(self._signal_pipe, 4096) if self._signal_pipe in ready else b""
 
     def _reap(self) -> bool:
         """Collect the children that have ended, and return whether a child is left that has not ended."""
@@ -197,36 +201,36 @@ class Tended:
                 self._status = status
         return True
 
-    def _end(self, polite_seconds: float) -> None:
+    def _end_all(self, polite_seconds: float) -> None:
         """
         End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
 
         The launcher gives up after ten seconds of SIGKILL.
         """
         if polite_seconds and self._others():
-            self._signal(signal.SIGTERM, spared=self._monitor)
+            self._signal_all(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + polite_seconds)
-        if polite_seconds and self._held and self._is_over():
+        if polite_seconds and self._held_processes and self._has_command_ended():
             # If bubblewrap may end in its normal way, its exit code is that of the command. It would wait for a command
             # that has not ended.
             _kill(self._child, signal.SIGCONT)
-            self._held = ()
+            self._held_processes = ()
             self._wait_until_alone(time.monotonic() + polite_seconds)
-        if self._command is not None and not polite_seconds:
+        if self._command_pidfd is not None and not polite_seconds:
             # The first process inside would end the command too, but only when that process is ended itself.
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(self._command, signal.SIGKILL)
+                signal.pidfd_send_signal(self._command_pidfd, signal.SIGKILL)
         # The first process inside ends the others with it, before we have counted them.
-        for pid in reversed(self._held):
+        for pid in reversed(self._held_processes):
             _kill(pid, signal.SIGKILL)
-        self._held = ()
+        self._held_processes = ()
         deadline = time.monotonic() + 10.0
         while (_descendants(self._child) or self._reap()) and time.monotonic() < deadline:
-            self._signal(signal.SIGKILL)
+            self._signal_all(signal.SIGKILL)
             self._wait_until_alone(time.monotonic() + 0.05)
         self._reap()
 
-    def _signal(self, number: int, *, spared: int | None = None) -> None:
+    def _signal_all(self, number: int, *, spared: int | None = None) -> None:
         """
         Send the signal *number* to every descendant but *spared*, and to none of them twice.
 
@@ -246,7 +250,7 @@ class Tended:
         has_children = self._reap()
         # A process that forks and ends while the table of processes is read leaves no trace in it. Its child then
         # becomes ours, so only the system knows whether there are no other processes.
-        while (others := self._others()) or (has_children and not self._held):
+        while (others := self._others()) or (has_children and not self._held_processes):
             if (seconds := until - time.monotonic()) <= 0:
                 break
             self._wait_for_signals(min(seconds, 0.05 if others else 0.002))
@@ -255,11 +259,11 @@ class Tended:
 
     def _others(self) -> list[int]:
         """Return the processes that run, without the processes of bubblewrap that we hold."""
-        return [pid for pid in _descendants(self._child) if pid not in self._held]
+        return [pid for pid in _descendants(self._child) if pid not in self._held_processes]
 
 
 def _asks_to_stop(signals: bytes) -> bool:
-    return any(number in signals for number in STOP)
+    return any(number in signals for number in STOP_SIGNALS)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -275,7 +279,7 @@ def _process_group(target: int) -> int | None:
         return None  # it has just ended
 
 
-def _numbers() -> int:
+def _count_machine_processes() -> int:
     """Return about how many processes the machine has, ours or not. This is quick even if there are many."""
     return len(os.listdir("/proc")) if _LINUX else 0
 
@@ -318,5 +322,5 @@ def _processes(names: Iterable[str] | None = None) -> Iterator[tuple[int, int, s
         yield int(name), int(fields[1]), fields[0].decode()
 
 
-def _parent(pid: int) -> int | None:
+def _parent_of(pid: int) -> int | None:
     return next((parent for _, parent, _ in _processes([str(pid)])), None)

@@ -15,13 +15,13 @@ from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError
 from ...spec import Tool
 from .confusable_tools import CATALOG_LAWS
-from .explanations import explained as with_explanations
+from .explanations import attach_explanations as with_explanations
 from .findings import Finding, LawsBroken
-from .folder_snapshots import Watched
-from .run_laws import Conditions, may_run, run_findings
+from .folder_snapshots import WatchedFolder
+from .run_laws import RunConditions, find_broken_run_laws, may_run
 from .schema_laws import LAWS, SHAPE_LAWS, Effort
 
-__all__ = ["broken_laws", "check_catalog", "check_tool", "confusions"]
+__all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
 
 
 def check_tool(
@@ -56,8 +56,10 @@ def check_tool(
     """
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
     names_to_run = (spec.name,) if run else ()
-    conditions = _conditions(folder, state, resources, timeout_seconds)
-    findings = _of_tool(spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions)
+    conditions = _build_conditions(folder, state, resources, timeout_seconds)
+    findings = _find_broken_laws(
+        spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions
+    )
     _raise_if_any(_drop_explained(with_explanations(findings, [spec])))
 
 
@@ -94,22 +96,24 @@ def broken_laws(
     names_to_run = () if run is False else tuple(run)
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
-    conditions = None if run is False else _conditions(folder, state, resources, timeout_seconds)
+    conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
     effort = Effort(examples=examples, seed=seed)
-    tool_findings = [finding for tool in catalog for finding in _of_tool(tool, names_to_run, effort, conditions)]
-    all_findings = [*with_explanations(tool_findings, catalog), *confusions(catalog, explained=True)]
+    tool_findings = [
+        finding for tool in catalog for finding in _find_broken_laws(tool, names_to_run, effort, conditions)
+    ]
+    all_findings = [*with_explanations(tool_findings, catalog), *find_confusable_tools(catalog, explained=True)]
     return all_findings if explained else _drop_explained(all_findings)
 
 
-def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
+def find_confusable_tools(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
     """Return the tools that a model could mistake for one another: the findings of the laws about several tools."""
     tools = list(catalog)
     findings = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
     return findings if explained else _drop_explained(findings)
 
 
-def _of_tool(
-    tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: Conditions | None
+def _find_broken_laws(
+    tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: RunConditions | None
 ) -> Iterator[Finding]:
     try:
         _ = tool.schema
@@ -125,17 +129,17 @@ def _of_tool(
     for law in LAWS:
         yield from law(tool, effort)
     if conditions is not None and (tool.name in names_to_run or may_run(tool)):
-        yield from run_findings(tool, effort, conditions)
+        yield from find_broken_run_laws(tool, effort, conditions)
 
 
-def _conditions(
+def _build_conditions(
     folder: str | PathLike[str] | None,
     state: Callable[[], Any] | None,
     resources: Mapping[Any, Any] | None,
     timeout_seconds: float,
-) -> Conditions:
-    watched = None if folder is None else Watched(folder)
-    return Conditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+) -> RunConditions:
+    watched = None if folder is None else WatchedFolder(folder)
+    return RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
 
 
 def _drop_explained(findings: Iterable[Finding]) -> list[Finding]:

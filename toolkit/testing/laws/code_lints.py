@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...facts import Facts
-from ...functions.callables import underlying
+from ...functions.callables import unwrap_function
 from ...spec import Tool
 from .findings import Finding
 
@@ -22,7 +22,7 @@ __all__ = ["code_lints"]
 
 Effect = Literal["writes", "appends", "deletes", "runs", "reaches"]
 
-_CALLS: Mapping[str, Effect] = {
+_CALL_EFFECTS: Mapping[str, Effect] = {
     **dict.fromkeys(("os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"), "deletes"),
     **dict.fromkeys(
         (
@@ -67,7 +67,7 @@ _EFFECT_TEXTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _EffectCall:
     effect: Effect
     call: str
     line: int
@@ -76,8 +76,8 @@ class _Seen:
 def code_lints(tool: Tool) -> Iterator[Finding]:
     """Yield one finding for each fact that the function's own code contradicts."""
     reported_facts: set[str] = set()
-    for effect_call in _seen(underlying(tool.function)):
-        contradiction = _contradiction(effect_call.effect, tool.facts)
+    for effect_call in _iter_effect_calls(unwrap_function(tool.function)):
+        contradiction = _find_contradiction(effect_call.effect, tool.facts)
         if contradiction is None or contradiction[0] in reported_facts:
             continue
         fact, remedy = contradiction
@@ -91,7 +91,7 @@ def code_lints(tool: Tool) -> Iterator[Finding]:
         )
 
 
-def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
+def _find_contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
     """Return the fact that contradicts *effect* and a suggested rewrite; None if no fact does."""
     if facts.read_only and effect in ("writes", "appends", "deletes", "runs"):
         fact = "destructive=True" if effect == "deletes" else "read_only=False"
@@ -105,7 +105,7 @@ def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _seen(function: Any) -> Iterator[_Seen]:
+def _iter_effect_calls(function: Any) -> Iterator[_EffectCall]:
     """Yield the calls in *function* that have an effect outside of it. Yield nothing if its source cannot be read."""
     try:
         lines, first = inspect.getsourcelines(function)
@@ -115,25 +115,25 @@ def _seen(function: Any) -> Iterator[_Seen]:
     names = {**getattr(function, "__globals__", {}), **dict(_iter_imports(tree))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            effect = _effect(node, names)
+            effect = _find_effect(node, names)
             if effect is not None:
-                yield _Seen(effect, ast.unparse(node.func), first + node.lineno - 1)
+                yield _EffectCall(effect, ast.unparse(node.func), first + node.lineno - 1)
 
 
-def _effect(node: ast.Call, names: Mapping[str, Any]) -> Effect | None:
+def _find_effect(node: ast.Call, names: Mapping[str, Any]) -> Effect | None:
     name = _resolve_name(node.func, names)
     if name in ("open", "io.open") or (isinstance(node.func, ast.Attribute) and node.func.attr == "open"):
-        return _mode(node, is_method=name not in ("open", "io.open"))
-    if name in _CALLS:
-        return _CALLS[name]
+        return _find_open_effect(node, is_method=name not in ("open", "io.open"))
+    if name in _CALL_EFFECTS:
+        return _CALL_EFFECTS[name]
     # These are names of methods of a path, as in `pathlib.Path(p).unlink()`. A function of a module that has the
     # same name, such as `email.unlink`, may do something else.
-    if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, names)):
+    if isinstance(node.func, ast.Attribute) and not _is_module(_find_base_object(node.func, names)):
         return _METHOD_EFFECTS.get(node.func.attr)
     return None
 
 
-def _mode(node: ast.Call, *, is_method: bool) -> Effect | None:
+def _find_open_effect(node: ast.Call, *, is_method: bool) -> Effect | None:
     mode_nodes = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
     position = 0 if is_method else 1
     mode_nodes += node.args[position : position + 1]
@@ -163,7 +163,7 @@ _PUBLIC_MODULES = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx"
            "asyncio.subprocess": "asyncio"}  # fmt: skip
 
 
-def _base(node: ast.Attribute, names: Mapping[str, Any]) -> Any:
+def _find_base_object(node: ast.Attribute, names: Mapping[str, Any]) -> Any:
     return names.get(node.value.id) if isinstance(node.value, ast.Name) else None
 
 

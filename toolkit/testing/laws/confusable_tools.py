@@ -19,12 +19,12 @@ _STOP_WORDS = frozenset({
 })  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
 _MIN_SHARED_RATIO = 0.9
-_MOST_TOOLS = 2000
+_MAX_TOOLS = 2000
 
 
 def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
     """Yield a finding for two tools with nearly the same description, because a model chooses by the description."""
-    tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
+    tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MAX_TOOLS]]
     for (first, first_words), (other, other_words) in combinations(tools_with_words, 2):
         if (
             first_words

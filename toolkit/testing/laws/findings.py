@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...values.visible import visible
+from ...values.visible import make_visible
 
 __all__ = ["Finding", "LawsBroken"]
 
@@ -41,7 +41,7 @@ class Finding:
         arguments_line = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
         last = f"explained: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
         # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
-        return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{arguments_line}\n    {last}")
+        return make_visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{arguments_line}\n    {last}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as plain JSON."""

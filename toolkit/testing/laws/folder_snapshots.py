@@ -10,21 +10,21 @@ import stat
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Snapshot", "Watched", "differences"]
+__all__ = ["Snapshot", "WatchedFolder", "describe_changes"]
 
 Snapshot: TypeAlias = "dict[str, tuple[str, int, str]]"
 """For each path: the kind of the entry, its permissions, and the digest of its content or the target of the link."""
 
-_MOST_TOLD = 5
+_MAX_LISTED_CHANGES = 5
 
 
-class Watched:
+class WatchedFolder:
     """A folder of which snapshots are taken. A file is read again only if its inode, size or times have changed."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, most: int = 20_000) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, max_entries: int = 20_000) -> None:
         self._folder = Path(folder)
-        self._most = most
-        self._known: dict[tuple[str, int, int, int, int], str] = {}
+        self._max_entries = max_entries
+        self._digests: dict[tuple[str, int, int, int, int], str] = {}
         if not self._folder.is_dir():
             raise NotADirectoryError(f"{folder} is no folder; give one whose files must not change")
 
@@ -34,12 +34,14 @@ class Watched:
         for root, folders, files in os.walk(self._folder):
             for name in sorted([*folders, *files]):
                 path = os.path.join(root, name)
-                entries[os.path.relpath(path, self._folder)] = self._entry(path)
-                if len(entries) > self._most:
-                    raise ValueError(f"more than {self._most:,} entries in {self._folder}; watch a smaller folder")
+                entries[os.path.relpath(path, self._folder)] = self._describe_entry(path)
+                if len(entries) > self._max_entries:
+                    raise ValueError(
+                        f"more than {self._max_entries:,} entries in {self._folder}; watch a smaller folder"
+                    )
         return entries
 
-    def _entry(self, path: str) -> tuple[str, int, str]:
+    def _describe_entry(self, path: str) -> tuple[str, int, str]:
         try:
             status = os.lstat(path)
             mode = stat.S_IMODE(status.st_mode)
@@ -48,17 +50,17 @@ class Watched:
             if not stat.S_ISREG(status.st_mode):
                 return ("folder" if stat.S_ISDIR(status.st_mode) else "other"), mode, ""
             key = path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-            if key not in self._known:
-                self._known[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            if key not in self._digests:
+                self._digests[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         except OSError as error:  # the entry was deleted meanwhile, or this process may not read it
             return "unreadable", 0, type(error).__name__
-        return "file", mode, self._known[key]
+        return "file", mode, self._digests[key]
 
 
-def differences(before: Snapshot, after: Snapshot) -> str:
+def describe_changes(before: Snapshot, after: Snapshot) -> str:
     """Return in a few words which entries appeared, went or changed; an empty text if none did."""
     changes = [f"{path} appeared" for path in after if path not in before]
     changes += [f"{path} went" for path in before if path not in after]
     changes += [f"{path} changed" for path in after if path in before and before[path] != after[path]]
-    more = f" and {len(changes) - _MOST_TOLD} more" if len(changes) > _MOST_TOLD else ""
-    return ", ".join(changes[:_MOST_TOLD]) + more
+    more = f" and {len(changes) - _MAX_LISTED_CHANGES} more" if len(changes) > _MAX_LISTED_CHANGES else ""
+    return ", ".join(changes[:_MAX_LISTED_CHANGES]) + more

@@ -16,16 +16,16 @@ from ...errors import DefinitionError
 from ...spec import Tool
 from .code_lints import code_lints
 from .confusable_tools import skeleton, words_of
-from .explanations import explained as with_explanations
+from .explanations import attach_explanations as with_explanations
 from .findings import Finding
-from .schema_laws import undescribed
+from .schema_laws import find_undescribed_parameters
 
 __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
 
-_LEAST_WORDS, _MOST_WORDS = 3, 10
-_MOST_LEVELS = 3
-_LARGE_CHARS = 2000
-_MOST_CHARS_PER_PROPERTY = 250
+_MIN_HINT_WORDS, _MAX_HINT_WORDS = 3, 10
+_MAX_LEVELS = 3
+_LARGE_SCHEMA_CHARS = 2000
+_MAX_CHARS_PER_PROPERTY = 250
 
 
 def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
@@ -61,10 +61,9 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
         return
     hint_words = hint.split()
     faults = []
-    if not _LEAST_WORDS <= len(hint_words) <= _MOST_WORDS:
-        faults.append(
-            f"has {len(hint_words)} word{'s' * (len(hint_words) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}"
-        )
+    if not _MIN_HINT_WORDS <= len(hint_words) <= _MAX_HINT_WORDS:
+        counted = f"{len(hint_words)} word{'s' * (len(hint_words) != 1)}"
+        faults.append(f"has {counted} instead of {_MIN_HINT_WORDS} to {_MAX_HINT_WORDS}")
     if hint.rstrip().endswith("."):
         faults.append("ends in a full stop")
     if faults:
@@ -73,11 +72,11 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
             rule="search-hint",
             place="search_hint",
             message=f"it {' and '.join(faults)}",
-            remedy=f"search_hint={_hint(tool, hint.rstrip('. ').split())!r}",
+            remedy=f"search_hint={_suggest_hint(tool, hint.rstrip('. ').split())!r}",
         )
 
 
-def deferred_without_hint(tool: Tool) -> Iterator[Finding]:
+def no_search_hint(tool: Tool) -> Iterator[Finding]:
     """Yield a finding if a deferred tool, which a model finds only by a search, has no search hint."""
     if tool.facts.defer and tool.facts.search_hint is None:
         yield Finding(
@@ -85,7 +84,7 @@ def deferred_without_hint(tool: Tool) -> Iterator[Finding]:
             rule="deferred-without-hint",
             place="defer",
             message="it is found only by a search, and has no hint to be found by",
-            remedy=f"search_hint={_hint(tool, [])!r}",
+            remedy=f"search_hint={_suggest_hint(tool, [])!r}",
         )
 
 
@@ -110,13 +109,13 @@ def two_things(tool: Tool) -> Iterator[Finding]:
 
 def deep_nesting(tool: Tool) -> Iterator[Finding]:
     """Yield a finding if arguments are nested more than three levels deep, because models get such arguments wrong."""
-    path = max(_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
-    if len(path) > _MOST_LEVELS:
+    path = max(_iter_property_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
+    if len(path) > _MAX_LEVELS:
         yield Finding(
             tool=tool.name,
             rule="deep-nesting",
             place=f"parameter `{path[0]}`",
-            message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MOST_LEVELS} wrong",
+            message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MAX_LEVELS} wrong",
             remedy=f"{_advise_flattening(path)}, or split the tool",
         )
 
@@ -128,8 +127,8 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
     A schema is large if it has more than 2,000 characters and more than 250 characters for each property.
     """
     size = _size(tool.schema)
-    properties = sum(1 for _ in _properties(tool.schema))
-    if size <= _LARGE_CHARS or size <= _MOST_CHARS_PER_PROPERTY * max(properties, 1):
+    properties = sum(1 for _ in _iter_property_names(tool.schema))
+    if size <= _LARGE_SCHEMA_CHARS or size <= _MAX_CHARS_PER_PROPERTY * max(properties, 1):
         return
     name, part = max(
         [*tool.schema.get("properties", {}).items(), *tool.schema.get("$defs", {}).items()],
@@ -170,9 +169,9 @@ def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
 
 LINTS: tuple[Callable[[Tool], Iterator[Finding]], ...] = (
     no_description,
-    undescribed,
+    find_undescribed_parameters,
     search_hint,
-    deferred_without_hint,
+    no_search_hint,
     two_things,
     deep_nesting,
     large_schema,
@@ -189,18 +188,18 @@ def _is_ready(tool: Tool) -> bool:
     return True
 
 
-def _hint(tool: Tool, preferred: list[str]) -> str:
+def _suggest_hint(tool: Tool, preferred: list[str]) -> str:
     """Return a hint of the right length: the words in *preferred* first, then words of the description and the name."""
     further_words = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
     further_words += words(tool.name).split()
-    hint_words = list(dict.fromkeys(word.lower() for word in preferred))[:_MOST_WORDS]
-    count = len(hint_words) if len(hint_words) >= _LEAST_WORDS else _LEAST_WORDS + 1
+    hint_words = list(dict.fromkeys(word.lower() for word in preferred))[:_MAX_HINT_WORDS]
+    count = len(hint_words) if len(hint_words) >= _MIN_HINT_WORDS else _MIN_HINT_WORDS + 1
     for word in further_words:
         if len(hint_words) >= count:
             break
         if word.lower() not in hint_words:
             hint_words.append(word.lower())
-    return " ".join(hint_words[:_MOST_WORDS])
+    return " ".join(hint_words[:_MAX_HINT_WORDS])
 
 
 def _advise_flattening(path: Sequence[str]) -> str:
@@ -215,8 +214,8 @@ def _suggest_name(tool: Tool) -> str:
     return f"{tool.name}_{new_words[0]}" if new_words else f"{tool.name}_again"
 
 
-def _paths(
-    schema: Any, definitions: Mapping[str, Any], path: tuple[str, ...], inside: tuple[str, ...]
+def _iter_property_paths(
+    schema: Any, definitions: Mapping[str, Any], path: tuple[str, ...], outer_definitions: tuple[str, ...]
 ) -> Iterator[tuple[str, ...]]:
     """
     Yield the path of names to every property, through objects, arrays and definitions.
@@ -227,27 +226,31 @@ def _paths(
     if not isinstance(schema, Mapping):
         return
     target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    if target in definitions and target not in inside:
-        yield from _paths(definitions[target], definitions, path, (*inside, target))
+    if target in definitions and target not in outer_definitions:
+        yield from _iter_property_paths(definitions[target], definitions, path, (*outer_definitions, target))
     for name, subschema in (schema.get("properties") or {}).items():
-        yield from _paths(subschema, definitions, (*path, name), inside)
+        yield from _iter_property_paths(subschema, definitions, (*path, name), outer_definitions)
     for keyword in ("items", "additionalProperties"):
-        yield from _paths(schema.get(keyword), definitions, (*path, "[]"), inside) if keyword in schema else ()
+        yield from (
+            _iter_property_paths(schema.get(keyword), definitions, (*path, "[]"), outer_definitions)
+            if keyword in schema
+            else ()
+        )
     for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
         for subschema in schema.get(keyword) or ():
-            yield from _paths(subschema, definitions, path, inside)
+            yield from _iter_property_paths(subschema, definitions, path, outer_definitions)
 
 
-def _properties(schema: Any) -> Iterator[str]:
+def _iter_property_names(schema: Any) -> Iterator[str]:
     if isinstance(schema, Mapping):
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
             yield from properties
         for subschema in schema.values():
-            yield from _properties(subschema)
+            yield from _iter_property_names(subschema)
     elif isinstance(schema, list):
         for subschema in schema:
-            yield from _properties(subschema)
+            yield from _iter_property_names(subschema)
 
 
 def _size(schema: Any) -> int:

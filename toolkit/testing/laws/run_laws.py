@@ -11,27 +11,27 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...content import PARTS
+from ...content import PART_TYPES
 from ...errors import DefinitionError
 from ...results import ToolResult
 from ...spec import Tool
-from ...values.codecs import Reader
-from ...values.schemas.messages import problems_of
-from ...values.schemas.validator import validator
-from ...values.strictjson.checks import flaws
+from ...values.codecs import HintReader
+from ...values.schemas.messages import explain_errors
+from ...values.schemas.validator import compile_schema
+from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments
 from ..strategies.unsupported import Unsupported
 from .findings import Finding
-from .folder_snapshots import Snapshot, Watched, differences
+from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
 from .schema_laws import Effort
-from .smallest_example import smallest
-from .tool_runner import Ran, Runner, running
+from .smallest_example import find_smallest
+from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
 
-__all__ = ["RUN_LAWS", "Conditions", "may_run", "run_findings"]
+__all__ = ["RUN_LAWS", "RunConditions", "find_broken_run_laws", "may_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class RunConditions:
     """
     The conditions under which tools are run.
 
@@ -43,7 +43,7 @@ class Conditions:
         timeout_seconds: How long one call may take.
     """
 
-    folder: Watched | None = None
+    folder: WatchedFolder | None = None
     state: Callable[[], Any] | None = None
     resources: Mapping[Any, Any] | None = None
     timeout_seconds: float = 3.0
@@ -54,8 +54,8 @@ class Trial:
     """A tool to run, its runner, and the conditions under which it runs."""
 
     tool: Tool
-    runner: Runner
-    conditions: Conditions
+    runner: ToolRunner
+    conditions: RunConditions
 
     def files(self) -> Snapshot:
         return {} if self.conditions.folder is None else self.conditions.folder.snapshot()
@@ -70,17 +70,17 @@ class RunLaw:
     A law that a tool keeps or breaks while it runs.
 
     Attributes:
-        fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
+        find_fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
         remedy: How to mend the tool.
         applies: A function that returns whether the law can be checked in this trial. By default it always can.
     """
 
-    fault: Callable[[Trial, Mapping[str, Any]], str | None]
+    find_fault: Callable[[Trial, Mapping[str, Any]], str | None]
     remedy: str
     applies: Callable[[Trial], bool] = lambda trial: True
 
 
-_MOST_SECONDS = 20.0
+_MAX_SECONDS = 20.0
 """How many seconds one law may run one tool, over all calls."""
 
 
@@ -94,27 +94,29 @@ def may_run(tool: Tool) -> bool:
     return facts.read_only and not facts.destructive and not facts.open_world and facts.approval == "never"
 
 
-def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator[Finding]:
+def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Finding]:
     """Run *tool*, and yield each law that it breaks, with the smallest arguments that show it."""
     try:
         strategy = arguments(tool)
-        with running(tool, resources=conditions.resources, timeout_seconds=conditions.timeout_seconds) as runner:
+        with open_tool_runner(
+            tool, resources=conditions.resources, timeout_seconds=conditions.timeout_seconds
+        ) as runner:
             trial = Trial(tool, runner, conditions)
             for rule, law in RUN_LAWS.items():
                 if not law.applies(trial):
                     continue
-                example = smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
+                example = find_smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
                 if example is not None:
                     value, message = example
                     yield Finding(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
-            if runner.stuck_on is not None and not _is_bounded(tool, conditions):
+            if runner.stuck_arguments is not None and not _is_bounded(tool, conditions):
                 yield Finding(
                     tool=tool.name,
                     rule="ends-in-time",
                     message=f"it did not end within {conditions.timeout_seconds:g} s",
                     remedy="bound what it may be asked for in the schema, or state how long it may take: "
                     "`timeout_seconds=`",
-                    arguments=runner.stuck_on,
+                    arguments=runner.stuck_arguments,
                 )
     except DefinitionError as error:
         yield Finding(
@@ -127,7 +129,7 @@ def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator
         return  # the law `callable` reports it
 
 
-def _is_bounded(tool: Tool, conditions: Conditions) -> bool:
+def _is_bounded(tool: Tool, conditions: RunConditions) -> bool:
     """Return whether *tool* states a longer timeout than the check waits; the dispatcher enforces that timeout."""
     return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
 
@@ -136,21 +138,21 @@ def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str 
     """
     Return a function that applies *law* to one call as long as there is time left.
 
-    After a call that did not end, or after `_MOST_SECONDS`, it finds no fault. So the call that did not end is
+    After a call that did not end, or after `_MAX_SECONDS`, it finds no fault. So the call that did not end is
     neither tried again nor made smaller.
     """
-    limit = trial.runner.spent_seconds + _MOST_SECONDS
+    limit = trial.runner.spent_seconds + _MAX_SECONDS
 
-    def fault(call_arguments: Mapping[str, Any]) -> str | None:
-        is_over = trial.runner.stuck_on is not None or trial.runner.spent_seconds > limit
-        return None if is_over else law.fault(trial, call_arguments)
+    def find_fault(call_arguments: Mapping[str, Any]) -> str | None:
+        is_over = trial.runner.stuck_arguments is not None or trial.runner.spent_seconds > limit
+        return None if is_over else law.find_fault(trial, call_arguments)
 
-    return fault
+    return find_fault
 
 
-def fails_as_declared(trial: Trial, given: Mapping[str, Any]) -> str | None:
+def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool neither returns a result nor raises an error that a model can act on."""
-    ran = trial.runner.run(given)
+    ran = trial.runner.run(call_arguments)
     if ran.error is not None and not ran.is_overdue:
         return f"it raised {type(ran.error).__name__}: {str(ran.error)[:300]}"
     if ran.result is not None and ran.result.kind in ("internal", "cancelled"):
@@ -158,32 +160,32 @@ def fails_as_declared(trial: Trial, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def returns_what_it_says(trial: Trial, given: Mapping[str, Any]) -> str | None:
+def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
-    ran = trial.runner.run(given)
-    if ran.result is None or ran.result.kind != "ok" or not ran.returned:
+    ran = trial.runner.run(call_arguments)
+    if ran.result is None or ran.result.kind != "ok" or not ran.return_values:
         return None
     return _why_unsendable(trial.tool, ran)
 
 
-def changes_nothing(trial: Trial, given: Mapping[str, Any]) -> str | None:
+def changes_nothing(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return which files changed if a read-only tool did not leave the files as they were."""
     before = trial.files()
-    trial.runner.run(given)
-    changes = differences(before, trial.files())
+    trial.runner.run(call_arguments)
+    changes = describe_changes(before, trial.files())
     return f"it says that it is read-only, but {changes}" if changes else None
 
 
-def twice_is_once(trial: Trial, given: Mapping[str, Any]) -> str | None:
+def twice_is_once(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what changed if an idempotent tool changes the state when it runs a second time."""
-    trial.runner.run(given)
+    trial.runner.run(call_arguments)
     once = trial.state()
-    trial.runner.run(given)
+    trial.runner.run(call_arguments)
     twice = trial.state()
     if once == twice:
         return None
     if trial.conditions.state is None:
-        return f"it says that it is idempotent, but the second time {differences(once, twice)}"
+        return f"it says that it is idempotent, but the second time {describe_changes(once, twice)}"
     return f"it says that it is idempotent, but after the first time the state was {once!r}, and then {twice!r}"
 
 
@@ -213,10 +215,10 @@ RUN_LAWS: dict[str, RunLaw] = {
 }
 
 
-def _why_unsendable(tool: Tool, ran: Ran) -> str | None:
-    value = ran.returned[0]
-    if isinstance(value, (ToolResult, *PARTS)) or (
-        isinstance(value, (list, tuple)) and any(isinstance(item, PARTS) for item in value)
+def _why_unsendable(tool: Tool, outcome: TrialOutcome) -> str | None:
+    value = outcome.return_values[0]
+    if isinstance(value, (ToolResult, *PART_TYPES)) or (
+        isinstance(value, (list, tuple)) and any(isinstance(item, PART_TYPES) for item in value)
     ):
         return None
     output = tool.signature.output
@@ -225,10 +227,10 @@ def _why_unsendable(tool: Tool, ran: Ran) -> str | None:
     try:
         form = output.encode(value)
     except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
-        return f"it returned {_named(value)}, which is not what its annotation says: {error}"
-    problems = "; ".join(map(str, flaws(form)))
+        return f"it returned {_describe_type(value)}, which is not what its annotation says: {error}"
+    problems = "; ".join(map(str, find_flaws(form)))
     if not problems and tool.output_schema is not None:
-        problems = "; ".join(map(str, problems_of(validator(tool.output_schema).iter_errors(form))))
+        problems = "; ".join(map(str, explain_errors(compile_schema(tool.output_schema).iter_errors(form))))
     return f"what it returned does not fit its output schema: {problems}" if problems else None
 
 
@@ -244,13 +246,13 @@ def _why_no_json_form(value: Any) -> str | None:
             waiting += [*part, *part.values()]
         elif isinstance(part, (list, tuple, set, frozenset)):
             waiting += part
-        elif flaws(part):
+        elif find_flaws(part):
             try:
-                Reader().codec(type(part)).encode(part)
+                HintReader().codec(type(part)).encode(part)
             except Exception:  # noqa: BLE001 -- there is no codec, or the user's class is broken
-                return f"it returned {_named(part)}, which has no JSON form"
+                return f"it returned {_describe_type(part)}, which has no JSON form"
     return None
 
 
-def _named(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     return f"a Python {type(value).__name__}"

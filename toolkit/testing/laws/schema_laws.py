@@ -15,17 +15,17 @@ from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for
 from ...spec import Tool
 from ...values.schemas.validator import check_schema
-from ...values.strictjson.checks import flaws
-from ..strategies.arguments import accepted_by, arguments, mistaken_arguments
-from ..strategies.arrays import identity
-from ..strategies.generating import fitting
+from ...values.strictjson.checks import find_flaws
+from ..strategies.arguments import arguments, check_arguments, mistaken_arguments
+from ..strategies.arrays import equality_key
+from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake
-from ..strategies.schema_parts import Reading
+from ..strategies.schema_parts import ParsedSchema
 from ..strategies.unsupported import Unsupported
 from .findings import Finding
-from .smallest_example import drawn, smallest
+from .smallest_example import draw_values, find_smallest
 
-__all__ = ["LAWS", "SHAPE_LAWS", "Effort", "undescribed"]
+__all__ = ["LAWS", "SHAPE_LAWS", "Effort", "find_undescribed_parameters"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
-            problems = "" if schema is None else "; ".join(map(str, flaws(schema)))
+            problems = "" if schema is None else "; ".join(map(str, find_flaws(schema)))
             if schema is not None and not problems:
                 check_schema(schema, place)
         except DefinitionError as error:
@@ -64,8 +64,8 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
 def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if no arguments fit the schema, or if the tool accepts fewer than a quarter of those that do."""
     try:
-        strategy = fitting(Reading(tool.schema), f"`{tool.name}`")
-        values = drawn(strategy, examples=effort.examples, seed=effort.seed)
+        strategy = fitting_values(ParsedSchema(tool.schema), f"`{tool.name}`")
+        values = draw_values(strategy, examples=effort.examples, seed=effort.seed)
     except Unsupported as error:
         yield Finding(
             tool=tool.name,
@@ -75,10 +75,12 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
             remedy=f"change `{error.keyword}` at {error.place} so that something fits",
         )
         return
-    refused = [value for value in values if _refusal(tool, value)]
+    refused = [value for value in values if _find_refusal(tool, value)]
     if values and len(values) - len(refused) < len(values) / _CALLS_PER_ACCEPTED:
-        example = smallest(strategy, lambda value: _refusal(tool, value), examples=effort.examples, seed=effort.seed)
-        value, reason = example or (refused[0], _refusal(tool, refused[0]))
+        example = find_smallest(
+            strategy, lambda value: _find_refusal(tool, value), examples=effort.examples, seed=effort.seed
+        )
+        value, reason = example or (refused[0], _find_refusal(tool, refused[0]))
         yield Finding(
             tool=tool.name,
             rule="keeps-its-promise",
@@ -96,7 +98,7 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
     mistake.
     """
 
-    def fault(mistake: Mistake) -> str | None:
+    def find_fault(mistake: Mistake) -> str | None:
         try:
             tool.about.checker.check(mistake.made)
         except BadArgs as error:
@@ -108,7 +110,7 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
         return f"{mistake.what} was accepted, though the schema refuses it"
 
     try:
-        example = smallest(mistaken_arguments(tool.schema), fault, examples=effort.examples, seed=effort.seed)
+        example = find_smallest(mistaken_arguments(tool.schema), find_fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
         return  # the schema accepts everything, so no arguments are a mistake
     if example is not None:
@@ -131,16 +133,16 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
     raise.
     """
 
-    def fault(call_arguments: dict[str, Any]) -> str | None:
+    def find_fault(call_arguments: dict[str, Any]) -> str | None:
         try:
             once = _decode_and_encode(tool, call_arguments)
             again = _decode_and_encode(tool, once)
         except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
             return f"decoding and encoding raised {type(error).__name__}: {error}"
-        return None if identity(once) == identity(again) else f"encoded once it is {once!r}, and then {again!r}"
+        return None if equality_key(once) == equality_key(again) else f"encoded once it is {once!r}, and then {again!r}"
 
     try:
-        example = smallest(arguments(tool), fault, examples=effort.examples, seed=effort.seed)
+        example = find_smallest(arguments(tool), find_fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
         return  # the laws `callable` and `keeps-its-promise` report it
     if example is not None:
@@ -155,10 +157,10 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding for each parameter that is not described, because a model has to know what it is for."""
-    return undescribed(tool)
+    return find_undescribed_parameters(tool)
 
 
-def undescribed(tool: Tool) -> Iterator[Finding]:
+def find_undescribed_parameters(tool: Tool) -> Iterator[Finding]:
     """
     Yield a finding for each parameter that has no description.
 
@@ -195,9 +197,9 @@ def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Finding]:
         )
 
 
-def _refusal(tool: Tool, value: Any) -> str | None:
+def _find_refusal(tool: Tool, value: Any) -> str | None:
     try:
-        accepted_by(tool, value)
+        check_arguments(tool, value)
     except BadArgs as error:
         return str(error) or "without a word"
     except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..strategies.lazy_hypothesis import Strategy, hypothesis
 from ..strategies.unsupported import Unsupported
 
-__all__ = ["drawn", "smallest"]
+__all__ = ["draw_values", "find_smallest"]
 
 T = TypeVar("T")
 
@@ -24,7 +24,9 @@ class _FaultFound(Exception, Generic[T]):  # noqa: N818 -- hypothesis needs an e
         self.fault = fault
 
 
-def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: int, seed: int) -> tuple[Any, T] | None:
+def find_smallest(
+    strategy: Strategy, find_fault: Callable[[Any], T | None], *, examples: int, seed: int
+) -> tuple[Any, T] | None:
     """
     Return the smallest value of *strategy* that has a fault, together with the fault; None if no fault is found.
 
@@ -32,14 +34,14 @@ def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: 
 
     Args:
         strategy: The strategy that draws the values.
-        fault: A function that returns the fault of a value, or None if it has none.
+        find_fault: A function that returns the fault of a value, or None if it has none.
         examples: How many values are drawn.
         seed: The seed of the random draws. The same seed draws the same values.
     """
     examples_with_fault: list[tuple[Any, T]] = []
 
     def probe(value: Any) -> None:
-        value_fault = fault(value)
+        value_fault = find_fault(value)
         if value_fault is not None:
             examples_with_fault.append((value, value_fault))
             raise _FaultFound(value, value_fault)
@@ -53,7 +55,7 @@ def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: 
     return None
 
 
-def drawn(strategy: Strategy, *, examples: int, seed: int) -> list[Any]:
+def draw_values(strategy: Strategy, *, examples: int, seed: int) -> list[Any]:
     """Return about *examples* values of *strategy*."""
     values: list[Any] = []
     _run(strategy, values.append, examples, seed)

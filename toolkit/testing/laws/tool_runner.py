@@ -26,13 +26,13 @@ from ...policies.retry import RetryPolicy
 from ...results import ToolResult
 from ...spec import Tool
 
-__all__ = ["Ran", "Runner", "running"]
+__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
 _MAX_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
 # Python may let another thread run after these instructions, and no C code waits in them.
-_TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
+_SWITCH_INSTRUCTIONS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
 
 
 class _Overdue(SystemExit):
@@ -40,42 +40,42 @@ class _Overdue(SystemExit):
 
 
 @dataclass(slots=True)
-class Ran:
+class TrialOutcome:
     """
     The outcome of one call.
 
     Attributes:
         result: The result; None if the dispatcher raised instead, or the call did not end.
         error: The exception that was raised instead of a result.
-        returned: The return value of the function itself, in a list of one. The list is empty if the function did not
-            return, or streamed.
+        return_values: The return value of the function itself, in a list of one. The list is empty if the function did
+            not return, or streamed.
         is_overdue: Whether the call did not end in time.
     """
 
     result: ToolResult | None = None
     error: BaseException | None = None
-    returned: list[Any] = field(default_factory=list)
+    return_values: list[Any] = field(default_factory=list)
     is_overdue: bool = False
 
 
-class Runner:
+class ToolRunner:
     """
-    Runs one tool, call by call. `running` makes a runner.
+    Runs one tool, call by call. `open_tool_runner` makes a runner.
 
     Attributes:
-        stuck_on: The arguments of the last call that did not end in time; None if every call did.
+        stuck_arguments: The arguments of the last call that did not end in time; None if every call did.
         spent_seconds: How long all calls took together.
     """
 
-    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _Watch, timeout_seconds: float) -> None:
+    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _FunctionWatch, timeout_seconds: float) -> None:
         self._dispatcher = dispatcher
         self._tool = tool
         self._watch = watch
         self._timeout_seconds = timeout_seconds
-        self.stuck_on: Mapping[str, Any] | None = None
+        self.stuck_arguments: Mapping[str, Any] | None = None
         self.spent_seconds = 0.0
 
-    def run(self, arguments: Mapping[str, Any]) -> Ran:
+    def run(self, arguments: Mapping[str, Any]) -> TrialOutcome:
         """
         Call the tool once. The dispatcher repairs no arguments and retries no call.
 
@@ -87,11 +87,11 @@ class Runner:
             if not ran.is_overdue or self._watch.own_seconds() > self._timeout_seconds / 2:
                 break
         if ran.is_overdue:
-            self.stuck_on = arguments
+            self.stuck_arguments = arguments
         return ran
 
-    def _call_once(self, arguments: Mapping[str, Any]) -> Ran:
-        ran = Ran()
+    def _call_once(self, arguments: Mapping[str, Any]) -> TrialOutcome:
+        ran = TrialOutcome()
         began = time.monotonic()
         self._watch.begin(began + self._timeout_seconds)
 
@@ -108,21 +108,23 @@ class Runner:
         ran.is_overdue = thread.is_alive() or self._watch.is_over
         if ran.is_overdue:
             self._watch.stop()
-        ran.returned = self._watch.returned[:1]
+        ran.return_values = self._watch.return_values[:1]
         self.spent_seconds += time.monotonic() - began
         return ran
 
 
 @contextlib.contextmanager
-def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float) -> Iterator[Runner]:
+def open_tool_runner(
+    tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float
+) -> Iterator[ToolRunner]:
     """
     Yield a runner for *tool* that has a dispatcher of its own.
 
     Inside the block the logger `toolkit` logs nothing, because the findings report the same.
     """
-    watch = _Watch()
+    watch = _FunctionWatch()
     dispatcher = Dispatcher(
-        Catalog(replace(tool, function=watch.around(tool.function))),
+        Catalog(replace(tool, function=watch.wrap(tool.function))),
         resources=resources,
         repair=False,
         retry=RetryPolicy(attempts=1),
@@ -130,47 +132,47 @@ def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds:
         timeout_seconds=timeout_seconds,
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
-    runner = Runner(dispatcher, tool, watch, timeout_seconds)
+    runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
     with _silence(logging.getLogger("toolkit")):
         yield runner
-    if runner.stuck_on is None:
+    if runner.stuck_arguments is None:
         dispatcher.close()
     else:  # `close` waits for the calls under way, and these may never end
         threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
 
 
-class _Watch:
+class _FunctionWatch:
     """
     Watches one function: it keeps the return value, and ends a call whose time is over.
 
     Attributes:
-        returned: The values that the function returned. Items that the function streams are not kept.
+        return_values: The values that the function returned. Items that the function streams are not kept.
     """
 
     def __init__(self) -> None:
-        self.returned: list[Any] = []
-        self._end = 0.0
-        self._thread: int | None = None
-        self._system_thread = 0
-        self._entered: float | None = None
-        self._left: float | None = None
+        self.return_values: list[Any] = []
+        self._deadline = 0.0
+        self._thread_id: int | None = None
+        self._native_thread_id = 0
+        self._started_at: float | None = None
+        self._ended_at: float | None = None
 
-    def begin(self, end: float) -> None:
-        """Forget the last call and watch the next one, whose time is over at *end* on the monotonic clock."""
-        self.returned.clear()
-        self._end = end
-        self._thread = self._entered = self._left = None
+    def begin(self, deadline: float) -> None:
+        """Forget the last call and watch the next one, whose time is over at *deadline* on the monotonic clock."""
+        self.return_values.clear()
+        self._deadline = deadline
+        self._thread_id = self._started_at = self._ended_at = None
 
     @property
     def is_over(self) -> bool:
         """Whether the time of the call is over."""
-        return time.monotonic() > self._end
+        return time.monotonic() > self._deadline
 
     def own_seconds(self) -> float:
         """Return for how many seconds the function has run so far, or did run; 0 if it has not begun in time."""
-        if self._entered is None:
+        if self._started_at is None:
             return 0.0
-        return (self._left or time.monotonic()) - self._entered
+        return (self._ended_at or time.monotonic()) - self._started_at
 
     def stop(self) -> None:
         """
@@ -179,69 +181,69 @@ class _Watch:
         A thread that waits in C code is left alone. It uses no processor, and would see the exception only when it
         returns to Python code. Until then, Python 3.11 keeps every other thread waiting that is traced.
         """
-        thread = self._thread  # read only once, because the call may end and clear it at any moment
-        if thread is not None and _is_running(thread, self._system_thread):
+        thread = self._thread_id  # read only once, because the call may end and clear it at any moment
+        if thread is not None and _is_running(thread, self._native_thread_id):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
 
-    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return *function* with a watch around it. The function itself runs as it always does."""
 
         def call(*args: Any, **keywords: Any) -> Any:
-            with self._inside():
+            with self._record_running():
                 self._raise_if_over()  # `stop` may have been called before the thread was known
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
-                return self._awaited(value)
+                return self._watch_awaitable(value)
             if inspect.isgenerator(value):
                 return self._watch_stream(value)
             if inspect.isasyncgen(value):
                 return self._watch_async_stream(value)
-            self.returned.append(value)
+            self.return_values.append(value)
             return value
 
         return call
 
-    async def _awaited(self, value: Awaitable[Any]) -> Any:
-        with self._inside():
+    async def _watch_awaitable(self, value: Awaitable[Any]) -> Any:
+        with self._record_running():
             result = await value
-        self.returned.append(result)
+        self.return_values.append(result)
         return result
 
     def _watch_stream(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
-        with contextlib.closing(stream), self._inside():
+        with contextlib.closing(stream), self._record_running():
             for item in stream:
                 self._raise_if_over()
                 yield item
 
     async def _watch_async_stream(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
         async with contextlib.aclosing(stream):
-            with self._inside():
+            with self._record_running():
                 async for item in stream:
                     self._raise_if_over()
                     yield item
 
     @contextlib.contextmanager
-    def _inside(self) -> Iterator[None]:
+    def _record_running(self) -> Iterator[None]:
         """Record the thread while the function's own code runs in it, and the times when that code began and ended."""
-        self._system_thread = threading.get_native_id()
-        self._thread = threading.get_ident()
-        if self._entered is None and not self.is_over:
-            self._entered = time.monotonic()
-        self._left = None
+        self._native_thread_id = threading.get_native_id()
+        self._thread_id = threading.get_ident()
+        if self._started_at is None and not self.is_over:
+            self._started_at = time.monotonic()
+        self._ended_at = None
         try:
             yield
         finally:
-            self._left = time.monotonic()
-            self._thread = None
+            self._ended_at = time.monotonic()
+            self._thread_id = None
 
     def _raise_if_over(self) -> None:
         if self.is_over:
             raise _Overdue
 
 
-def _is_running(thread: int, system_thread: int) -> bool:
+def _is_running(thread_id: int, native_thread_id: int) -> bool:
     """
-    Return whether *thread* runs Python code.
+    Return whether *thread_id* runs Python code.
 
     It does if it is seen at two places in the code, or at an instruction where Python lets other threads run, or if
     it uses the processor for some time.
@@ -250,31 +252,31 @@ def _is_running(thread: int, system_thread: int) -> bool:
     always seen at its end, because that is the only place where Python lets another thread run.
     """
     positions: set[tuple[int, int]] = set()
-    seconds_before = _processor_seconds(system_thread)
+    seconds_before = _processor_seconds(native_thread_id)
     for _ in range(_MAX_LOOKS):
-        frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
+        frame = sys._current_frames().get(thread_id)  # noqa: SLF001 -- the documented way to look at another thread
         if frame is None:
             return False
         place = frame.f_lasti
-        if dis.opname[frame.f_code.co_code[place]].endswith(_TURNS):
+        if dis.opname[frame.f_code.co_code[place]].endswith(_SWITCH_INSTRUCTIONS):
             return True
         positions.add((id(frame), place))
-        if len(positions) > 1 or _processor_seconds(system_thread) - seconds_before > _BUSY_SECONDS:
+        if len(positions) > 1 or _processor_seconds(native_thread_id) - seconds_before > _BUSY_SECONDS:
             return True
         del frame  # a reference would keep the frame alive here, and its end could not be seen
         time.sleep(_LOOK_SECONDS)
     return False
 
 
-def _processor_seconds(system_thread: int) -> float:
+def _processor_seconds(native_thread_id: int) -> float:
     """
     Return for how many seconds a thread has used the processor; 0 if the system does not say.
 
     Args:
-        system_thread: The number that the operating system gives the thread.
+        native_thread_id: The number that the operating system gives the thread.
     """
     try:
-        with open(f"/proc/self/task/{system_thread}/schedstat", "rb") as file:
+        with open(f"/proc/self/task/{native_thread_id}/schedstat", "rb") as file:
             return int(file.read().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):  # the thread has ended, or this is not Linux
         return 0.0
@@ -282,11 +284,11 @@ def _processor_seconds(system_thread: int) -> float:
 
 @contextlib.contextmanager
 def _silence(logger: logging.Logger) -> Iterator[None]:
-    def nothing(record: logging.LogRecord) -> bool:
+    def reject_record(record: logging.LogRecord) -> bool:
         return False
 
-    logger.addFilter(nothing)
+    logger.addFilter(reject_record)
     try:
         yield
     finally:
-        logger.removeFilter(nothing)
+        logger.removeFilter(reject_record)

@@ -17,14 +17,14 @@ from ...catalogs.views import CatalogView
 from ...errors import BadArgs, DefinitionError
 from ...results import ToolCall
 from ...spec import Tool
-from .filtering import Guard, Objection, failed_check
-from .generating import fitting, nearly_fitting
+from .filtering import Guard, Objection, build_failed_check_class
+from .generating import fitting_values, nearly_fitting_values
 from .lazy_hypothesis import Strategy, st
-from .mistakes import KINDS, Limits, Mistake, hostilities, mistakes, not_objects
+from .mistakes import MISTAKE_KINDS, BoundaryValues, Mistake, hostile_changes, non_object_changes, possible_mistakes
 from .subjects import Subject, Testable, subject_of
 from .unsupported import Unsupported
 
-__all__ = ["accepted_by", "arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"]
+__all__ = ["arguments", "bad_arguments", "batches", "calls", "check_arguments", "mistaken_arguments", "values"]
 
 _MAX_DRAWS = 10
 """How many times good arguments are drawn as the base for a mistake, if few of the drawn arguments fit."""
@@ -44,7 +44,7 @@ def arguments(tool: Testable) -> Strategy:
         Unsupported: No value fits the schema, or too few of the drawn values do. It can also be raised while drawing.
     """
     subject = subject_of(tool)
-    return _restrict_to_accepted(subject, fitting(subject.reading, subject.name))
+    return _restrict_to_accepted(subject, fitting_values(subject.parsed_schema, subject.name))
 
 
 def values(tool: Tool | Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -70,16 +70,20 @@ def bad_arguments(tool: Testable) -> Strategy:
 def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
     """Return a strategy for the arguments of `bad_arguments`, each as a `Mistake` that says what is wrong and where."""
     subject = subject_of(tool)
-    judge, limits = subject.reading.judge, Limits.of(subject.reading.root.schema)
+    judge, limits = subject.parsed_schema.validator, BoundaryValues.of(subject.parsed_schema.root.schema)
     good = _nearly_fitting_or_none(subject)
-    kinds = st.sampled_from(KINDS)
+    kinds = st.sampled_from(MISTAKE_KINDS)
 
     @st.composite
-    def mistaken(draw: st.DrawFn) -> Mistake:
-        value = None if good is None else _first(draw, good, lambda drawn: _accepts(judge, drawn))
+    def draw_mistake(draw: st.DrawFn) -> Mistake:
+        value = None if good is None else _draw_first(draw, good, lambda drawn: _accepts(judge, drawn))
         if good is not None and not _accepts(judge, value):
             return Mistake("what nearly fits", (), value)
-        changes = not_objects() if good is None else [*mistakes(value, limits), *hostilities(value), *not_objects()]
+        changes = (
+            non_object_changes()
+            if good is None
+            else [*possible_mistakes(value, limits), *hostile_changes(value), *non_object_changes()]
+        )
         kind = draw(kinds)
         preferred = [change for change in changes if change[0] == kind]
         start = draw(st.integers(0, max(0, len(preferred) - 1)))
@@ -88,9 +92,9 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
             candidate = make()
             if not _accepts(judge, candidate):
                 return Mistake(description, path, candidate)
-        raise failed_check()(f"{subject.name} accepts everything that was tried", keyword="type", place="#")
+        raise build_failed_check_class()(f"{subject.name} accepts everything that was tried", keyword="type", place="#")
 
-    return mistaken()
+    return draw_mistake()
 
 
 def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
@@ -106,10 +110,10 @@ def batches(catalog: CatalogView, *, most: int = 5) -> st.SearchStrategy[list[To
     if most < 1:
         raise ValueError(f"most has to be at least 1, got {most}")
 
-    def numbered(batch: list[ToolCall]) -> list[ToolCall]:
+    def number_calls(batch: list[ToolCall]) -> list[ToolCall]:
         return [ToolCall(call.name, call.arguments, f"call_{number}") for number, call in enumerate(batch, 1)]
 
-    return st.lists(calls(catalog), min_size=1, max_size=most).map(numbered)
+    return st.lists(calls(catalog), min_size=1, max_size=most).map(number_calls)
 
 
 def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:
@@ -127,10 +131,10 @@ def _restrict_to_accepted(subject: Subject, strategy: Strategy) -> Strategy:
         return strategy
     tool = subject.tool
     # The values fit the schema that models see. Whether the tool accepts them is for the tool to decide.
-    return Guard(lambda value: _refusal(tool, value), subject.name).of(strategy)
+    return Guard(lambda value: _find_objection(tool, value), subject.name).restrict(strategy)
 
 
-def accepted_by(tool: Tool, value: Any) -> dict[str, Any]:
+def check_arguments(tool: Tool, value: Any) -> dict[str, Any]:
     """Return the decoded form of *value*; raise `BadArgs` if *tool* refuses it. An async `validate` is not called."""
     try:
         return tool.check(value)
@@ -138,9 +142,9 @@ def accepted_by(tool: Tool, value: Any) -> dict[str, Any]:
         return tool.about.checker.check(value)
 
 
-def _refusal(tool: Tool, value: Any) -> Objection | None:
+def _find_objection(tool: Tool, value: Any) -> Objection | None:
     try:
-        accepted_by(tool, value)
+        check_arguments(tool, value)
     except BadArgs as error:
         place = "/".join(map(str, error.problems[0].path)) if error.problems else ""
         return "validate" if tool.facts.validate is not None else "format", f"#/{place}"
@@ -151,22 +155,22 @@ def _refusal(tool: Tool, value: Any) -> Objection | None:
 
 def _nearly_fitting_or_none(subject: Subject) -> Strategy | None:
     try:
-        return nearly_fitting(subject.reading, subject.name)
+        return nearly_fitting_values(subject.parsed_schema, subject.name)
     except Unsupported:
         return None
 
 
-def _first(draw: st.DrawFn, strategy: Strategy, fits: Callable[[Any], bool]) -> Any:
-    """Return the first drawn value that *fits*; the last one of `_MAX_DRAWS` values if none of the others does."""
+def _draw_first(draw: st.DrawFn, strategy: Strategy, predicate: Callable[[Any], bool]) -> Any:
+    """Return the first drawn value that *predicate*; the last one of `_MAX_DRAWS` values if none of the others does."""
     for _ in range(_MAX_DRAWS - 1):
         value = draw(strategy)
-        if fits(value):
+        if predicate(value):
             return value
     return draw(strategy)
 
 
-def _accepts(judge: Any, value: Any) -> bool:
+def _accepts(validator: Any, value: Any) -> bool:
     try:
-        return bool(judge.is_valid(value))
+        return bool(validator.is_valid(value))
     except (ArithmeticError, ValueError, RecursionError):
         return False  # a value that the validator cannot judge is refused

@@ -7,50 +7,52 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .drawing import Made
+from .drawing import SchemaStrategy
 from .lazy_hypothesis import Strategy, st
 from .schema_parts import Part, Parts
 from .unsupported import Impossible
 
-__all__ = ["arrays", "identity"]
+__all__ = ["arrays", "equality_key"]
 
-_MANY = 64
+_MAX_DRAWN_ITEMS = 64
 """If more than this many items have to be drawn, a few items are repeated, unless all items have to differ."""
 
 _MAX_MISSES = 10
 """How many items may be drawn in vain if all items have to differ."""
 
 
-def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> Made:
+def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, max_extra_items: int) -> SchemaStrategy:
     """
     Return a strategy for arrays that fit *parts*.
 
     Args:
         parts: The schemas that the array has to fit.
-        inner: A function that returns what draws an item that fits some parts.
-        room: How many items an array may have beyond the smallest possible number.
+        build_item: A function that returns what draws an item that fits some parts.
+        max_extra_items: How many items an array may have beyond the smallest possible number.
 
     Raises:
         Impossible: No array fits.
     """
     least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
     most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)
-    heads, tail, limit = _places(parts, inner)
+    heads, tail, limit = _build_head_and_tail(parts, build_item)
     ends = [int(end) for end in (most, None if limit is None else len(heads)) if end is not None]
     most = min(ends, default=None)
     contained, exact = (
-        _wanted(parts, inner, len(heads), most) if limit is None else ([], not _find_contains_parts(parts))
+        _build_contained_items(parts, build_item, len(heads), most)
+        if limit is None
+        else ([], not _find_contains_parts(parts))
     )
     least = max(least, len(heads) + len(contained)) if contained else least
     is_unique = any(part.schema.get("uniqueItems") is True for part in parts)
-    if most is None or most > least + room:
-        most = least + room
+    if most is None or most > least + max_extra_items:
+        most = least + max_extra_items
     if is_unique and tail is not None and tail.count is not None:
         most = min(most, len(heads) + tail.count)
     if least > most:
         if limit is not None:
             raise limit
-        part, keyword = _reason(parts, is_unique)
+        part, keyword = _find_conflicting_keyword(parts, is_unique)
         raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {least} items")
     items = [*heads, *([] if tail is None else [tail]), *contained]
     is_plain = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
@@ -59,39 +61,41 @@ def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> M
     strategy = _build_array_strategy(
         [head.strategy for head in heads], tail, [item.strategy for item in contained], least, most, is_unique
     )
-    return Made(strategy, 1 if most == 0 else None, exact)
+    return SchemaStrategy(strategy, 1 if most == 0 else None, exact)
 
 
-def identity(value: Any) -> Any:
+def equality_key(value: Any) -> Any:
     """
     Return a key that is equal for two values if, and only if, JSON Schema takes the values for equal.
 
     For JSON Schema 1 equals 1.0, and true equals neither of them.
     """
     if isinstance(value, list):
-        return "array", *map(identity, value)
+        return "array", *map(equality_key, value)
     if isinstance(value, dict):
-        return "object", frozenset((key, identity(item)) for key, item in value.items())
+        return "object", frozenset((key, equality_key(item)) for key, item in value.items())
     return (bool, value) if isinstance(value, bool) else value
 
 
-def _places(parts: Parts, inner: Callable[[list[Part]], Made]) -> tuple[list[Made], Made | None, Impossible | None]:
+def _build_head_and_tail(
+    parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy]
+) -> tuple[list[SchemaStrategy], SchemaStrategy | None, Impossible | None]:
     """
     Return what draws the first items, what draws each later item, and the reason if there can be no later item.
 
     If one of the first items is impossible, the first items end before it, and there can be no later item.
     """
-    heads: list[Made] = []
+    heads: list[SchemaStrategy] = []
     for index in range(max((len(part.schema.get("prefixItems", ())) for part in parts), default=0) + 1):
         try:
-            item = inner(_at(parts, index))
+            item = build_item(_parts_at(parts, index))
         except Impossible as reason:
             return heads, None, reason
         heads.append(item)
     return heads[:-1], heads[-1], None
 
 
-def _at(parts: Parts, index: int) -> list[Part]:
+def _parts_at(parts: Parts, index: int) -> list[Part]:
     item_parts = []
     for part in parts:
         if index < len(part.schema.get("prefixItems", ())):
@@ -107,59 +111,66 @@ def _find_contains_parts(parts: Parts) -> list[Part]:
     return [part for part in parts if "contains" in part.schema and part.schema.get("minContains", 1) > 0]
 
 
-def _wanted(parts: Parts, inner: Callable[[list[Part]], Made], first: int, most: int | None) -> tuple[list[Made], bool]:
+def _build_contained_items(
+    parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], head_count: int, max_items: int | None
+) -> tuple[list[SchemaStrategy], bool]:
     """
-    Return the items that `contains` requires after the *first* ones, and whether they are certain to satisfy it.
+    Return the items that `contains` requires after the *head_count* ones, and whether they are certain to satisfy it.
 
-    If there can be no such items, or they would exceed *most*, return no items and False.
+    If there can be no such items, or they would exceed *max_items*, return no items and False.
     """
-    items: list[Made] = []
+    items: list[SchemaStrategy] = []
     for part in _find_contains_parts(parts):
         try:
-            item = inner([*_at(parts, first), part.below("contains")])
+            item = build_item([*_parts_at(parts, head_count), part.below("contains")])
         except Impossible:
             return [], False  # one of the first items may satisfy `contains`
         items += [item] * int(part.schema.get("minContains", 1))
-    return (items, True) if most is None or first + len(items) <= most else ([], False)
+    return (items, True) if max_items is None or head_count + len(items) <= max_items else ([], False)
 
 
-def _reason(parts: Parts, is_unique: bool) -> tuple[Part, str]:
+def _find_conflicting_keyword(parts: Parts, is_unique: bool) -> tuple[Part, str]:
     keywords = ["uniqueItems"] if is_unique else ["maxItems", "minItems"]
     return next((part, keyword) for keyword in keywords for part in parts if keyword in part.schema)
 
 
 def _build_array_strategy(
-    heads: Sequence[Strategy], tail: Made | None, contained: Sequence[Strategy], least: int, most: int, is_unique: bool
+    heads: Sequence[Strategy],
+    tail: SchemaStrategy | None,
+    contained: Sequence[Strategy],
+    min_items: int,
+    max_items: int,
+    is_unique: bool,
 ) -> Strategy:
-    by = identity if is_unique else None
+    by = equality_key if is_unique else None
     if tail is None:
         rest: Strategy = st.just([])
-    elif (count := least - len(heads) - len(contained)) > _MANY and not is_unique:
+    elif (count := min_items - len(heads) - len(contained)) > _MAX_DRAWN_ITEMS and not is_unique:
         rest = st.lists(tail.strategy, min_size=1, max_size=8).map(lambda few: (few * count)[:count])
     else:
-        low, high = (max(0, size - len(heads) - len(contained)) for size in (least, most))
+        low, high = (max(0, size - len(heads) - len(contained)) for size in (min_items, max_items))
         if is_unique and _may_run_out(tail, low):
-            rest = _draw_distinct_items(tail.strategy, low, high)
+            rest = _build_distinct_items(tail.strategy, low, high)
         else:
             rest = st.lists(tail.strategy, min_size=low, max_size=high, unique_by=by)
     if not heads and not contained:
         return rest
 
     @st.composite
-    def array(draw: st.DrawFn) -> list[Any]:
-        count = draw(st.integers(min(least, len(heads)), min(most, len(heads))))
+    def draw_array(draw: st.DrawFn) -> list[Any]:
+        count = draw(st.integers(min(min_items, len(heads)), min(max_items, len(heads))))
         first_items = [draw(head) for head in heads[:count]]
         return [*first_items, *map(draw, contained), *draw(rest)] if count == len(heads) else first_items
 
-    return array()
+    return draw_array()
 
 
-def _may_run_out(tail: Made | None, least: int) -> bool:
-    """Return whether there may be fewer than *least* different items, because their number is not known."""
-    return tail is not None and tail.count is None and least > 1
+def _may_run_out(tail: SchemaStrategy | None, min_items: int) -> bool:
+    """Return whether there may be fewer than *min_items* different items, because their number is not known."""
+    return tail is not None and tail.count is None and min_items > 1
 
 
-def _draw_distinct_items(item: Strategy, least: int, most: int) -> Strategy:
+def _build_distinct_items(item: Strategy, min_items: int, max_items: int) -> Strategy:
     """
     Return a strategy for lists of different items.
 
@@ -168,15 +179,15 @@ def _draw_distinct_items(item: Strategy, least: int, most: int) -> Strategy:
     """
 
     @st.composite
-    def items(draw: st.DrawFn) -> list[Any]:
-        size = draw(st.integers(least, most))
+    def draw_items(draw: st.DrawFn) -> list[Any]:
+        size = draw(st.integers(min_items, max_items))
         distinct: dict[Any, Any] = {}
         last = None
         for _ in range(size + _MAX_MISSES):
             if len(distinct) == size:
                 break
             last = draw(item)
-            distinct.setdefault(identity(last), last)
-        return [*distinct.values(), *[last] * (least - len(distinct))]
+            distinct.setdefault(equality_key(last), last)
+        return [*distinct.values(), *[last] * (min_items - len(distinct))]
 
-    return items()
+    return draw_items()

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from .lazy_hypothesis import Strategy, st
 
-__all__ = ["Made", "one_of"]
+__all__ = ["SchemaStrategy", "one_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class SchemaStrategy:
     """
     A strategy that draws values for a schema.
 
@@ -28,11 +28,13 @@ class Made:
     exact: bool = True
 
 
-def one_of(options: Iterable[Made]) -> Made:
-    """Combine *options*, of which there is at least one, into one `Made` that draws from any of them."""
+def one_of(options: Iterable[SchemaStrategy]) -> SchemaStrategy:
+    """Combine *options*, of which there is at least one, into one `SchemaStrategy` that draws from any of them."""
     choices = list(options)
     if len(choices) == 1:
         return choices[0]
     counts = [choice.count for choice in choices]
     total = None if None in counts else sum(count for count in counts if count is not None)
-    return Made(st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices))
+    return SchemaStrategy(
+        st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices)
+    )

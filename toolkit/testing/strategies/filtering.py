@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from .arrays import identity
+from .arrays import equality_key
 from .lazy_hypothesis import Strategy, hypothesis, st
 from .schema_parts import Parts
 from .unsupported import Unsupported
 
-__all__ = ["Guard", "Objection", "failed_check"]
+__all__ = ["Guard", "Objection", "build_failed_check_class"]
 
 _MAX_DRAWS = 20
 """How many times a value is drawn before hypothesis is told to reject the example."""
 
-_MOST_VALUES = 100
-_MOST_EXAMPLES = 30
+_MAX_REFUSED_VALUES = 100
+_MAX_FAILED_EXAMPLES = 30
 """How many different values, and how many examples, may fail before the guard gives up, if no value has ever fitted."""
 
 Objection = tuple[str, str]
@@ -36,24 +36,24 @@ class Guard:
     Filters drawn values, and gives up if none ever fits.
 
     Args:
-        objection: A function that returns what is wrong with a value; None if nothing is wrong.
+        find_objection: A function that returns what is wrong with a value; None if nothing is wrong.
         subject: The name of the tool or schema in error messages.
     """
 
-    def __init__(self, objection: Callable[[Any], Objection | None], subject: str) -> None:
-        self._objection = objection
+    def __init__(self, find_objection: Callable[[Any], Objection | None], subject: str) -> None:
+        self._find_objection = find_objection
         self._subject = subject
         self._has_fitted = False
         # The refusals are kept by value, because hypothesis draws the simplest value again and again.
-        self._refused: dict[Any, Objection] = {}
-        self._examples = 0
+        self._objections: dict[Any, Objection] = {}
+        self._failed_examples = 0
 
     @classmethod
-    def around(cls, strategy: Strategy, judge: Any, parts: Parts, subject: str) -> Strategy:
+    def restrict_to_parts(cls, strategy: Strategy, schema_validator: Any, parts: Parts, subject: str) -> Strategy:
         """Return *strategy*, restricted to values that fit all of *parts*."""
-        judges = [(judge.evolve(schema=part.schema), part.place) for part in parts]
+        judges = [(schema_validator.evolve(schema=part.schema), part.place) for part in parts]
 
-        def objection(value: Any) -> Objection | None:
+        def find_objection(value: Any) -> Objection | None:
             for validator, place in judges:
                 try:
                     error = next(validator.iter_errors(value), None)
@@ -63,36 +63,36 @@ class Guard:
                     return str(error.validator), "/".join([place, *map(str, error.schema_path)])
             return None
 
-        return cls(objection, subject).of(strategy)
+        return cls(find_objection, subject).restrict(strategy)
 
-    def of(self, strategy: Strategy) -> Strategy:
+    def restrict(self, strategy: Strategy) -> Strategy:
         """Return *strategy*, restricted to values that have no objection."""
 
         @st.composite
-        def fitting(draw: st.DrawFn) -> Any:
+        def draw_fitting_value(draw: st.DrawFn) -> Any:
             for _ in range(_MAX_DRAWS):
                 value = draw(strategy)
-                refusal = self._objection(value)
+                refusal = self._find_objection(value)
                 if refusal is None:
                     self._has_fitted = True
-                    self._refused.clear()
+                    self._objections.clear()
                     return value
                 if not self._has_fitted:
-                    self._refused[identity(value)] = refusal
+                    self._objections[equality_key(value)] = refusal
             # If there are few choices, hypothesis would have tried them all, and end before the guard gives up.
             draw(st.integers())
             self._give_up_if_hopeless()
             return hypothesis.reject()
 
-        return fitting()
+        return draw_fitting_value()
 
     def _give_up_if_hopeless(self) -> None:
-        self._examples += 1
-        is_hopeless = self._examples >= _MOST_EXAMPLES or len(self._refused) >= _MOST_VALUES
+        self._failed_examples += 1
+        is_hopeless = self._failed_examples >= _MAX_FAILED_EXAMPLES or len(self._objections) >= _MAX_REFUSED_VALUES
         if self._has_fitted or not is_hopeless:
             return
-        (keyword, place), _ = Counter(self._refused.values()).most_common(1)[0]
-        raise failed_check()(
+        (keyword, place), _ = Counter(self._objections.values()).most_common(1)[0]
+        raise build_failed_check_class()(
             f"{self._subject}: none of the values that were drawn fits; `{keyword}` at {place} refused most of "
             f"them. Write the schema so that values can be drawn from it, or make them yourself",
             keyword=keyword,
@@ -101,7 +101,7 @@ class Guard:
 
 
 @functools.cache
-def failed_check() -> type[Unsupported]:
+def build_failed_check_class() -> type[Unsupported]:
     """
     Return a subclass of `Unsupported` that hypothesis takes for a failed health check.
 

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 from .lazy_hypothesis import Strategy, st
 
-__all__ = ["FORMS", "form"]
+__all__ = ["FORMAT_STRATEGIES", "texts_of_format"]
 
 
-def form(name: object) -> Strategy | None:
+def texts_of_format(name: object) -> Strategy | None:
     """Return a strategy for texts of the form *name*; None if the form is unknown."""
-    return FORMS[name]() if isinstance(name, str) and name in FORMS else None
+    return FORMAT_STRATEGIES[name]() if isinstance(name, str) and name in FORMAT_STRATEGIES else None
 
 
 def _zones() -> Strategy:
@@ -32,7 +32,7 @@ def _zones() -> Strategy:
     return st.just(dt.UTC) | offsets
 
 
-def _moments() -> Strategy:
+def _date_times() -> Strategy:
     return st.datetimes(timezones=_zones()).map(dt.datetime.isoformat)
 
 
@@ -42,7 +42,7 @@ def _times() -> Strategy:
 
 def _durations() -> Strategy:
 
-    def written(parts: tuple[str, int, int, int]) -> str:
+    def format_duration(parts: tuple[str, int, int, int]) -> str:
         sign, days, seconds, microseconds = parts
         fraction = f".{microseconds:06d}" if microseconds else ""
         return f"{sign}P{days}DT{seconds}{fraction}S"
@@ -51,7 +51,7 @@ def _durations() -> Strategy:
     # into the sign.
     signs = st.sampled_from(["", "", "-"])
     amounts = st.tuples(signs, st.integers(0, 36_500), st.integers(0, 86_399), st.integers(0, 999_999))
-    return amounts.map(written)
+    return amounts.map(format_duration)
 
 
 def _uuids(version: int | None = None) -> Strategy:
@@ -67,13 +67,13 @@ def _addresses(version: Literal[4, 6], suffix: str = "") -> Strategy:
 def _networks(version: Literal[4, 6]) -> Strategy:
     prefixes = st.tuples(st.ip_addresses(v=version), st.integers(0, 32 if version == 4 else 128))
 
-    def written(pair: tuple[Any, int]) -> str:
+    def format_network(pair: tuple[Any, int]) -> str:
         return str(ipaddress.ip_network(f"{pair[0]}/{pair[1]}", strict=False))
 
-    return prefixes.map(written)
+    return prefixes.map(format_network)
 
 
-def _like(pattern: str) -> Callable[[], Strategy]:
+def _texts_like(pattern: str) -> Callable[[], Strategy]:
     return lambda: st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)
 
 
@@ -95,15 +95,15 @@ _LABEL = r"[a-z]([a-z0-9]{0,6}[a-z0-9])?"
 _HOST = rf"{_LABEL}\.(com|org|net)"
 _DECIMAL = r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?"
 
-FORMS: dict[str, Callable[[], Strategy]] = {
-    "date-time": _moments,
+FORMAT_STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "date-time": _date_times,
     "date": lambda: st.dates().map(dt.date.isoformat),
     "time": _times,
     "duration": _durations,
     "uuid": _uuids,
     **{f"uuid{version}": functools.partial(_uuids, version) for version in (1, 3, 4, 5)},
-    "decimal": _like(_DECIMAL),
-    "complex": _like(rf"{_DECIMAL}|{_DECIMAL}j|{_DECIMAL}[+-][0-9]{{1,4}}j"),
+    "decimal": _texts_like(_DECIMAL),
+    "complex": _texts_like(rf"{_DECIMAL}|{_DECIMAL}j|{_DECIMAL}[+-][0-9]{{1,4}}j"),
     "path": _paths,
     "regex": _patterns,
     "ipv4": functools.partial(_addresses, 4),
@@ -115,19 +115,19 @@ FORMS: dict[str, Callable[[], Strategy]] = {
     "ipv4-network": functools.partial(_networks, 4),
     "ipv6-network": functools.partial(_networks, 6),
     "ipvanynetwork": functools.partial(_networks, 4),
-    "email": _like(rf"{_LABEL}@{_HOST}"),
-    "idn-email": _like(rf"{_LABEL}@{_HOST}"),
-    "hostname": _like(_HOST),
-    "idn-hostname": _like(_HOST),
-    "uri": _like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
-    "iri": _like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
-    "uri-reference": _like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
-    "iri-reference": _like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
-    "uri-template": _like(rf"https://{_HOST}/\{{{_LABEL}\}}"),
-    "json-pointer": _like(rf"(/{_LABEL}){{0,3}}"),
-    "relative-json-pointer": _like(rf"[0-9](/{_LABEL}){{0,2}}"),
-    "json-string": _like(r'null|true|0|"[a-z]{0,4}"|\[\]|\{\}'),
-    "color": _like(r"#[0-9a-f]{6}"),
+    "email": _texts_like(rf"{_LABEL}@{_HOST}"),
+    "idn-email": _texts_like(rf"{_LABEL}@{_HOST}"),
+    "hostname": _texts_like(_HOST),
+    "idn-hostname": _texts_like(_HOST),
+    "uri": _texts_like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
+    "iri": _texts_like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
+    "uri-reference": _texts_like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
+    "iri-reference": _texts_like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
+    "uri-template": _texts_like(rf"https://{_HOST}/\{{{_LABEL}\}}"),
+    "json-pointer": _texts_like(rf"(/{_LABEL}){{0,3}}"),
+    "relative-json-pointer": _texts_like(rf"[0-9](/{_LABEL}){{0,2}}"),
+    "json-string": _texts_like(r'null|true|0|"[a-z]{0,4}"|\[\]|\{\}'),
+    "color": _texts_like(r"#[0-9a-f]{6}"),
     "base64": _base64,
     "base64url": functools.partial(_base64, b"-_"),
 }

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...values.strictjson.checks import copied
-from .arrays import arrays, identity
-from .drawing import Made, one_of
+from ...values.strictjson.checks import copy_json
+from .arrays import arrays, equality_key
+from .drawing import SchemaStrategy, one_of
 from .filtering import Guard
 from .lazy_hypothesis import Strategy, st
 from .numbers import numbers
 from .objects import objects
-from .schema_parts import Flat, Part, Parts, Reading, types_of
+from .schema_parts import FlatParts, ParsedSchema, Part, Parts, types_of
 from .texts import texts
 from .unsupported import Impossible, Unsupported
 
-__all__ = ["anything", "fitting", "nearly_fitting"]
+__all__ = ["anything", "fitting_values", "nearly_fitting_values"]
 
 _DEPTHS = (3, 8, 20, 48)
 """How many times references that lead back to themselves are followed. More is tried if less allows no value at all."""
@@ -32,26 +32,37 @@ _JUDGED_KEYWORDS = frozenset(["not", "oneOf", "if", "$dynamicRef"])
 """Keywords that a value may fail to fit if it is drawn from the other keywords."""
 
 
-def fitting(reading: Reading, subject: str) -> Strategy:
+def fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
     """
-    Return a strategy for values that fit the schema of *reading*.
+    Return a strategy for values that fit the schema of *parsed_schema*.
 
     Raises:
         Unsupported: No value fits, or too few of the drawn values do. The message names *subject*. It can also be
             raised while drawing.
     """
-    return Guard.around(_build_strategy(reading, subject, judged=True), reading.judge, [reading.root], subject)
+    return Guard.restrict_to_parts(
+        _build_strategy(parsed_schema, subject, with_guards=True),
+        parsed_schema.validator,
+        [parsed_schema.root],
+        subject,
+    )
 
 
-def nearly_fitting(reading: Reading, subject: str) -> Strategy:
-    """Return the strategy of `fitting` without its judge. Where few values fit, it also draws values that do not."""
-    return _build_strategy(reading, subject, judged=False)
+def nearly_fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
+    """
+    Return the strategy of `fitting_values` without its judge. Where few values fit, it also draws values that do not.
+    """
+    return _build_strategy(parsed_schema, subject, with_guards=False)
 
 
-def _build_strategy(reading: Reading, subject: str, *, judged: bool) -> Strategy:
+def _build_strategy(parsed_schema: ParsedSchema, subject: str, *, with_guards: bool) -> Strategy:
     for depth in _DEPTHS:
         try:
-            return _Generator(reading, depth, subject, judged=judged).made([reading.root], depth).strategy
+            return (
+                _StrategyBuilder(parsed_schema, depth, subject, with_guards=with_guards)
+                .build([parsed_schema.root], depth)
+                .strategy
+            )
         except Impossible as reason:
             if reason.is_starved and depth != _DEPTHS[-1]:
                 continue
@@ -69,78 +80,79 @@ def _build_strategy(reading: Reading, subject: str, *, judged: bool) -> Strategy
     raise AssertionError("unreachable")  # pragma: no cover -- the last depth returns or raises
 
 
-class _Generator:
+class _StrategyBuilder:
     """Builds one strategy, and follows references that lead back to themselves to one depth."""
 
-    def __init__(self, reading: Reading, depth: int, subject: str, *, judged: bool) -> None:
-        self._reading = reading
+    def __init__(self, parsed_schema: ParsedSchema, depth: int, subject: str, *, with_guards: bool) -> None:
+        self._parsed_schema = parsed_schema
         self._depth = depth
         self._subject = subject
-        self._judged = judged
+        self._with_guards = with_guards
         # The key holds the ids of the schemas. The parts are kept with the result, so that no id is used again.
-        self._known: dict[tuple[Any, ...], tuple[Parts, Made | Impossible]] = {}
+        self._cache: dict[tuple[Any, ...], tuple[Parts, SchemaStrategy | Impossible]] = {}
 
-    def made(self, parts: Parts, depth: int) -> Made:
+    def build(self, parts: Parts, depth: int) -> SchemaStrategy:
         """Return what draws values that fit all of *parts*; raise `Impossible` if no value does."""
         key = (depth, *(id(part.schema) for part in parts))
-        if key not in self._known:
+        if key not in self._cache:
             try:
-                result: Made | Impossible = self._made(parts, depth)
+                result: SchemaStrategy | Impossible = self._build_uncached(parts, depth)
             except Impossible as reason:
                 result = reason
-            self._known[key] = parts, result
-        result = self._known[key][1]
+            self._cache[key] = parts, result
+        result = self._cache[key][1]
         if isinstance(result, Impossible):
             raise result
         return result
 
-    def _made(self, parts: Parts, depth: int) -> Made:
-        flat, _ = self._reading.flattened(parts)
+    def _build_uncached(self, parts: Parts, depth: int) -> SchemaStrategy:
+        flat, _ = self._parsed_schema.flatten(parts)
         if not any(part.schema for part in flat):
-            return Made(anything())
+            return SchemaStrategy(anything())
         options, reasons = _try_choices(
-            self._reading.alternatives(parts), lambda alternative: self._of_alternative(parts, alternative, depth)
+            self._parsed_schema.find_alternatives(parts),
+            lambda alternative: self._build_alternative(parts, alternative, depth),
         )
         if not options:
             raise min(reasons, key=lambda reason: not reason.is_starved)
         return self._add_guard(parts, one_of(options))
 
-    def _of_alternative(self, parts: Parts, alternative: Flat, depth: int) -> Made:
+    def _build_alternative(self, parts: Parts, alternative: FlatParts, depth: int) -> SchemaStrategy:
         flat, steps = alternative
         if depth < steps:
             raise Impossible("$ref", flat[0].place, "leads back to itself without end", is_starved=True)
-        constants = self._constants(parts, flat)
+        constants = self._build_constants(parts, flat)
         if constants is not None:
             return constants
         needs_judge = any(not _JUDGED_KEYWORDS.isdisjoint(part.schema) for part in flat)
         for part in flat:
             if part.schema.get("not") in (True, {}):
                 raise Impossible("not", f"{part.place}/not", "allows nothing")
-        options, reasons = _try_choices(types_of(flat), lambda kind: self._of_type(kind, flat, depth - steps))
+        options, reasons = _try_choices(types_of(flat), lambda kind: self._build_type(kind, flat, depth - steps))
         if not options:
             raise min(reasons, key=lambda reason: not reason.is_starved)
         union = one_of(options)
-        return Made(union.strategy, union.count, union.exact and not needs_judge)
+        return SchemaStrategy(union.strategy, union.count, union.exact and not needs_judge)
 
-    def _of_type(self, kind: str, flat: Parts, depth: int) -> Made:
-        def inner(parts: list[Part]) -> Made:
-            return self.made(parts, depth)
+    def _build_type(self, kind: str, flat: Parts, depth: int) -> SchemaStrategy:
+        def build_inner(parts: list[Part]) -> SchemaStrategy:
+            return self.build(parts, depth)
 
         match kind:
             case "null":
-                return Made(st.none(), 1)
+                return SchemaStrategy(st.none(), 1)
             case "boolean":
-                return Made(st.booleans(), 2)
+                return SchemaStrategy(st.booleans(), 2)
             case "integer" | "number":
                 return numbers(flat, whole=kind == "integer")
             case "string":
                 return texts(flat)
             case "array":
-                return arrays(flat, inner, room=6 if depth == self._depth else 2)
+                return arrays(flat, build_inner, max_extra_items=6 if depth == self._depth else 2)
             case _:
-                return objects(flat, inner, self._fits)
+                return objects(flat, build_inner, self._fits)
 
-    def _constants(self, parts: Parts, flat: Parts) -> Made | None:
+    def _build_constants(self, parts: Parts, flat: Parts) -> SchemaStrategy | None:
         """Return what draws the constants that fit all of *parts*; None if *flat* has no `enum` and no `const`."""
         lists = [(part, "enum", part.schema["enum"]) for part in flat if "enum" in part.schema]
         lists += [(part, "const", [part.schema["const"]]) for part in flat if "const" in part.schema]
@@ -149,34 +161,37 @@ class _Generator:
         part, keyword, values = min(lists, key=lambda entry: len(entry[2]))
         differing: dict[Any, Any] = {}
         for value in values:
-            differing.setdefault(identity(value), value)
+            differing.setdefault(equality_key(value), value)
         fitting = [value for value in differing.values() if all(self._fits(other, value) for other in (*parts, *flat))]
         if not fitting:
             raise Impossible(keyword, f"{part.place}/{keyword}", "has no value that fits the rest")
-        return Made(st.sampled_from(fitting).map(copied), len(fitting))
+        return SchemaStrategy(st.sampled_from(fitting).map(copy_json), len(fitting))
 
     def _fits(self, part: Part, value: Any) -> bool:
         # A part cannot be judged by itself if there are `$id`s. The validator of the whole schema judges it later.
-        if self._reading.has_bases:
+        if self._parsed_schema.has_nested_ids:
             return True
         try:
-            return self._reading.judge.evolve(schema=part.schema).is_valid(value)
+            return self._parsed_schema.validator.evolve(schema=part.schema).is_valid(value)
         except (ArithmeticError, ValueError, RecursionError):
             return False  # jsonschema itself fails on such a value
 
-    def _add_guard(self, parts: Parts, unguarded: Made) -> Made:
-        if unguarded.exact or self._reading.has_bases or not self._judged:
+    def _add_guard(self, parts: Parts, unguarded: SchemaStrategy) -> SchemaStrategy:
+        if unguarded.exact or self._parsed_schema.has_nested_ids or not self._with_guards:
             return unguarded
-        return Made(Guard.around(unguarded.strategy, self._reading.judge, parts, self._subject), unguarded.count)
+        return SchemaStrategy(
+            Guard.restrict_to_parts(unguarded.strategy, self._parsed_schema.validator, parts, self._subject),
+            unguarded.count,
+        )
 
 
-def _try_choices(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], list[Impossible]]:
-    """Return what *make* makes of *choices*, and the reasons why the other choices are impossible."""
-    options: list[Made] = []
+def _try_choices(choices: Any, build: Callable[[Any], SchemaStrategy]) -> tuple[list[SchemaStrategy], list[Impossible]]:
+    """Return what *build* makes of *choices*, and the reasons why the other choices are impossible."""
+    options: list[SchemaStrategy] = []
     reasons: list[Impossible] = []
     for choice in choices:
         try:
-            options.append(make(choice))
+            options.append(build(choice))
         except Impossible as reason:
             reasons.append(reason)
     return options, reasons
@@ -192,8 +207,8 @@ def anything() -> Strategy:
         st.text(max_size=8),
     )
 
-    def deeper(inner: Strategy) -> Strategy:
+    def build_containers(inner: Strategy) -> Strategy:
         containers: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
         return containers
 
-    return st.recursive(leaves, deeper, max_leaves=6)
+    return st.recursive(leaves, build_containers, max_leaves=6)

@@ -13,13 +13,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...values.schemas.engine import mappings_in
-from ...values.strictjson.checks import copied
+from ...values.schemas.engine import iter_mappings
+from ...values.strictjson.checks import copy_json
 
-__all__ = ["KINDS", "Change", "Limits", "Mistake", "hostilities", "mistakes", "not_objects"]
+__all__ = [
+    "MISTAKE_KINDS",
+    "ArgumentChange",
+    "BoundaryValues",
+    "Mistake",
+    "hostile_changes",
+    "non_object_changes",
+    "possible_mistakes",
+]
 
-Path: TypeAlias = "tuple[str | int, ...]"
-Change: TypeAlias = "tuple[str, Path, Callable[[], Any]]"
+JsonPath: TypeAlias = "tuple[str | int, ...]"
+ArgumentChange: TypeAlias = "tuple[str, JsonPath, Callable[[], Any]]"
 """
 A change that may be a mistake: what it is in words, its place, and a function that makes the changed arguments.
 
@@ -40,12 +48,12 @@ class Mistake:
     """
 
     what: str
-    path: Path
+    path: JsonPath
     made: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BoundaryValues:
     """
     Values at and just beyond the bounds that a schema names, at any depth.
 
@@ -58,10 +66,10 @@ class Limits:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, schema: Any) -> Limits:
+    def of(cls, schema: Any) -> BoundaryValues:
         numbers: dict[int | float, None] = {}
         sizes: dict[int, None] = {}
-        for part in mappings_in(schema):
+        for part in iter_mappings(schema):
             for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"):
                 limit: Any = part.get(keyword)
                 if _is_number(limit):
@@ -73,21 +81,21 @@ class Limits:
         return cls(tuple(numbers), tuple(sizes))
 
 
-def mistakes(value: Any, limits: Limits) -> list[Change]:
+def possible_mistakes(value: Any, limits: BoundaryValues) -> list[ArgumentChange]:
     """Return every small change to *value* that could be a mistake."""
-    changes: list[Change] = []
-    for path, part in _places(value, ()):
+    changes: list[ArgumentChange] = []
+    for path, part in _iter_places(value, ()):
         if path:
             changes += [
-                (description, path, functools.partial(_changed, value, path, other))
-                for description, other in _others(part, limits)
+                (description, path, functools.partial(_replace_at, value, path, other))
+                for description, other in _iter_replacements(part, limits)
             ]
         if isinstance(part, dict):
-            changes += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in part]
+            changes += [("left out", (*path, key), functools.partial(_remove_at, value, (*path, key))) for key in part]
             if _UNKNOWN_KEY not in part:
                 extra_path = (*path, _UNKNOWN_KEY)
                 changes.append(
-                    ("a key that nobody knows", extra_path, functools.partial(_changed, value, extra_path, 1))
+                    ("a key that nobody knows", extra_path, functools.partial(_replace_at, value, extra_path, 1))
                 )
             changes += [
                 ("a key in other letters", (*path, key.swapcase()), functools.partial(_rename_key, value, path, key))
@@ -97,67 +105,67 @@ def mistakes(value: Any, limits: Limits) -> list[Change]:
     return changes
 
 
-def hostilities(value: Any) -> list[Change]:
+def hostile_changes(value: Any) -> list[ArgumentChange]:
     """Return changes that put each hostile value at each place of *value*; a tool must survive all of them."""
-    places = [path for path, _ in _places(value, ()) if path]
+    places = [path for path, _ in _iter_places(value, ()) if path]
     return [
-        (description, path, functools.partial(_changed, value, path, other))
+        (description, path, functools.partial(_replace_at, value, path, other))
         for description, other in _HOSTILE.items()
         for path in places
     ]
 
 
-def not_objects() -> list[Change]:
+def non_object_changes() -> list[ArgumentChange]:
     """
     Return changes that replace all arguments with a value that is not an object.
 
     Null is not among these values, because some models send null if there are no arguments.
     """
-    return [(description, (), functools.partial(copied, value)) for description, value in _NOT_OBJECTS.items()]
+    return [(description, (), functools.partial(copy_json, value)) for description, value in _NOT_OBJECTS.items()]
 
 
-def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _iter_places(value: Any, path: JsonPath) -> Iterator[tuple[JsonPath, Any]]:
     yield path, value
     items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in items:
-        yield from _places(child, (*path, key))
+        yield from _iter_places(child, (*path, key))
 
 
-def _changed(value: Any, path: Path, other: Any) -> Any:
-    copy = copied(value)
-    _holder(copy, path)[path[-1]] = copied(other)
+def _replace_at(value: Any, path: JsonPath, other: Any) -> Any:
+    copy = copy_json(value)
+    _find_holder(copy, path)[path[-1]] = copy_json(other)
     return copy
 
 
-def _without(value: Any, path: Path) -> Any:
-    copy = copied(value)
-    del _holder(copy, path)[path[-1]]
+def _remove_at(value: Any, path: JsonPath) -> Any:
+    copy = copy_json(value)
+    del _find_holder(copy, path)[path[-1]]
     return copy
 
 
-def _rename_key(value: Any, path: Path, key: str) -> Any:
-    copy = copied(value)
-    holder = _holder(copy, (*path, key))
+def _rename_key(value: Any, path: JsonPath, key: str) -> Any:
+    copy = copy_json(value)
+    holder = _find_holder(copy, (*path, key))
     holder[key.swapcase()] = holder.pop(key)
     return copy
 
 
-def _holder(value: Any, path: Path) -> Any:
+def _find_holder(value: Any, path: JsonPath) -> Any:
     return functools.reduce(lambda holder, key: holder[key], path[:-1], value)
 
 
 # Values that may replace a value by mistake, by the type of the value.
 
 
-def _others(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
-    yield from ((description, other) for description, other in _BY_TYPE[type(value)](value, limits))
+def _iter_replacements(value: Any, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
+    yield from ((description, other) for description, other in _REPLACEMENTS_BY_TYPE[type(value)](value, limits))
     if value is not None:
         yield "null", None
     yield "in an array", [value]
     yield "in an object", {"value": value}
 
 
-def _for_number(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_number(value: Any, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "a text for a number", str(value)
     yield "a fraction", value + 0.5 if abs(value) < 2**52 else 0.5
     yield from (("beyond a bound", limit) for limit in limits.numbers)
@@ -165,7 +173,7 @@ def _for_number(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
     yield "very small", -(10**400)
 
 
-def _for_text(value: str, limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_text(value: str, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "a number for a text", 0
     yield "empty", ""
     yield "a letter more", f"{value}x"
@@ -174,17 +182,17 @@ def _for_text(value: str, limits: Limits) -> Iterator[tuple[str, Any]]:
         yield "beyond a length", (value or "x")[:1] * size if size > len(value) else value[:size]
 
 
-def _for_truth(value: bool, limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_truth(value: bool, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "a number for a truth", int(value)
     yield "a text for a truth", str(value).lower()
 
 
-def _for_null(value: None, limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_null(value: None, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "a text for null", "null"
     yield "a number for null", 0
 
 
-def _for_array(value: list[Any], limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_array(value: list[Any], limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "empty", []
     yield "a text for an array", "[]"
     if value:
@@ -194,13 +202,13 @@ def _for_array(value: list[Any], limits: Limits) -> Iterator[tuple[str, Any]]:
         yield from (("beyond a size", (value * size)[:size]) for size in limits.sizes)
 
 
-def _for_object(value: dict[str, Any], limits: Limits) -> Iterator[tuple[str, Any]]:
+def _for_object(value: dict[str, Any], limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
     yield "empty", {}
     yield "an array for an object", list(value.values())
     yield "a text for an object", "{}"
 
 
-_BY_TYPE: Mapping[type, Callable[[Any, Limits], Iterator[tuple[str, Any]]]] = {
+_REPLACEMENTS_BY_TYPE: Mapping[type, Callable[[Any, BoundaryValues], Iterator[tuple[str, Any]]]] = {
     int: _for_number,
     float: _for_number,
     str: _for_text,
@@ -215,10 +223,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _nest(depth: int, make: Callable[[Any], Any]) -> Any:
+def _nest(depth: int, wrap: Callable[[Any], Any]) -> Any:
     value: Any = 0
     for _ in range(depth):
-        value = make(value)
+        value = wrap(value)
     return value
 
 
@@ -246,7 +254,7 @@ _NOT_OBJECTS: dict[str, Any] = {
     "very deep arrays for the arguments": _HOSTILE["very deep arrays"],
 }
 
-KINDS = (
+MISTAKE_KINDS = (
     "left out",
     "a key that nobody knows",
     "a key in other letters",

@@ -14,24 +14,24 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ...values.strictjson.checks import INT_LIMIT
-from .drawing import Made, one_of
+from .drawing import SchemaStrategy, one_of
 from .lazy_hypothesis import st
 from .schema_parts import Part, Parts
 from .unsupported import Impossible
 
 __all__ = ["numbers"]
 
-_LARGEST = 1.7976931348623157e308
-_EXACT = 2**53
+_MAX_FLOAT = 1.7976931348623157e308
+_MAX_EXACT_INTEGER = 2**53
 
 Bound: TypeAlias = "tuple[int | float, bool, Part, str]"
 
 
-def numbers(parts: Parts, *, whole: bool) -> Made:
+def numbers(parts: Parts, *, whole: bool) -> SchemaStrategy:
     """Return a strategy for numbers that fit *parts*; the numbers have no fractions if *whole* is true."""
-    low = _bound(parts, ("minimum", "exclusiveMinimum"), max)
-    high = _bound(parts, ("maximum", "exclusiveMaximum"), min)
-    step = _step(parts)
+    low = _find_narrowest_bound(parts, ("minimum", "exclusiveMinimum"), max)
+    high = _find_narrowest_bound(parts, ("maximum", "exclusiveMaximum"), min)
+    step = _find_step(parts)
     options = [*_integers(low, high, step)]
     if step is not None and step.denominator > 1 and not whole:
         options += _fractions(low, high, step)
@@ -43,7 +43,7 @@ def numbers(parts: Parts, *, whole: bool) -> Made:
     return one_of(options)
 
 
-def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any]) -> Bound | None:
+def _find_narrowest_bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any]) -> Bound | None:
     """
     Return the narrowest bound that *parts* name, which implies all others; None if they name no bound.
 
@@ -61,7 +61,7 @@ def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any
     return max((bound for bound in bounds if bound[0] == value), key=lambda bound: bound[1])
 
 
-def _step(parts: Parts) -> Fraction | None:
+def _find_step(parts: Parts) -> Fraction | None:
     """Return the least common multiple of all `multipleOf` in *parts*; None if there is none."""
     step: Fraction | None = None
     for part in parts:
@@ -76,7 +76,7 @@ def _find_common_multiple(first: Fraction, second: Fraction) -> Fraction:
     return Fraction(math.lcm(first.numerator, second.numerator), math.gcd(first.denominator, second.denominator))
 
 
-def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> Iterator[Made]:
+def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> Iterator[SchemaStrategy]:
     factor = 1 if step is None else _find_common_multiple(step, Fraction(1)).numerator
     first = None if low is None else math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
     last = None if high is None else math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
@@ -92,50 +92,50 @@ def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> I
     multiples = st.integers(first, last)
     if factor != 1:
         multiples = multiples.map(lambda number: number * factor)
-    yield Made(multiples, count, exact)
+    yield SchemaStrategy(multiples, count, exact)
     # Beyond 2**53 a float cannot hold every integer, and would be another number.
-    small = _EXACT // factor
+    small = _MAX_EXACT_INTEGER // factor
     first, last = max(-small, -small if first is None else first), min(small, small if last is None else last)
     if first <= last:
-        yield Made(st.integers(first, last).map(lambda number: float(number * factor)), 0, exact)
+        yield SchemaStrategy(st.integers(first, last).map(lambda number: float(number * factor)), 0, exact)
 
 
-def _fractions(low: Bound | None, high: Bound | None, step: Fraction) -> Iterator[Made]:
+def _fractions(low: Bound | None, high: Bound | None, step: Fraction) -> Iterator[SchemaStrategy]:
     first = -(2**40) if low is None else math.ceil(Fraction(low[0]) / step)
     last = max(first, 0) + 2**40 if high is None else math.floor(Fraction(high[0]) / step)
     if low is None:
         first = min(first, last - 2**40)
     if first <= last:
-        yield Made(st.integers(first, last).map(lambda number: _as_float(number * step)), exact=False)
+        yield SchemaStrategy(st.integers(first, last).map(lambda number: _as_float(number * step)), exact=False)
 
 
 def _as_float(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        return _LARGEST if number > 0 else -_LARGEST
+        return _MAX_FLOAT if number > 0 else -_MAX_FLOAT
 
 
-def _floats(low: Bound | None, high: Bound | None) -> Iterator[Made]:
-    least = -_LARGEST if low is None else _float_beside(low[0], up=True, excluded=low[1])
-    most = _LARGEST if high is None else _float_beside(high[0], up=False, excluded=high[1])
+def _floats(low: Bound | None, high: Bound | None) -> Iterator[SchemaStrategy]:
+    least = -_MAX_FLOAT if low is None else _find_nearest_float(low[0], is_lower_bound=True, is_excluded=low[1])
+    most = _MAX_FLOAT if high is None else _find_nearest_float(high[0], is_lower_bound=False, is_excluded=high[1])
     if least <= most and abs(least) != math.inf and abs(most) != math.inf:
-        yield Made(st.floats(least, most, allow_nan=False, allow_infinity=False))
+        yield SchemaStrategy(st.floats(least, most, allow_nan=False, allow_infinity=False))
 
 
-def _float_beside(limit: float, *, up: bool, excluded: bool) -> float:
+def _find_nearest_float(limit: float, *, is_lower_bound: bool, is_excluded: bool) -> float:
     """
     Return the float that is nearest to *limit* and within it.
 
     Args:
         limit: A number, which may be an integer beyond all floats.
-        up: Whether *limit* is a lower bound, so that the float must not be less than it.
-        excluded: Whether *limit* itself is outside the bound.
+        is_lower_bound: Whether *limit* is a lower bound, so that the float must not be less than it.
+        is_excluded: Whether *limit* itself is outside the bound.
     """
-    side = math.inf if up else -math.inf
+    side = math.inf if is_lower_bound else -math.inf
     try:
         number = float(limit)
     except OverflowError:
-        return side if (limit > 0) is up else -math.copysign(_LARGEST, side)
-    is_wrong = (number < limit if up else number > limit) or (excluded and number == limit)
+        return side if (limit > 0) is is_lower_bound else -math.copysign(_MAX_FLOAT, side)
+    is_wrong = (number < limit if is_lower_bound else number > limit) or (is_excluded and number == limit)
     return math.nextafter(number, side) if is_wrong else number

@@ -1,8 +1,8 @@
 """
 Split a schema into the parts that one value has to fit, all at the same time.
 
-A value has to fit a list of `Part`s. `flattened` follows references and `allOf`, so
-that every part a value has to fit is in the list. `alternatives` takes one option of
+A value has to fit a list of `Part`s. `flatten` follows references and `allOf`, so
+that every part a value has to fit is in the list. `find_alternatives` takes one option of
 every `anyOf`, `oneOf`, `if` and `dependentSchemas`, so that no choice is left.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ...values.schemas.validator import validator
+from ...values.schemas.validator import compile_schema
 from .unsupported import Impossible
 
-__all__ = ["TYPES", "Flat", "Part", "Parts", "Reading", "types_of"]
+__all__ = ["TYPES", "FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 """The JSON types. The simplest type comes first, because an example shrinks to it."""
 
-_MOST_ALTERNATIVES = 64
-_MOST_STEPS = 2000
+_MAX_ALTERNATIVES = 64
+_MAX_STEPS = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +45,10 @@ class Part:
         schema = self.schema
         for step in steps:
             schema = schema[step]
-        return Part(schema, self.inside, "/".join([self.place, *map(str, steps)]))
+        return Part(schema, self.inner_resolver, "/".join([self.place, *map(str, steps)]))
 
     @property
-    def inside(self) -> Any:
+    def inner_resolver(self) -> Any:
         """The resolver of the references in the schemas inside this one."""
         if not isinstance(self.schema.get("$id"), str):
             return self.resolver
@@ -58,7 +58,7 @@ class Part:
 
 
 Parts: TypeAlias = Sequence[Part]
-Flat: TypeAlias = tuple[list[Part], int]
+FlatParts: TypeAlias = tuple[list[Part], int]
 """
 Parts in which every reference and `allOf` was followed, and a number.
 
@@ -86,24 +86,24 @@ def types_of(parts: Parts) -> list[str]:
     return [kind for kind in TYPES if kind in remaining]
 
 
-class Reading:
+class ParsedSchema:
     """
     A schema that was read once, so that values can be drawn from its parts.
 
     Attributes:
-        judge: The validator of the schema.
+        validator: The validator of the schema.
         root: The whole schema, as a part.
-        has_bases: Whether `$id`s inside the schema change what references mean there. If they do, a part cannot be
+        has_nested_ids: Whether `$id`s inside the schema change what references mean there. If they do, a part cannot be
             judged by itself.
     """
 
     def __init__(self, schema: Any) -> None:
-        self.judge = validator(schema)
-        self.root = Part(schema, self.judge.resolver, "#")
-        self.has_bases = False
-        self._recursive = self._find_recursive()
+        self.validator = compile_schema(schema)
+        self.root = Part(schema, self.validator.resolver, "#")
+        self.has_nested_ids = False
+        self._recursive_ids = self._find_recursive_ids()
 
-    def flattened(self, parts: Parts) -> Flat:
+    def flatten(self, parts: Parts) -> FlatParts:
         """
         Return *parts* and all parts that their references and `allOf` lead to.
 
@@ -125,15 +125,15 @@ class Reading:
             visited.add(id(part.schema))
             flat.append(part)
             beside = [part.below("allOf", index) for index in range(len(part.schema.get("allOf", ())))]
-            for target in _targets(part):
+            for target in _iter_reference_targets(part):
                 beside.append(target)
-                steps |= id(target.schema) in self._recursive
+                steps |= id(target.schema) in self._recursive_ids
             waiting += reversed(beside)
         return flat, steps
 
-    def alternatives(self, parts: Parts) -> list[Flat]:
+    def find_alternatives(self, parts: Parts) -> list[FlatParts]:
         """
-        Return the ways to make every choice in *parts*, each as `flattened` returns it.
+        Return the ways to make every choice in *parts*, each as `flatten` returns it.
 
         Only ways that may be possible are returned. The number of ways and the steps to find them are bounded.
 
@@ -141,45 +141,51 @@ class Reading:
             Impossible: No way was found.
         """
         reasons: list[Impossible] = []
-        ways = self._chosen(tuple(parts), frozenset(), reasons, [_MOST_STEPS])
-        first_ways = list(islice(ways, _MOST_ALTERNATIVES))
+        ways = self._iter_alternatives(tuple(parts), frozenset(), reasons, [_MAX_STEPS])
+        first_ways = list(islice(ways, _MAX_ALTERNATIVES))
         if not first_ways:
             raise reasons[0] if reasons else Impossible("anyOf", parts[0].place, "has too many ways to try")
         return first_ways
 
-    def _chosen(
-        self, parts: tuple[Part, ...], decided: frozenset[tuple[int, str]], reasons: list[Impossible], left: list[int]
-    ) -> Iterator[Flat]:
-        left[0] -= 1
-        if left[0] < 0:
+    def _iter_alternatives(
+        self,
+        parts: tuple[Part, ...],
+        decided: frozenset[tuple[int, str]],
+        reasons: list[Impossible],
+        steps_left: list[int],
+    ) -> Iterator[FlatParts]:
+        steps_left[0] -= 1
+        if steps_left[0] < 0:
             return
         try:
-            flat, steps = self.flattened(parts)
+            flat, steps = self.flatten(parts)
             types_of(flat)
         except Impossible as reason:
             reasons.append(reason)
             return
         for part in flat:
-            for key, options in _choices(part):
+            for key, options in _iter_choices(part):
                 if (id(part.schema), key) not in decided:
                     for option in sorted(options, key=self._rank):
-                        yield from self._chosen((*parts, *option), decided | {(id(part.schema), key)}, reasons, left)
+                        yield from self._iter_alternatives(
+                            (*parts, *option), decided | {(id(part.schema), key)}, reasons, steps_left
+                        )
                     return
         yield flat, steps
 
     def _rank(self, option: tuple[Part, ...]) -> tuple[int, int]:
         """Return how simple the simplest value of an option is: by its type, then by its required properties."""
         try:
-            flat, _ = self.flattened(option)
+            flat, _ = self.flatten(option)
             return TYPES.index(types_of(flat)[0]), sum(len(part.schema.get("required", ())) for part in flat)
         except Impossible:
             return len(TYPES), 0
 
-    def _find_recursive(self) -> frozenset[int]:
+    def _find_recursive_ids(self) -> frozenset[int]:
         """
         Return the ids of the schemas from which references lead back to the same schema.
 
-        Set `has_bases` on the way.
+        Set `has_nested_ids` on the way.
         """
         direct: dict[int, set[int]] = {}
         waiting = [self.root]
@@ -194,10 +200,12 @@ class Reading:
                 if isinstance(part.schema, list):
                     inner += [Part(child, part.resolver, "") for child in part.schema]
                 elif isinstance(part.schema, Mapping):
-                    self.has_bases |= isinstance(part.schema.get("$id"), str) and part.schema is not self.root.schema
-                    resolver = part.inside
+                    self.has_nested_ids |= (
+                        isinstance(part.schema.get("$id"), str) and part.schema is not self.root.schema
+                    )
+                    resolver = part.inner_resolver
                     inner += [Part(child, resolver, "") for child in part.schema.values()]
-                    for target in _targets(part, maybe=True):
+                    for target in _iter_reference_targets(part, skip_unresolvable=True):
                         targets.add(id(target.schema))
                         waiting.append(target)
         return frozenset(start for start in direct if start in _find_reachable(direct, start))
@@ -214,14 +222,14 @@ def _find_reachable(direct: Mapping[int, set[int]], start: int) -> set[int]:
     return reachable
 
 
-def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
+def _iter_reference_targets(part: Part, *, skip_unresolvable: bool = False) -> Iterator[Part]:
     """
     Yield the schemas that the references of *part* lead to.
 
     Args:
         part: The part with the references.
-        maybe: Whether *part* may be no schema, so that its `$ref` may be no reference. A reference that cannot be
-            resolved is then skipped, and not an error.
+        skip_unresolvable: Whether *part* may be no schema, so that its `$ref` may be no reference. A reference that
+            cannot be resolved is then skipped, and not an error.
     """
     from referencing.exceptions import Unresolvable
 
@@ -229,16 +237,16 @@ def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
         reference = part.schema.get(keyword)
         if isinstance(reference, str):
             try:
-                resolved = part.inside.lookup(reference)
+                resolved = part.inner_resolver.lookup(reference)
             except (Unresolvable, LookupError, ValueError):
-                if not maybe:
+                if not skip_unresolvable:
                     raise
             else:
                 place = reference if reference.startswith("#") else f"{part.place}/{keyword}"
                 yield Part(resolved.contents, resolved.resolver, place)
 
 
-def _choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:
+def _iter_choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:
     """Yield each choice that *part* leaves: the key of the choice, and the parts that each option adds."""
     schema = part.schema
     for keyword in ("anyOf", "oneOf"):

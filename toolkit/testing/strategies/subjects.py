@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ...spec import Tool
 from ...values.schemas.validator import check_schema
-from .schema_parts import Reading
+from .schema_parts import ParsedSchema
 
 __all__ = ["Subject", "Testable", "subject_of"]
 
@@ -25,28 +25,28 @@ class Subject:
 
     Attributes:
         name: Its name in messages.
-        reading: Its schema, after reading.
+        parsed_schema: Its schema, after reading.
         tool: The tool; None for a bare schema.
     """
 
     name: str
-    reading: Reading
+    parsed_schema: ParsedSchema
     tool: Tool | None
 
 
-def subject_of(thing: Testable) -> Subject:
+def subject_of(testable: Testable) -> Subject:
     """
-    Return *thing* as a subject.
+    Return *testable* as a subject.
 
     Raises:
-        DefinitionError: *thing* is a mapping, but not a valid schema.
-        TypeError: *thing* is neither a tool nor a function nor a schema.
+        DefinitionError: *testable* is a mapping, but not a valid schema.
+        TypeError: *testable* is neither a tool nor a function nor a schema.
     """
-    if isinstance(thing, (Mapping, bool)):
-        check_schema(thing, "the schema")
-        return Subject("the schema", Reading(thing), None)
-    if not isinstance(thing, Tool):
-        if not callable(thing):
-            raise TypeError(f"expected a tool, a function or a schema, got {type(thing).__name__}")
-        thing = Tool.of(thing)
-    return Subject(f"`{thing.name}`", Reading(thing.schema), thing)
+    if isinstance(testable, (Mapping, bool)):
+        check_schema(testable, "the schema")
+        return Subject("the schema", ParsedSchema(testable), None)
+    if not isinstance(testable, Tool):
+        if not callable(testable):
+            raise TypeError(f"expected a tool, a function or a schema, got {type(testable).__name__}")
+        testable = Tool.of(testable)
+    return Subject(f"`{testable.name}`", ParsedSchema(testable.schema), testable)

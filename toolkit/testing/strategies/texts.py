@@ -4,10 +4,10 @@ Strategies for strings that have to fit a length, a pattern or a form.
 
 from __future__ import annotations
 
-from .drawing import Made, one_of
-from .format_texts import form
+from .drawing import SchemaStrategy, one_of
+from .format_texts import texts_of_format
 from .lazy_hypothesis import Strategy, st
-from .pattern_texts import letters_between, matching
+from .pattern_texts import texts_matching, texts_of_length
 from .schema_parts import Parts
 from .unsupported import Impossible
 
@@ -17,27 +17,27 @@ _MAX_EXTRA_CHARACTERS = 16
 """How many characters more than its minimum length a text may have."""
 
 
-def texts(parts: Parts) -> Made:
+def texts(parts: Parts) -> SchemaStrategy:
     """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
-    least, most = _lengths(parts)
+    least, most = _find_lengths(parts)
     patterns = [(part.schema["pattern"], part) for part in parts if "pattern" in part.schema]
-    forms = [strategy for part in parts for strategy in _forms(part.schema) if strategy is not None]
+    forms = [strategy for part in parts for strategy in _format_strategies(part.schema) if strategy is not None]
     if not patterns and not forms:
         longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)
         letters = st.characters(codec="utf-8")
-        return Made(letters_between(letters, least, longest), 1 if most == 0 else None)
+        return SchemaStrategy(texts_of_length(letters, least, longest), 1 if most == 0 else None)
     # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
     # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
-    options = [Made(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
+    options = [SchemaStrategy(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
     for pattern, part in patterns[:1]:
-        strategy = matching(pattern, least, most)
+        strategy = texts_matching(pattern, least, most)
         if strategy is None:
             raise Impossible("pattern", f"{part.place}/pattern", f"wants more than {most} characters")
-        options.append(Made(strategy, exact=False))
+        options.append(SchemaStrategy(strategy, exact=False))
     return one_of(options)
 
 
-def _lengths(parts: Parts) -> tuple[int, int | None]:
+def _find_lengths(parts: Parts) -> tuple[int, int | None]:
     least = max((part.schema["minLength"] for part in parts if "minLength" in part.schema), default=0)
     most = min((part.schema["maxLength"] for part in parts if "maxLength" in part.schema), default=None)
     if most is not None and least > most:
@@ -46,5 +46,5 @@ def _lengths(parts: Parts) -> tuple[int, int | None]:
     return int(least), None if most is None else int(most)
 
 
-def _forms(schema: dict[str, object]) -> list[Strategy | None]:
-    return [form(schema.get("format")), form(schema.get("contentEncoding"))]
+def _format_strategies(schema: dict[str, object]) -> list[Strategy | None]:
+    return [texts_of_format(schema.get("format")), texts_of_format(schema.get("contentEncoding"))]

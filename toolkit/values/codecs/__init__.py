@@ -8,37 +8,37 @@ the tables in `base`.
 from __future__ import annotations
 
 from . import aliases, choices, containers, mappings, records, scalars, texts, unions  # noqa: F401 -- these modules fill the tables
-from .annotated import annotated_codec, field_notes
-from .base import Codec, Reader, Refusal, Schema, Undescribable, Unresolved, type_name
-from .code_writer import UNSURE, Writer, compiled
-from .decode_cache import remembering
-from .definitions import assembled
+from .annotated import apply_metadata, read_field_default
+from .base import Codec, HintReader, Refusal, Schema, Undescribable, Unresolved, type_name
+from .code_writer import UNSURE, CodeWriter, compile_codec
+from .decode_cache import use_decode_cache
+from .definitions import assemble_schema
 from .foreign import register_codec
-from .objects import MISSING, Field, object_codec
-from .schema_code import plain_emitter
-from .schema_first import judged
-from .typed_dicts import typed_dict_fields
+from .objects import MISSING, ObjectField, object_codec
+from .schema_code import build_schema_emitter
+from .schema_first import make_strict_codec
+from .typed_dicts import read_typed_dict_fields
 
 __all__ = [
     "MISSING",
     "UNSURE",
+    "CodeWriter",
     "Codec",
-    "Field",
-    "Reader",
+    "HintReader",
+    "ObjectField",
     "Refusal",
     "Schema",
     "Undescribable",
     "Unresolved",
-    "Writer",
-    "annotated_codec",
-    "assembled",
-    "compiled",
-    "field_notes",
-    "judged",
+    "apply_metadata",
+    "assemble_schema",
+    "build_schema_emitter",
+    "compile_codec",
+    "make_strict_codec",
     "object_codec",
-    "plain_emitter",
+    "read_field_default",
+    "read_typed_dict_fields",
     "register_codec",
-    "remembering",
     "type_name",
-    "typed_dict_fields",
+    "use_decode_cache",
 ]

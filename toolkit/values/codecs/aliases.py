@@ -10,11 +10,21 @@ from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoRetu
 
 import typing_extensions
 
-from .base import FORMS, KINDS, Codec, Reader, Schema, Undescribable, Unresolved, always, type_name
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    FACTORIES_BY_PREDICATE,
+    Codec,
+    HintReader,
+    Schema,
+    Undescribable,
+    Unresolved,
+    constant_factory,
+    type_name,
+)
 from .scalars import STRING
-from .unions import union_of
+from .unions import union_codec
 
-__all__ = ["QUALIFIERS", "module_names", "substituted"]
+__all__ = ["QUALIFIERS", "module_names", "substitute_variables"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -34,7 +44,7 @@ QUALIFIERS = frozenset(
 """The forms that may surround the type of a field without changing its values."""
 
 
-def substituted(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
+def substitute_variables(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
     """Return *hint* with each type variable replaced by the type that it stands for."""
     if isinstance(hint, TypeVar):
         return variables.get(hint, hint)
@@ -44,7 +54,7 @@ def substituted(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
     return hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]
 
 
-def _read_forward_reference(hint: Any, reader: Reader) -> Codec:
+def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
 
 
@@ -54,33 +64,33 @@ def module_names(module: Any) -> abc.Mapping[str, Any]:
     return getattr(module_object, "__dict__", {})
 
 
-def _qualified(hint: Any, reader: Reader) -> Codec:
+def _read_qualified(hint: Any, reader: HintReader) -> Codec:
     arguments = get_args(hint)
     return reader.codec(arguments[0] if arguments else Any)
 
 
-def _read_init_var(hint: Any, reader: Reader) -> Codec:
+def _read_init_var(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(hint.type)
 
 
-def _read_new_type(hint: Any, reader: Reader) -> Codec:
+def _read_new_type(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(hint.__supertype__)
 
 
-def _read_type_variable(hint: Any, reader: Reader) -> Codec:
+def _read_type_variable(hint: Any, reader: HintReader) -> Codec:
     if hint in reader.variables:
         return reader.codec(reader.variables[hint])
     default = getattr(hint, "__default__", typing_extensions.NoDefault)
     if default is not typing_extensions.NoDefault:
         return reader.codec(default)
     if hint.__constraints__:
-        return union_of([reader.codec(constraint) for constraint in hint.__constraints__], reader)
+        return union_codec([reader.codec(constraint) for constraint in hint.__constraints__], reader)
     return reader.codec(Any if hint.__bound__ is None else hint.__bound__)
 
 
-def _alias(hint: Any, reader: Reader) -> Codec:
+def _read_alias(hint: Any, reader: HintReader) -> Codec:
     alias = get_origin(hint) or hint
-    arguments = tuple(substituted(argument, reader.variables) for argument in get_args(hint))
+    arguments = tuple(substitute_variables(argument, reader.variables) for argument in get_args(hint))
     variables = dict(zip(alias.__type_params__, arguments, strict=False))
 
     def make() -> Codec:
@@ -88,12 +98,12 @@ def _alias(hint: Any, reader: Reader) -> Codec:
             value = alias.__value__
         except NameError as error:
             raise Unresolved(error.name or str(alias)) from error
-        with reader.inside(module_names(alias.__module__), variables=variables):
+        with reader.in_scope(module_names(alias.__module__), variables=variables):
             return reader.codec(value)
 
-    codec = reader.named((alias, arguments), alias.__name__, make, inline=True)
+    codec = reader.define_codec((alias, arguments), alias.__name__, make, inline=True)
     reference = codec.schema.get("$ref")
-    if reference is not None and _refers_at_top(reference, reader.definition(codec)):
+    if reference is not None and _refers_at_top(reference, reader.schema_of(codec)):
         raise Undescribable(f"{alias.__name__} stands for itself; say what it may hold")
     return codec
 
@@ -105,31 +115,31 @@ def _refers_at_top(reference: str, schema: Schema) -> bool:
     )
 
 
-def _read_self(hint: Any, reader: Reader) -> Codec:
+def _read_self(hint: Any, reader: HintReader) -> Codec:
     if hint not in reader.variables:
         raise Undescribable("Self means nothing outside a class; name the class")
     return reader.codec(reader.variables[hint])
 
 
-def _no_data(reason: str) -> typing.Callable[[Any, Reader], Codec]:
-    def factory(hint: Any, reader: Reader) -> Codec:
+def _refuse_hint(reason: str) -> typing.Callable[[Any, HintReader], Codec]:
+    def factory(hint: Any, reader: HintReader) -> Codec:
         raise Undescribable(f"{type_name(hint)} has no JSON form: {reason}")
 
     return factory
 
 
-_FUNCTION = _no_data("a model cannot send a function; take a Literal of names, or `Inject[...]` it")
-_STREAM = _no_data("a model sends a whole value; use a list, or Iterable, which is given a list")
-_NOTHING = _no_data("no value has this type; leave the parameter out")
-_CLASS = _no_data("a model cannot send a class; take a Literal of names")
+_FUNCTION = _refuse_hint("a model cannot send a function; take a Literal of names, or `Inject[...]` it")
+_STREAM = _refuse_hint("a model sends a whole value; use a list, or Iterable, which is given a list")
+_NOTHING = _refuse_hint("no value has this type; leave the parameter out")
+_CLASS = _refuse_hint("a model cannot send a class; take a Literal of names")
 
-FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
-FORMS.update(
+FACTORIES_BY_ORIGIN.update(dict.fromkeys(QUALIFIERS, _read_qualified))
+FACTORIES_BY_ORIGIN.update(
     {
-        dataclasses.InitVar: _qualified,
+        dataclasses.InitVar: _read_qualified,
         Self: _read_self,
-        LiteralString: always(STRING),
-        typing_extensions.LiteralString: always(STRING),
+        LiteralString: constant_factory(STRING),
+        typing_extensions.LiteralString: constant_factory(STRING),
         abc.Callable: _FUNCTION,
         abc.Iterator: _STREAM,
         abc.Generator: _STREAM,
@@ -143,10 +153,10 @@ FORMS.update(
         type: _CLASS,
     }
 )
-KINDS += [
+FACTORIES_BY_PREDICATE += [
     (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
     (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
     (lambda hint: isinstance(hint, NewType), _read_new_type),
     (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
-    (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _alias),
+    (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _read_alias),
 ]

@@ -2,9 +2,9 @@
 Define codecs: the schema, the decoding and the encoding of one type.
 
 A `Codec` holds all three, so the schema that a model sees and the value that a function receives always agree. A
-`Reader` turns annotations into codecs. It uses two tables that the other modules of this package fill. `FORMS` has a
-factory for each origin of a hint, such as `list` for `list[int]`. `KINDS` has factories with a function that recognises
-the hint.
+`HintReader` turns annotations into codecs. It uses two tables that the other modules of this package fill.
+`FACTORIES_BY_ORIGIN` has a factory for each origin of a hint, such as `list` for `list[int]`. `FACTORIES_BY_PREDICATE`
+has factories with a function that recognises the hint.
 
 Decoding is strict: it raises `Refusal` for every JSON value that the codec's schema refuses. So a union can find the
 member for which a value was meant.
@@ -22,31 +22,31 @@ from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 from ...errors import DefinitionError, Problem
-from ..strictjson.checks import show
-from .code_writer import Writer
-from .decode_cache import remembered
+from ..strictjson.checks import show_value
+from .code_writer import CodeWriter
+from .decode_cache import memoize_decode
 
 __all__ = [
-    "FORMS",
-    "KINDS",
+    "FACTORIES_BY_ORIGIN",
+    "FACTORIES_BY_PREDICATE",
     "MAX_PROBLEMS",
-    "UNKNOWN",
+    "UNKNOWN_BREADTH",
     "Codec",
-    "Reader",
+    "HintReader",
     "Refusal",
     "Schema",
     "Undescribable",
     "Unresolved",
-    "always",
-    "below",
-    "one_of",
-    "told",
+    "constant_factory",
+    "join_with_or",
+    "problems_below",
+    "problems_of",
     "type_name",
 ]
 
 Schema: TypeAlias = dict[str, Any]
 
-UNKNOWN = (50,)
+UNKNOWN_BREADTH = (50,)
 """The breadth of a codec that does not state its own."""
 
 
@@ -76,14 +76,14 @@ class Codec:
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
     type: type | None = None
-    breadth: tuple[Any, ...] = UNKNOWN
+    breadth: tuple[Any, ...] = UNKNOWN_BREADTH
     decisive: bool = False
     hashable: bool = True
     tags: Mapping[str, frozenset[str]] | None = None
     choices: tuple[Any, ...] | None = None
     members: tuple[Codec, ...] = ()
     description: str | None = None
-    emit: Callable[[Writer, str], str] | None = None
+    emit: Callable[[CodeWriter, str], str] | None = None
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -95,16 +95,16 @@ class Codec:
 _MAX_VARIANTS = 16
 """The most variants of one generic that may be nested in each other. Deeper nesting is taken for a mistake."""
 
-Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
+Factory: TypeAlias = Callable[[Any, "HintReader"], Codec]
 
-FORMS: dict[Any, Factory] = {}
+FACTORIES_BY_ORIGIN: dict[Any, Factory] = {}
 """The factory for a hint, by its origin (`list` for `list[int]`) or by the hint itself."""
 
-KINDS: list[tuple[Callable[[Any], bool], Factory]] = []
+FACTORIES_BY_PREDICATE: list[tuple[Callable[[Any], bool], Factory]] = []
 """The factories for all other hints. The first entry that recognises the hint is used."""
 
 
-def always(codec: Codec) -> Factory:
+def constant_factory(codec: Codec) -> Factory:
     """Return a factory for a hint that always means *codec*, in every reader."""
     return lambda hint, reader: codec
 
@@ -125,22 +125,22 @@ class Refusal(ValueError):  # noqa: N818 -- named after what happens next
         self.wanted = wanted
 
     @classmethod
-    def expected(cls, what: str, got: Any) -> Refusal:
+    def mismatch(cls, expectation: str, value: Any) -> Refusal:
         """Return the refusal of one value. A union joins the `wanted` texts of its members into one sentence."""
-        return cls(Problem(f"expected {what}, got {show(got)}"), wanted=what)
+        return cls(Problem(f"expected {expectation}, got {show_value(value)}"), wanted=expectation)
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.problems))
 
 
-def told(error: Exception) -> Sequence[Problem]:
+def problems_of(error: Exception) -> Sequence[Problem]:
     """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
     return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
 
 
-def below(key: str | int, error: Exception) -> list[Problem]:
+def problems_below(key: str | int, error: Exception) -> list[Problem]:
     """Return the problems of *error* with *key* added to their paths, as they look from one level up."""
-    return [problem.below(key) for problem in told(error)]
+    return [problem.below(key) for problem in problems_of(error)]
 
 
 class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
@@ -155,7 +155,7 @@ class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an err
         self.name = name
 
 
-class Reader:
+class HintReader:
     """
     Turns the hints of one tool into codecs.
 
@@ -163,25 +163,27 @@ class Reader:
     and the definitions (`$defs`) that were made so far.
     """
 
-    def __init__(self, module: Mapping[str, Any] | None = None, local: Mapping[str, Any] | None = None) -> None:
-        self.local: Mapping[str, Any] = local or {}
-        self.namespaces: list[Mapping[str, Any]] = [module or {}, self.local]
+    def __init__(
+        self, global_names: Mapping[str, Any] | None = None, local_names: Mapping[str, Any] | None = None
+    ) -> None:
+        self.local_names: Mapping[str, Any] = local_names or {}
+        self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
         self.definitions: dict[str, Schema] = {}
-        self._named: dict[Any, tuple[str, Codec | None]] = {}
-        self._finished: dict[str, Codec] = {}
-        self._recursive: set[Any] = set()
+        self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
+        self._codecs_by_name: dict[str, Codec] = {}
+        self._recursive_keys: set[Any] = set()
 
     def codec(self, hint: Any) -> Codec:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
         origin = get_origin(hint) or hint
         try:
-            factory = FORMS.get(origin)
+            factory = FACTORIES_BY_ORIGIN.get(origin)
         except TypeError:  # an unhashable object is used where a type should be
             factory = None
         if factory is not None:
             return factory(hint, self)
-        for recognises, factory in KINDS:
+        for recognises, factory in FACTORIES_BY_PREDICATE:
             if recognises(hint):
                 return factory(hint, self)
         raise Undescribable(
@@ -189,7 +191,7 @@ class Reader:
             f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
         )
 
-    def arguments(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
+    def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
         """
         Return the codecs of the types in the brackets of *hint*, one for each of *defaults*.
 
@@ -212,14 +214,14 @@ class Reader:
                 return getattr(builtins, name)
         try:
             # A reference is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
-            return eval(_parsed(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+            return eval(_compile_annotation(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
         except NameError as error:
             raise Unresolved(error.name or name) from error
         except Exception as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
 
     @contextmanager
-    def inside(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
+    def in_scope(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
         """
         Read hints with the meaning that they have in another place.
 
@@ -233,7 +235,7 @@ class Reader:
         finally:
             self.namespaces, self.variables = outer
 
-    def named(self, key: Any, name: str, make: Callable[[], Codec], *, inline: bool = False) -> Codec:
+    def define_codec(self, key: Any, name: str, make: Callable[[], Codec], *, inline: bool = False) -> Codec:
         """
         Return the codec that *make* returns, and keep its schema as a definition called *name*.
 
@@ -244,60 +246,60 @@ class Reader:
             hash(key)
         except TypeError:  # the metadata of an `Annotated` argument may be any object
             key = repr(key)
-        if key in self._named:
-            name, codec = self._named[key]
-            return codec if codec is not None else self._reference(key, name)
+        if key in self._codecs_by_key:
+            name, codec = self._codecs_by_key[key]
+            return codec if codec is not None else self._build_reference(key, name)
         if self._count_unfinished(key) > _MAX_VARIANTS:
             raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
-        self._named[key] = (name, None)
+        self._codecs_by_key[key] = (name, None)
         self.definitions[name] = {}
         try:
             codec = make()
         except BaseException:
-            del self._named[key], self.definitions[name]
+            del self._codecs_by_key[key], self.definitions[name]
             raise
-        if inline and key not in self._recursive:
+        if inline and key not in self._recursive_keys:
             del self.definitions[name]
         else:
             self.definitions[name] = codec.schema
-            self._finished[name] = codec = replace(codec, schema={"$ref": f"#/$defs/{name}"}, members=())
-        self._named[key] = (name, codec)
+            self._codecs_by_name[name] = codec = replace(codec, schema={"$ref": f"#/$defs/{name}"}, members=())
+        self._codecs_by_key[key] = (name, codec)
         return codec
 
     def _count_unfinished(self, key: Any) -> int:
         """Count the definitions of the same generic class or alias that are being made."""
-        unfinished = [other_key for other_key, (_, codec) in self._named.items() if codec is None]
+        unfinished = [other_key for other_key, (_, codec) in self._codecs_by_key.items() if codec is None]
         return sum(
             isinstance(key, tuple) and isinstance(other_key, tuple) and other_key[0] is key[0]
             for other_key in unfinished
         )
 
-    def definition(self, codec: Codec) -> Schema:
+    def schema_of(self, codec: Codec) -> Schema:
         """Return the schema of *codec*, or the schema of the definition to which *codec* only refers."""
         reference = codec.schema.get("$ref")
         return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
 
-    def complete(self, codec: Codec) -> Codec:
+    def dereference(self, codec: Codec) -> Codec:
         """
         Return the finished codec to which *codec* refers, or *codec* itself.
 
         The finished codec has all attributes. It is available once the definition is complete.
         """
         reference = codec.schema.get("$ref", "")
-        return self._finished.get(reference.removeprefix("#/$defs/"), codec)
+        return self._codecs_by_name.get(reference.removeprefix("#/$defs/"), codec)
 
-    def _reference(self, key: Any, name: str) -> Codec:
-        self._recursive.add(key)
+    def _build_reference(self, key: Any, name: str) -> Codec:
+        self._recursive_keys.add(key)
 
         def target() -> Codec:
-            codec = self._named[key][1]
+            codec = self._codecs_by_key[key][1]
             assert codec is not None, "a reference is used before its definition is complete"  # noqa: S101
             return codec
 
         return Codec(
             schema={"$ref": f"#/$defs/{name}"},
-            decode=remembered(lambda value: target().decode(value)),
+            decode=memoize_decode(lambda value: target().decode(value)),
             encode=lambda value: target().encode(value),
             breadth=(20,),
             hashable=True,
@@ -313,7 +315,7 @@ class Reader:
 
 
 @functools.lru_cache(maxsize=1000)
-def _parsed(annotation: str) -> CodeType:
+def _compile_annotation(annotation: str) -> CodeType:
     """
     Compile *annotation*, with a cache.
 
@@ -332,6 +334,6 @@ def type_name(hint: Any) -> str:
         return f"a {type(hint).__name__}"
 
 
-def one_of(words: Sequence[str]) -> str:
+def join_with_or(words: Sequence[str]) -> str:
     """Join *words* as in `a`, `a or b`, `a, b or c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -15,9 +15,19 @@ from typing import Any, Literal, get_args
 
 import typing_extensions
 
-from ..strictjson.checks import show
-from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, one_of, type_name
-from .code_writer import Writer
+from ..strictjson.checks import show_value
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    FACTORIES_BY_PREDICATE,
+    Codec,
+    HintReader,
+    Refusal,
+    Schema,
+    Undescribable,
+    join_with_or,
+    type_name,
+)
+from .code_writer import CodeWriter
 
 __all__ = ["constants_codec"]
 
@@ -27,17 +37,17 @@ _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", t
 def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, breadth: int = 1) -> Codec:
     """Return a codec for a finite set of (JSON form, Python value) pairs."""
     forms = [form for form, _ in pairs]
-    decoding = {_key(form): value for form, value in pairs}
+    decoding = {_json_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
-    expected = one_of([show(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
+    expected = join_with_or([show_value(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
     only_text = all(type(form) is str for form in forms)
 
     def decode(value: Any) -> Any:
         if isinstance(value, (str, int, float)) or value is None:
-            key = _key(value)
+            key = _json_key(value)
             if key in decoding:
                 return decoding[key]
-        raise Refusal.expected(expected, value)
+        raise Refusal.mismatch(expected, value)
 
     def encode(value: Any) -> Any:
         try:
@@ -45,10 +55,10 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
         except KeyError:
             raise ValueError(f"{value!r} is not one of the choices") from None
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         table = writer.constant(dict(pairs) if only_text else decoding)
-        writer.unless(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_EXACT)}")
-        result = writer.fresh()
+        writer.require(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_EXACT)}")
+        result = writer.new_name()
         key = value if only_text else f"({value}.__class__ is bool, {value})"
         writer.line(f"{result} = {table}.get({key}, U)")
         writer.line(f"if {result} is U: return U")
@@ -69,7 +79,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
 _EXACT = frozenset({str, int, float, bool, type(None)})
 
 
-def _key(form: Any) -> tuple[bool, Any]:
+def _json_key(form: Any) -> tuple[bool, Any]:
     # In Python, 1, 1.0 and True are the same key. In JSON, only the first two are equal.
     return type(form) is bool, form
 
@@ -88,7 +98,7 @@ def _constants_schema(forms: Sequence[Any]) -> Schema:
     return {"type": kinds.pop(), "enum": list(forms)}
 
 
-def _literal(hint: Any, reader: Reader) -> Codec:
+def _read_literal(hint: Any, reader: HintReader) -> Codec:
     pairs: list[tuple[Any, Any]] = []
     if not get_args(hint):
         raise Undescribable("Literal alone has no choices; write them in brackets")
@@ -102,25 +112,27 @@ def _literal(hint: Any, reader: Reader) -> Codec:
             )
         else:
             form = value
-        if all(_key(form) != _key(other) for other, _ in pairs):
+        if all(_json_key(form) != _json_key(other) for other, _ in pairs):
             pairs.append((form, value))
     return constants_codec(pairs)
 
 
-def _enum(hint: Any, reader: Reader) -> Codec:
+def _read_enum(hint: Any, reader: HintReader) -> Codec:
     pairs: list[tuple[Any, Any]] = []
     for member in hint:
         form = _enum_form(hint, member, reader)
-        twin = next((other for other_form, other in pairs if _key(other_form) == _key(form)), None)
+        twin = next((other for other_form, other in pairs if _json_key(other_form) == _json_key(form)), None)
         if twin is not None:
-            raise Undescribable(f"{twin} and {member} look the same in JSON, {show(form)}; give one another value")
+            raise Undescribable(
+                f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"
+            )
         pairs.append((form, member))
     if not pairs:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
     return constants_codec(pairs, kind=hint)
 
 
-def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
+def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> Any:
     value = member.value
     if type(value) in _JSON_TYPE:
         if isinstance(value, float) and value - value != 0:
@@ -138,7 +150,7 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
     return form
 
 
-def _flag(hint: Any, reader: Reader) -> Codec:
+def _read_flag(hint: Any, reader: HintReader) -> Codec:
     # Aliases are left out, unless no bit has its own name.
     members = list(hint) or list(hint.__members__.values())
     if not members:
@@ -150,7 +162,7 @@ def _flag(hint: Any, reader: Reader) -> Codec:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value & ~mask:
-            raise Refusal.expected(f"a sum of {names}", value)
+            raise Refusal.mismatch(f"a sum of {names}", value)
         return hint(value)
 
     def encode(value: Any) -> int:
@@ -158,9 +170,9 @@ def _flag(hint: Any, reader: Reader) -> Codec:
             raise ValueError(f"{value!r} is not a combination of {type_name(hint)}")
         return int(value.value)
 
-    def emit(writer: Writer, value: str) -> str:
-        writer.unless(f"type({value}) is int and not {value} & {~mask}")
-        result = writer.fresh()
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is int and not {value} & {~mask}")
+        result = writer.new_name()
         writer.line(f"{result} = {writer.constant(hint)}({value})")
         return result
 
@@ -176,10 +188,10 @@ def _is_flag(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, enum.Flag)
 
 
-FORMS.update(
+FACTORIES_BY_ORIGIN.update(
     {
-        Literal: _literal,
-        typing_extensions.Literal: _literal,
+        Literal: _read_literal,
+        typing_extensions.Literal: _read_literal,
     }
 )
-KINDS += [(_is_flag, _flag), (_is_enum, _enum)]
+FACTORIES_BY_PREDICATE += [(_is_flag, _read_flag), (_is_enum, _read_enum)]

@@ -13,34 +13,34 @@ import typing_extensions
 
 from ...docstrings.parsing import Docstring, attribute_docstrings
 from ...docstrings.parsing import parse as parse_docstring
-from .aliases import module_names, substituted
-from .base import Codec, Reader, Undescribable, type_name
+from .aliases import module_names, substitute_variables
+from .base import Codec, HintReader, Undescribable, type_name
 from .objects import MISSING
 
-__all__ = ["Hints", "class_description", "definition_name", "field_texts", "identity"]
+__all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]
 
 
-class Hints:
+class ClassHints:
     """The annotations of a class. Each is read with the meaning that it has where it was written."""
 
-    def __init__(self, hint: Any, reader: Reader) -> None:
-        cls, arguments = identity(hint, reader)
+    def __init__(self, hint: Any, reader: HintReader) -> None:
+        cls, arguments = class_key(hint, reader)
         self.cls: Any = cls
         self.hint = cls[arguments] if arguments else cls
         self.reader = reader
-        self.written: dict[str, tuple[Any, type]] = {}
-        for owner in _lineage(self.cls):
+        self.annotations: dict[str, tuple[Any, type]] = {}
+        for owner in _iter_bases(self.cls):
             for name, annotation in inspect.get_annotations(owner).items():
                 # A TypedDict repeats the annotations of its bases, but they were written in the bases.
-                if name not in self.written or annotation is not self.written[name][0]:
-                    self.written[name] = (annotation, owner)
-        self.variables = _variables(cls, arguments)
+                if name not in self.annotations or annotation is not self.annotations[name][0]:
+                    self.annotations[name] = (annotation, owner)
+        self.variables = _bind_type_variables(cls, arguments)
 
     @contextmanager
     def scope(self, owner: Any) -> Iterator[None]:
         """Read hints with the meaning that they have in the body of *owner*."""
         parameters = {variable.__name__: variable for variable in getattr(owner, "__parameters__", ())}
-        local = [self.reader.local] if "<locals>" in owner.__qualname__ else []
+        local = [self.reader.local_names] if "<locals>" in owner.__qualname__ else []
         # The name of a field may hide a type (`date: date = ...`), so the class body is searched last.
         names = [
             vars(owner),
@@ -50,53 +50,55 @@ class Hints:
             *local,
             parameters,
         ]
-        with self.reader.inside(*names, variables={**self.variables.get(owner, {}), Self: self.hint}):
+        with self.reader.in_scope(*names, variables={**self.variables.get(owner, {}), Self: self.hint}):
             yield
 
     def codec(self, name: str, annotation: Any = MISSING) -> Codec:
         """Return the codec of the field *name*, or of *annotation* as it would be read in the place of that field."""
-        written, owner = self.written.get(name, (Any, self.cls))
+        written, owner = self.annotations.get(name, (Any, self.cls))
         try:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
         except Undescribable as error:
             raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
 
-    def evaluated(self, name: str) -> Any:
+    def evaluate(self, name: str) -> Any:
         """Return the annotation of *name* as an object; a forward reference is resolved."""
-        written, owner = self.written[name]
+        written, owner = self.annotations[name]
         if not isinstance(written, ForwardRef):
             return written
         # On Python 3.11, a TypedDict loses its bases, but the reference keeps the module in which it was written.
         module = written.__forward_module__
         elsewhere = [] if module in (None, owner.__module__) else [module_names(module)]
-        with self.scope(owner), self.reader.inside(*elsewhere):
+        with self.scope(owner), self.reader.in_scope(*elsewhere):
             return self.reader.resolve(written.__forward_arg__)
 
 
-def _lineage(cls: Any) -> Iterator[Any]:
+def _iter_bases(cls: Any) -> Iterator[Any]:
     """Yield the bases of *cls* and then *cls*, including bases that a TypedDict does not inherit from."""
     if not typing_extensions.is_typeddict(cls):
         yield from reversed(cls.__mro__)
         return
     for base in vars(cls).get("__orig_bases__", ()):
         if typing_extensions.is_typeddict(origin := get_origin(base) or base):
-            yield from _lineage(origin)
+            yield from _iter_bases(origin)
     yield cls
 
 
-def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
+def _bind_type_variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
     """Return the types that the type variables of *cls* and of its bases stand for."""
     own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
     variables: dict[Any, dict[Any, Any]] = {cls: own}
     for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
         if isinstance(origin, type):
-            variables.update(_variables(origin, [substituted(argument, own) for argument in get_args(base)]))
+            variables.update(
+                _bind_type_variables(origin, [substitute_variables(argument, own) for argument in get_args(base)])
+            )
     return variables
 
 
-def class_description(cls: type) -> Docstring:
+def parse_class_docstring(cls: type) -> Docstring:
     """
     Return the description that the author of a class wrote.
 
@@ -106,26 +108,28 @@ def class_description(cls: type) -> Docstring:
     return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)
 
 
-def field_texts(cls: type) -> Mapping[str, str]:
+def field_descriptions(cls: type) -> Mapping[str, str]:
     """
     Return the descriptions of the fields of *cls*.
 
     They come from its docstring, from the docstrings of its bases, or from the text below the fields.
     """
     texts: dict[str, str] = {}
-    for owner in _lineage(cls):
+    for owner in _iter_bases(cls):
         if owner is not object:
-            texts.update(class_description(owner).parameters)
+            texts.update(parse_class_docstring(owner).parameters)
     return {**texts, **attribute_docstrings(cls)}
 
 
-def identity(hint: Any, reader: Reader) -> Any:
+def class_key(hint: Any, reader: HintReader) -> Any:
     """Return a class and its arguments as a key: the same for `Box[T]` and `Box[int]` if T is int."""
-    return get_origin(hint) or hint, tuple(substituted(argument, reader.variables) for argument in get_args(hint))
+    return get_origin(hint) or hint, tuple(
+        substitute_variables(argument, reader.variables) for argument in get_args(hint)
+    )
 
 
-def definition_name(hint: Any, reader: Reader) -> str:
+def definition_name(hint: Any, reader: HintReader) -> str:
     """Return a name for the definition of the class. A JSON pointer to this name needs no escaping."""
-    cls, arguments = identity(hint, reader)
+    cls, arguments = class_key(hint, reader)
     words = [cls.__name__, *map(type_name, arguments)]
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", "_".join(words)).strip("_") or "Record"

@@ -2,7 +2,7 @@
 Write the check-and-convert function that runs before jsonschema.
 
 The generated function returns the converted value or `UNSURE`. It never refuses a value. Codecs write their part with
-`line` and `unless`, name the objects that they need with `constant`, and return the expression of the converted value.
+`line` and `require`, name the objects that they need with `constant`, and return the expression of the converted value.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from ..strictjson.checks import INT_LIMIT, MAX_STRING, is_clean
+from ..strictjson.checks import INT_LIMIT, MAX_STRING, is_valid_text
 
-__all__ = ["UNSURE", "Writer", "compiled"]
+__all__ = ["UNSURE", "CodeWriter", "compile_codec"]
 
 
 class _Unsure:
@@ -27,10 +27,10 @@ class _Unsure:
 UNSURE = _Unsure()
 """The other answer of generated code: jsonschema must check the value."""
 
-_MOST_NESTED = 12
+_MAX_NESTED_BLOCKS = 12
 """The depth of nested blocks at which code moves to a separate function. Python allows twenty nested blocks."""
 
-_DEEPEST = 40
+_MAX_RECORD_LEVEL = 40
 """The level beyond which generated code leaves recursive records to jsonschema, which counts levels of JSON exactly."""
 
 
@@ -38,16 +38,16 @@ class Emitter(Protocol):
     """An object that can write its own code, such as a codec."""
 
     @property
-    def emit(self) -> Callable[[Writer, str], str] | None: ...
+    def emit(self) -> Callable[[CodeWriter, str], str] | None: ...
 
 
-class Writer:
+class CodeWriter:
     """The source of one generated module while it is being written."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {
+        self.namespace: dict[str, Any] = {
             "U": UNSURE,
-            "clean": is_clean,
+            "clean": is_valid_text,
             "MAX": MAX_STRING,
             "HIGH": INT_LIMIT,
             "LOW": -INT_LIMIT,
@@ -56,22 +56,22 @@ class Writer:
         self._lines: list[str] = []
         self._depth = 1
         self._level = 0
-        self._highest = 0
-        self._fresh = 0
+        self._max_level = 0
+        self._name_count = 0
         self._constants: dict[int, str] = {}
         self._functions: dict[Any, str] = {}
 
-    def fresh(self) -> str:
+    def new_name(self) -> str:
         """Return a new local name."""
-        self._fresh += 1
-        return f"v{self._fresh}"
+        self._name_count += 1
+        return f"v{self._name_count}"
 
     def constant(self, value: Any) -> str:
         """Return a name for an object that the code needs."""
         name = self._constants.get(id(value))
         if name is None:
             name = self._constants[id(value)] = f"c{len(self._constants)}"
-            self.names[name] = value
+            self.namespace[name] = value
         return name
 
     def line(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Writer:
         if name != expression:
             self.line(f"{name} = {expression}")
 
-    def unless(self, condition: str) -> None:
+    def require(self, condition: str) -> None:
         """Write that the answer is `U` (`UNSURE`) unless *condition* holds."""
         self.line(f"if not ({condition}): return U")
 
@@ -96,7 +96,7 @@ class Writer:
             self.line("pass")
         self._depth -= 1
 
-    def text(self, value: str) -> None:
+    def require_text(self, value: str) -> None:
         """Write a check that *value* is a string that can be sent."""
         suspicious = f"(not {value}.isascii() or len({value}) > MAX) and not clean({value})"
         self.line(f"if type({value}) is not str or {suspicious}: return U")
@@ -106,18 +106,18 @@ class Writer:
         if codec.emit is None:
             self.line("return U")
             return "U"
-        if self._depth > _MOST_NESTED:
+        if self._depth > _MAX_NESTED_BLOCKS:
             result = self.attempt(codec, value)
             self.line(f"if {result} is U: return U")
             return result
         self._level += 1
-        self._highest = max(self._highest, self._level)
+        self._max_level = max(self._max_level, self._level)
         result = codec.emit(self, value)
         self._level -= 1
         return result
 
     @property
-    def level(self) -> str:
+    def depth_expression(self) -> str:
         """
         Return an expression for the depth, in the arguments, of the value whose code is being written.
 
@@ -127,14 +127,14 @@ class Writer:
 
     def attempt(self, codec: Emitter, value: str) -> str:
         """Call the code of *codec* as a separate function, whose answer may be `U`."""
-        result = self.fresh()
+        result = self.new_name()
         # There is no guard against depth, because a union takes `U` from a decisive member as "no".
         self.line(f"{result} = {self._function(codec, lambda: codec, guard=False)}({value}, depth + {self._level})")
         return result
 
     def call(self, key: Any, codec: Callable[[], Emitter], value: str) -> str:
         """Convert *value* with a function that is made once for *key*. Recursive records need this."""
-        result = self.fresh()
+        result = self.new_name()
         self.line(f"{result} = {self._function(key, codec, guard=True)}({value}, depth + {self._level})")
         self.line(f"if {result} is U: return U")
         return result
@@ -143,19 +143,19 @@ class Writer:
         name = self._functions.get(key)
         if name is None:
             name = self._functions[key] = f"f{len(self._functions)}"
-            outer_state = self._lines, self._depth, self._level, self._highest
-            self._lines, self._depth, self._level, self._highest = [], 2, 0, 0
+            outer_state = self._lines, self._depth, self._level, self._max_level
+            self._lines, self._depth, self._level, self._max_level = [], 2, 0, 0
             result = self.convert(codec(), "value")
             self.line(f"return {result}")
             self.source += [
                 f"def {name}(value, depth):",
-                *([f"    if depth > {_DEEPEST - self._highest}: return U"] if guard else []),
+                *([f"    if depth > {_MAX_RECORD_LEVEL - self._max_level}: return U"] if guard else []),
                 "    try:",
                 *self._lines,
                 # A constructor may raise any exception. jsonschema and the strict decoding write the message for it.
                 "    except Exception: return U",
             ]
-            self._lines, self._depth, self._level, self._highest = outer_state
+            self._lines, self._depth, self._level, self._max_level = outer_state
         return name
 
     def finish(self, codec: Emitter) -> str:
@@ -163,12 +163,12 @@ class Writer:
         return self._function(object(), lambda: codec, guard=False)
 
 
-def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
+def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
     """Compile the check-and-convert function for *codec*. Call the function with the value and 0."""
-    writer = Writer()
+    writer = CodeWriter()
     name = writer.finish(codec)
-    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.names)  # noqa: S102 -- our own text
-    function: Callable[[Any, int], Any] = writer.names[name]
+    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.namespace)  # noqa: S102 -- our own text
+    function: Callable[[Any, int], Any] = writer.namespace[name]
     return function
 
 

@@ -17,9 +17,19 @@ from typing import Any, get_args, get_origin
 import typing_extensions
 
 from ...errors import Problem
-from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
-from .code_writer import Writer
-from .hash_collisions import FEW, crowded
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    MAX_PROBLEMS,
+    Codec,
+    HintReader,
+    Refusal,
+    Schema,
+    Undescribable,
+    problems_below,
+    type_name,
+)
+from .code_writer import CodeWriter
+from .hash_collisions import MAX_COLLISIONS, has_many_collisions
 
 __all__ = ["list_codec"]
 
@@ -35,11 +45,11 @@ def list_codec(
     def decode(value: Any) -> Any:
         items = _decode_items(value, lambda index: item)
         try:
-            if unique and len(items) > FEW and crowded(items):
+            if unique and len(items) > MAX_COLLISIONS and has_many_collisions(items):
                 raise Refusal(Problem("expected items that differ, but too many are alike"))
             built = build(items)
         except TypeError:  # only a value inside an item of type Any is noticed as late as this
-            raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
+            raise Refusal.mismatch("items that can be in a set, so no arrays or objects", value) from None
         if unique and len(built) != len(items):
             raise Refusal(Problem(f"expected items that differ, but {len(items) - len(built)} equal another once read"))
         return built
@@ -49,24 +59,26 @@ def list_codec(
             raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
         items = [item.encode(element) for element in value]
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
-        return sorted(items, key=_canonical) if unique else items
+        return sorted(items, key=_sort_key) if unique else items
 
-    def emit(writer: Writer, value: str) -> str:
-        result, element = writer.fresh(), writer.fresh()
-        writer.unless(f"type({value}) is list")
+    def emit(writer: CodeWriter, value: str) -> str:
+        result, element = writer.new_name(), writer.new_name()
+        writer.require(f"type({value}) is list")
         writer.line(f"{result} = []")
         with writer.block(f"for {element} in {value}:"):
             writer.line(f"{result}.append({writer.convert(item, element)})")
         if build is list:
             return result
-        built = writer.fresh()
+        built = writer.new_name()
         if unique:
-            writer.line(f"if len({result}) > {FEW} and {writer.constant(crowded)}({result}): return U")
+            writer.line(
+                f"if len({result}) > {MAX_COLLISIONS} and {writer.constant(has_many_collisions)}({result}): return U"
+            )
         writer.line(f"{built} = {writer.constant(build)}({result})")
         if unique:
-            writer.unless(f"len({built}) == len({value})")
+            writer.require(f"len({built}) == len({value})")
             if item.type not in _EQUAL_BY_VALUE:
-                writer.unless(f"{writer.constant(_are_all_different)}({value})")
+                writer.require(f"{writer.constant(_are_all_different)}({value})")
         return built
 
     return Codec(
@@ -81,7 +93,7 @@ def list_codec(
     )
 
 
-def _canonical(form: Any) -> str:
+def _sort_key(form: Any) -> str:
     return json.dumps(form, sort_keys=True)
 
 
@@ -95,21 +107,21 @@ def _are_all_different(items: list[Any]) -> bool:
 
     The Python values are not enough: in a class without `__eq__`, items that are equal as JSON look different.
     """
-    texts = [_canonical(item) for item in items]
+    texts = [_sort_key(item) for item in items]
     # 1.0 equals 1, although their texts differ, so jsonschema must decide.
     return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))
 
 
 def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
     if not isinstance(value, list):
-        raise Refusal.expected("an array", value)
+        raise Refusal.mismatch("an array", value)
     items: list[Any] = []
     problems: list[Problem] = []
     for index, item in enumerate(value):
         try:
             items.append(codec_at(index).decode(item))
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
-            problems += below(index, error)
+            problems += problems_below(index, error)
             if len(problems) >= MAX_PROBLEMS:
                 break
     if problems:
@@ -117,17 +129,19 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
     return items
 
 
-def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Callable[[Any, Reader], Codec]:
-    def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint, Any)
+def _sequence_factory(
+    build: Callable[[Any], Any], takes: type, breadth: int = 12
+) -> Callable[[Any, HintReader], Codec]:
+    def factory(hint: Any, reader: HintReader) -> Codec:
+        (item,) = reader.argument_codecs(hint, Any)
         return list_codec(item, build=build, takes=takes, breadth=breadth)
 
     return factory
 
 
-def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
-    def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint, Any)
+def _set_factory(build: Callable[[Any], Any]) -> Callable[[Any, HintReader], Codec]:
+    def factory(hint: Any, reader: HintReader) -> Codec:
+        (item,) = reader.argument_codecs(hint, Any)
         if not item.hashable:
             raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
         return list_codec(item, build=build, takes=abc.Set, unique=True, breadth=11)
@@ -135,13 +149,13 @@ def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
     return factory
 
 
-_BARE = (tuple, typing.Tuple)  # noqa: UP006 -- users may write the old spelling
+_BARE_TUPLES = (tuple, typing.Tuple)  # noqa: UP006 -- users may write the old spelling
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
 
-def _read_tuple(hint: Any, reader: Reader) -> Codec:
+def _read_tuple(hint: Any, reader: HintReader) -> Codec:
     arguments = get_args(hint)
-    if hint in _BARE:
+    if hint in _BARE_TUPLES:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
@@ -160,7 +174,7 @@ def _tuple_codec(items: list[Codec]) -> Codec:
 
     def decode(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or len(value) != count:
-            raise Refusal.expected(f"an array of exactly {count} items", value)
+            raise Refusal.mismatch(f"an array of exactly {count} items", value)
         return tuple(_decode_items(value, items.__getitem__))
 
     def encode(value: Any) -> list[Any]:
@@ -168,11 +182,11 @@ def _tuple_codec(items: list[Codec]) -> Codec:
             raise TypeError(f"expected a tuple of {count} items")
         return [item.encode(element) for item, element in zip(items, value, strict=True)]
 
-    def emit(writer: Writer, value: str) -> str:
-        writer.unless(f"type({value}) is list and len({value}) == {count}")
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is list and len({value}) == {count}")
         parts = []
         for index, item in enumerate(items):
-            part = writer.fresh()
+            part = writer.new_name()
             writer.line(f"{part} = {value}[{index}]")
             parts.append(writer.convert(item, part))
         return f"({', '.join(parts)},)" if parts else "()"
@@ -189,20 +203,20 @@ def _tuple_codec(items: list[Codec]) -> Codec:
     )
 
 
-FORMS.update(
+FACTORIES_BY_ORIGIN.update(
     {
-        list: _sequence(list, list),
-        abc.Sequence: _sequence(list, abc.Sequence),
-        abc.MutableSequence: _sequence(list, abc.MutableSequence),
-        abc.Collection: _sequence(list, abc.Collection),
-        abc.Iterable: _sequence(list, abc.Iterable),
-        abc.Container: _sequence(list, abc.Collection),
-        abc.Reversible: _sequence(list, abc.Sequence),
-        collections.deque: _sequence(collections.deque, collections.deque),
+        list: _sequence_factory(list, list),
+        abc.Sequence: _sequence_factory(list, abc.Sequence),
+        abc.MutableSequence: _sequence_factory(list, abc.MutableSequence),
+        abc.Collection: _sequence_factory(list, abc.Collection),
+        abc.Iterable: _sequence_factory(list, abc.Iterable),
+        abc.Container: _sequence_factory(list, abc.Collection),
+        abc.Reversible: _sequence_factory(list, abc.Sequence),
+        collections.deque: _sequence_factory(collections.deque, collections.deque),
         tuple: _read_tuple,
-        set: _set(set),
-        frozenset: _set(frozenset),
-        abc.Set: _set(set),
-        abc.MutableSet: _set(set),
+        set: _set_factory(set),
+        frozenset: _set_factory(frozenset),
+        abc.Set: _set_factory(set),
+        abc.MutableSet: _set_factory(set),
     }
 )

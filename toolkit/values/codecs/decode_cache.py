@@ -13,36 +13,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["remembered", "remembering"]
+__all__ = ["memoize_decode", "use_decode_cache"]
 
 
-class _Memory(threading.local):
-    known: dict[tuple[int, int], tuple[bool, Any]] | None = None
+class _DecodeCache(threading.local):
+    results: dict[tuple[int, int], tuple[bool, Any]] | None = None
 
 
-_MEMORY = _Memory()
+_CACHE = _DecodeCache()
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
+def use_decode_cache() -> Iterator[None]:
     """
-    Keep the results of `remembered` functions until the end of the block.
+    Keep the results of `memoize_decode` functions until the end of the block.
 
     The JSON values must stay alive until then, because the results are stored by the identity of the value.
     """
-    outer = _MEMORY.known
-    _MEMORY.known = {}
+    outer = _CACHE.results
+    _CACHE.results = {}
     try:
         yield
     finally:
-        _MEMORY.known = outer
+        _CACHE.results = outer
 
 
-def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wrap *decode* so that it decodes each array and object only once inside a `remembering` block."""
+def memoize_decode(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Wrap *decode* so that it decodes each array and object only once inside a `use_decode_cache` block."""
 
-    def remembering_decode(value: Any) -> Any:
-        results = _MEMORY.known
+    def decode_once(value: Any) -> Any:
+        results = _CACHE.results
         if results is None or not isinstance(value, (dict, list)):
             return decode(value)
         place = id(decode), id(value)
@@ -56,4 +56,4 @@ def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return result
         raise result.with_traceback(None)
 
-    return remembering_decode
+    return decode_once

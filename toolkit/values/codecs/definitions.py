@@ -14,24 +14,24 @@ from typing import Any
 
 from .base import Schema
 
-__all__ = ["assembled", "rewritten"]
+__all__ = ["assemble_schema", "rewrite_schema"]
 
 _PREFIX = "#/$defs/"
-_DATA = frozenset({"default", "const", "enum", "examples", "required", "dependentRequired"})
-_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_DATA_KEYWORDS = frozenset({"default", "const", "enum", "examples", "required", "dependentRequired"})
+_KEYWORDS_WITH_MAPPING = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
-def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+def assemble_schema(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """Return *schema* as one complete document."""
     if not definitions:
         return schema
     uses: Counter[str] = Counter()
-    waiting = list(_references(schema))
+    waiting = list(_iter_references(schema))
     while waiting:
         name = waiting.pop()
         uses[name] += 1
         if uses[name] == 1:
-            waiting += _references(definitions[name])
+            waiting += _iter_references(definitions[name])
     if not uses:
         return schema
     kept_names = [
@@ -40,10 +40,10 @@ def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
         if name in uses
         and (_contains_itself(name, definitions) or (uses[name] > 1 and not _is_short(definitions[name])))
     ]
-    document = _written_out(schema, definitions, frozenset(kept_names))
+    document = _inline_definitions(schema, definitions, frozenset(kept_names))
     if kept_names:
         document["$defs"] = {
-            name: _written_out(definitions[name], definitions, frozenset(kept_names)) for name in kept_names
+            name: _inline_definitions(definitions[name], definitions, frozenset(kept_names)) for name in kept_names
         }
     return document
 
@@ -55,26 +55,26 @@ def _is_short(schema: Schema) -> bool:
 
 def _contains_itself(name: str, definitions: Mapping[str, Schema]) -> bool:
     visited: set[str] = set()
-    waiting = list(_references(definitions[name]))
+    waiting = list(_iter_references(definitions[name]))
     while waiting:
         other = waiting.pop()
         if other == name:
             return True
         if other not in visited:
             visited.add(other)
-            waiting += _references(definitions[other])
+            waiting += _iter_references(definitions[other])
     return False
 
 
-def _references(schema: Any) -> Iterator[str]:
-    for key, part in _parts(schema):
+def _iter_references(schema: Any) -> Iterator[str]:
+    for key, part in _iter_parts(schema):
         if key == "$ref" and isinstance(part, str) and part.startswith(_PREFIX):
             yield part.removeprefix(_PREFIX)
         else:
-            yield from _references(part)
+            yield from _iter_references(part)
 
 
-def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
+def _iter_parts(schema: Any) -> Iterator[tuple[Any, Any]]:
     """
     Yield the parts of *schema* that may be schemas.
 
@@ -84,28 +84,28 @@ def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
         yield from enumerate(schema)
     elif isinstance(schema, dict):
         for key, part in schema.items():
-            if key in _NAMED and isinstance(part, dict):
+            if key in _KEYWORDS_WITH_MAPPING and isinstance(part, dict):
                 yield from ((None, subschema) for subschema in part.values())
-            elif key not in _DATA:
+            elif key not in _DATA_KEYWORDS:
                 yield key, part
 
 
-def rewritten(schema: Any, change: Callable[[Schema], Schema]) -> Any:
+def rewrite_schema(schema: Any, change: Callable[[Schema], Schema]) -> Any:
     """Return *schema* with *change* applied to it and to every schema inside it."""
     if isinstance(schema, list):
-        return [rewritten(subschema, change) for subschema in schema]
+        return [rewrite_schema(subschema, change) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
     result: Schema = {}
     for key, part in change(schema).items():
-        if key in _NAMED and isinstance(part, dict):
-            result[key] = {name: rewritten(subschema, change) for name, subschema in part.items()}
+        if key in _KEYWORDS_WITH_MAPPING and isinstance(part, dict):
+            result[key] = {name: rewrite_schema(subschema, change) for name, subschema in part.items()}
         else:
-            result[key] = part if key in _DATA else rewritten(part, change)
+            result[key] = part if key in _DATA_KEYWORDS else rewrite_schema(part, change)
     return result
 
 
-def _written_out(schema: Schema, definitions: Mapping[str, Schema], kept_names: frozenset[str]) -> Schema:
+def _inline_definitions(schema: Schema, definitions: Mapping[str, Schema], kept_names: frozenset[str]) -> Schema:
     def change(part: Schema) -> Schema:
         reference = part.get("$ref")
         while isinstance(reference, str) and reference.startswith(_PREFIX):
@@ -116,5 +116,5 @@ def _written_out(schema: Schema, definitions: Mapping[str, Schema], kept_names: 
             reference = part.get("$ref")
         return part
 
-    result: Schema = rewritten(schema, change)
+    result: Schema = rewrite_schema(schema, change)
     return result

@@ -15,9 +15,20 @@ from typing import Any, get_origin
 
 from ...errors import DefinitionError, Problem
 from ..schemas.validator import check_schema
-from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, Unresolved, always, type_name
-from .definitions import rewritten
-from .schema_first import judged
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    FACTORIES_BY_PREDICATE,
+    Codec,
+    HintReader,
+    Refusal,
+    Schema,
+    Undescribable,
+    Unresolved,
+    constant_factory,
+    type_name,
+)
+from .definitions import rewrite_schema
+from .schema_first import make_strict_codec
 
 __all__ = ["register_codec"]
 
@@ -38,11 +49,15 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
     subject = f"register_codec({kind.__name__})"
     check_schema(schema, subject)
-    rewritten(schema, lambda part: _check_movable(part, schema, subject))
+    rewrite_schema(schema, lambda part: _check_movable(part, schema, subject))
     own = {key: value for key, value in schema.items() if key != "$schema"}
     codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
-    strict_codec = judged(codec)
-    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _has_references(own) else always(strict_codec)
+    strict_codec = make_strict_codec(codec)
+    FACTORIES_BY_ORIGIN[kind] = (
+        (lambda hint, reader: _embed_codec(hint, reader, codec))
+        if _has_references(own)
+        else constant_factory(strict_codec)
+    )
     return strict_codec
 
 
@@ -58,19 +73,19 @@ def _has_references(schema: Schema) -> bool:
     return '"$ref":' in json.dumps(schema)
 
 
-def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
+def _embed_codec(hint: Any, reader: HintReader, codec: Codec) -> Codec:
     """Return *codec*, whose schema is a document of its own, as a part of the reader's document."""
     whole = codec.schema
     name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
 
     def make() -> Codec:
-        schema = _adopted(name, whole, reader)
-        return judged(replace(codec, schema=schema, tags=_tags(schema)), whole)
+        schema = _adopt_definitions(name, whole, reader)
+        return make_strict_codec(replace(codec, schema=schema, tags=_find_tags(schema)), whole)
 
-    return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _has_references(whole))
+    return reader.define_codec(hint, name, make, inline=whole.get("type") != "object" and not _has_references(whole))
 
 
-def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
+def _find_tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
     """Return the properties that hold one constant. A union uses them to tell its members apart."""
     properties = schema.get("properties", {})
     constants = {
@@ -81,7 +96,7 @@ def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
     return {name: frozenset({tag}) for name, tag in constants.items() if isinstance(tag, str)} or None
 
 
-def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
+def _adopt_definitions(name: str, whole: Schema, reader: HintReader) -> Schema:
     """Return *whole* as the definition *name*, and add its own definitions to the reader under free names."""
     definitions: dict[str, Schema] = whole.get("$defs", {})
     # A document that only holds a reference means the definition behind it.
@@ -92,13 +107,13 @@ def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
         names[_PREFIX + other] = reader.free_name(other)
         reader.definitions[names[_PREFIX + other]] = {}
 
-    def moved(part: Schema) -> Schema:
+    def rename_reference(part: Schema) -> Schema:
         return {**part, "$ref": _PREFIX + names[part["$ref"]]} if isinstance(part.get("$ref"), str) else part
 
     for other in others:
-        reader.definitions[names[_PREFIX + other]] = rewritten(definitions[other], moved)
+        reader.definitions[names[_PREFIX + other]] = rewrite_schema(definitions[other], rename_reference)
     top = definitions[root] if root else {key: value for key, value in whole.items() if key != "$defs"}
-    definition: Schema = rewritten(top, moved)
+    definition: Schema = rewrite_schema(top, rename_reference)
     return definition
 
 
@@ -121,7 +136,7 @@ def _convert_whole_floats(value: Any) -> Any:
 # pydantic.
 
 
-def _read_pydantic(hint: Any, reader: Reader) -> Codec:
+def _read_pydantic(hint: Any, reader: HintReader) -> Codec:
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
 
@@ -153,8 +168,10 @@ def _read_pydantic(hint: Any, reader: Reader) -> Codec:
     cls = get_origin(hint) or hint
     kind = cls if hasattr(cls, "__pydantic_validator__") else None
     hashable = kind is None or kind.__hash__ is not None
-    codec = Codec(schema=rewritten(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable)
-    return _foreign(hint, reader, codec)
+    codec = Codec(
+        schema=rewrite_schema(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable
+    )
+    return _embed_codec(hint, reader, codec)
 
 
 def _is_pydantic(hint: Any) -> bool:
@@ -169,7 +186,7 @@ def _is_pydantic(hint: Any) -> bool:
 # msgspec.
 
 
-def _read_msgspec(hint: Any, reader: Reader) -> Codec:
+def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     import msgspec
 
     try:
@@ -190,13 +207,13 @@ def _read_msgspec(hint: Any, reader: Reader) -> Codec:
 
     kind = get_origin(hint) or hint
     codec = Codec(
-        schema=rewritten(schema, _drop_redundant),
+        schema=rewrite_schema(schema, _drop_redundant),
         decode=decode,
         encode=msgspec.to_builtins,
         type=kind,
         hashable=kind.__hash__ is not None,
     )
-    return _foreign(hint, reader, codec)
+    return _embed_codec(hint, reader, codec)
 
 
 _PLACE = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
@@ -218,4 +235,4 @@ def _is_struct(hint: Any) -> bool:
     return hasattr(get_origin(hint) or hint, "__struct_fields__")
 
 
-KINDS[:0] = [(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)]
+FACTORIES_BY_PREDICATE[:0] = [(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)]

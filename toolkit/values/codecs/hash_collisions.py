@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["FEW", "crowded"]
+__all__ = ["MAX_COLLISIONS", "has_many_collisions"]
 
-FEW = 1000
+MAX_COLLISIONS = 1000
 """A number of items that does no harm, even if all of them have the same hash."""
 
 
-def crowded(items: Iterable[Any]) -> bool:
+def has_many_collisions(items: Iterable[Any]) -> bool:
     """Return whether more than a few of *items* share their hash with another item."""
     hashes = [hash(item) for item in items]
-    return len(hashes) - len(set(hashes)) > FEW
+    return len(hashes) - len(set(hashes)) > MAX_COLLISIONS

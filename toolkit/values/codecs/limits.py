@@ -18,12 +18,21 @@ from typing import Any
 
 from ...errors import Problem
 from ..patterns import compile_pattern
-from ..strictjson.checks import show
+from ..strictjson.checks import show_value
 from .base import Codec, Refusal, Undescribable
-from .code_writer import Writer
+from .code_writer import CodeWriter
 from .texts import write_pattern
 
-__all__ = ["Limit", "bound", "digits", "length", "limited", "multiple", "pattern", "predicate"]
+__all__ = [
+    "Limit",
+    "apply_limits",
+    "build_digits_limit",
+    "build_pattern_limit",
+    "build_predicate_limit",
+    "iter_bound_limits",
+    "iter_length_limits",
+    "iter_multiple_limits",
+]
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
     "ge": ("minimum", operator.ge, ">=", "at least"),
@@ -40,8 +49,8 @@ _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("array", list, "items"),
     ("object", dict, "entries"),
 )
-_NUMBERS = frozenset({"integer", "number"})
-_ALL = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_NUMBER_TYPES = frozenset({"integer", "number"})
+_ALL_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +70,22 @@ class Limit:
     holds: Callable[[Any], bool]
     message: str
     on_decoded: bool = False
-    source: Callable[[Writer, str], str] | None = None
+    source: Callable[[CodeWriter, str], str] | None = None
 
 
-def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+def _types_of(schema: Mapping[str, Any]) -> frozenset[str]:
     """Return the JSON types that *schema* may accept."""
     if "type" in schema:
         kinds = schema["type"]
         return frozenset((kinds,) if isinstance(kinds, str) else kinds)
-    return frozenset().union(*map(_kinds, schema["anyOf"])) if "anyOf" in schema else _ALL
+    return frozenset().union(*map(_types_of, schema["anyOf"])) if "anyOf" in schema else _ALL_TYPES
 
 
 def _json_number(number: Any) -> int | float:
     return number if type(number) in (int, float) else float(number)
 
 
-def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
+def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
     """
     Return *holds*, or a form of it that accepts values that it cannot check.
 
@@ -94,19 +103,19 @@ def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool
     return check
 
 
-def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
+def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
     keyword, compare, sign, words = _BOUNDS[name]
-    message, kinds = f"{words} {limit}", _kinds(codec.schema)
-    if kinds & _NUMBERS and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
+    message, kinds = f"{words} {limit}", _types_of(codec.schema)
+    if kinds & _NUMBER_TYPES and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
         number = _json_number(limit)
 
         def fits(value: Any) -> bool:
             return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
 
-        number_source = _compare(sign, number) if kinds <= _NUMBERS else None
+        number_source = _comparison_source(sign, number) if kinds <= _NUMBER_TYPES else None
         yield Limit({keyword: number}, fits, message, source=number_source)
-        if kinds <= _NUMBERS | {"boolean", "null"}:
+        if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
     exact = Decimal(repr(limit)) if type(limit) is float else limit
@@ -114,40 +123,40 @@ def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     def holds(value: Any) -> bool:
         return compare(value, exact if isinstance(value, Decimal) else limit)
 
-    source = None if codec.type in (None, Decimal) else _compare(sign, limit)
-    yield Limit({}, _tolerant(codec, holds), message, on_decoded=True, source=source)
+    source = None if codec.type in (None, Decimal) else _comparison_source(sign, limit)
+    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True, source=source)
 
 
-def _compare(sign: str, limit: Any) -> Callable[[Writer, str], str]:
+def _comparison_source(sign: str, limit: Any) -> Callable[[CodeWriter, str], str]:
     return lambda writer, value: f"{value} {sign} {writer.constant(limit)}"
 
 
-def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
+def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
     """Yield the limits for a least or largest length. *name* is `min_length` or `max_length`."""
     keywords, compare, sign, words = _LENGTHS[name]
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
         # The base64 text is longer than the bytes that it encodes.
-        check = _tolerant(codec, lambda value: compare(len(value), count))
+        check = _accept_uncheckable(codec, lambda value: compare(len(value), count))
         yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
         return
     for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
-        if kind in _kinds(codec.schema):
+        if kind in _types_of(codec.schema):
 
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
 
-            length_source = _length_of(sign, count) if codec.kinds == {kind} else None
+            length_source = _length_source(sign, count) if codec.kinds == {kind} else None
             yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=length_source)
 
 
-def _length_of(sign: str, count: int) -> Callable[[Writer, str], str]:
+def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
     return lambda writer, value: f"len({value}) {sign} {count}"
 
 
-def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
+def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
     """Yield the limits that make the value a multiple of *factor*, a number or an amount such as a `timedelta`."""
-    message, kinds = f"a multiple of {factor}", _kinds(codec.schema)
-    if kinds & _NUMBERS and isinstance(factor, (Real, Decimal)):
+    message, kinds = f"a multiple of {factor}", _types_of(codec.schema)
+    if kinds & _NUMBER_TYPES and isinstance(factor, (Real, Decimal)):
         number = _json_number(factor)
 
         def fits(value: Any) -> bool:
@@ -155,22 +164,22 @@ def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
                 return True
             return not value % number if isinstance(number, int) else (value / number).is_integer()
 
-        def source(writer: Writer, value: str) -> str:
+        def source(writer: CodeWriter, value: str) -> str:
             # jsonschema decides for floats, because it has its own way of rounding.
             return f"type({value}) is int and {value} % {number!r} == 0" if isinstance(number, int) else "False"
 
         yield Limit({"multipleOf": number}, fits, message, source=source)
-        if kinds <= _NUMBERS | {"boolean", "null"}:
+        if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     exact = Decimal(repr(factor)) if isinstance(factor, float) else factor
 
     def holds(value: Any) -> bool:
         return isinstance(value, (str, bytes, int, float)) or not value % exact
 
-    yield Limit({}, _tolerant(codec, holds), message, on_decoded=True)
+    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True)
 
 
-def digits(name: str, most: int) -> Limit:
+def build_digits_limit(name: str, max_count: int) -> Limit:
     """
     Return a limit for the digits of a decimal number.
 
@@ -182,13 +191,13 @@ def digits(name: str, most: int) -> Limit:
             return True
         whole, _, fraction = f"{abs(value):f}".partition(".")
         places = len(fraction.rstrip("0"))
-        return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= most
+        return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= max_count
 
     unit = "digits" if name == "max_digits" else "digits after the point"
-    return Limit({}, holds, f"at most {most} {unit}", on_decoded=True)
+    return Limit({}, holds, f"at most {max_count} {unit}", on_decoded=True)
 
 
-def pattern(source: str | re.Pattern[str]) -> Limit:
+def build_pattern_limit(source: str | re.Pattern[str]) -> Limit:
     """Return the limit that a regular expression must be found in the text."""
     text = source if isinstance(source, str) else write_pattern(source)
     try:
@@ -202,14 +211,14 @@ def pattern(source: str | re.Pattern[str]) -> Limit:
     return Limit({"pattern": text}, holds, f"text that matches {text}")
 
 
-def predicate(codec: Codec, function: Callable[[Any], Any]) -> Limit:
+def build_predicate_limit(codec: Codec, function: Callable[[Any], Any]) -> Limit:
     """Return a limit that calls the author's own function with the decoded value."""
     name = getattr(function, "__qualname__", repr(function))
     message = "a value its author's check accepts" if "<lambda>" in name else f"a value for which {name} holds"
-    return Limit({}, _tolerant(codec, function), message, on_decoded=True)
+    return Limit({}, _accept_uncheckable(codec, function), message, on_decoded=True)
 
 
-def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
+def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
     """Return *base* restricted to values within *limits*."""
     schema = dict(base.schema)
     for limit in limits:
@@ -222,25 +231,25 @@ def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
         decoded = base.decode(value)
         failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else value)]
         if failed:
-            raise Refusal(*(Problem(f"expected {limit.message}, got {show(value)}") for limit in failed))
+            raise Refusal(*(Problem(f"expected {limit.message}, got {show_value(value)}") for limit in failed))
         return decoded
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         sent = value
-        if "number" in _kinds(
+        if "number" in _types_of(
             base.schema
         ):  # the code of floats converts in place, and a limit is checked against the value that was sent
-            sent = writer.fresh()
+            sent = writer.new_name()
             writer.line(f"{sent} = {value}")
         decoded = writer.convert(base, value)
         if any(limit.on_decoded for limit in limits):
-            result = writer.fresh()
+            result = writer.new_name()
             writer.line(f"{result} = {decoded}")
             decoded = result
         for limit in limits:
             subject = decoded if limit.on_decoded else sent
             call = f"{writer.constant(limit.holds)}({subject})"
-            writer.unless(limit.source(writer, subject) if limit.source else call)
+            writer.require(limit.source(writer, subject) if limit.source else call)
         return decoded
 
     return replace(

@@ -13,9 +13,19 @@ from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from ...errors import Problem
-from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
-from .code_writer import Writer
-from .hash_collisions import FEW, crowded
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    MAX_PROBLEMS,
+    Codec,
+    HintReader,
+    Refusal,
+    Schema,
+    Undescribable,
+    problems_below,
+    type_name,
+)
+from .code_writer import CodeWriter
+from .hash_collisions import MAX_COLLISIONS, has_many_collisions
 from .scalars import INTEGER
 
 __all__ = ["dict_codec"]
@@ -31,14 +41,14 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         schema["additionalProperties"] = item.schema
 
     def decode(value: Any) -> Any:
-        return build(_decoded(value, read_key, item))
+        return build(_decode_entries(value, read_key, item))
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, takes):
             raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
         return {write_key(name): item.encode(value[name]) for name in value}
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         result = _emit_dict(writer, value, read_key, item)
         return result if build is dict else f"{writer.constant(build)}({result})"
 
@@ -48,21 +58,21 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         encode=encode,
         type=build if isinstance(build, type) else None,
         breadth=(30, key.breadth, item.breadth),
-        decisive=item.decisive and read_key is _same,
+        decisive=item.decisive and read_key is _return_unchanged,
         hashable=False,
         emit=emit,
     )
 
 
-def _same(name: Any) -> Any:
+def _return_unchanged(name: Any) -> Any:
     return name
 
 
-def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[Any, Any]:
+def _decode_entries(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[Any, Any]:
     """Decode the keys and items of *value*, or raise `Refusal` with all its problems."""
     if not isinstance(value, dict):
-        raise Refusal.expected("an object", value)
-    if _is_crowded(value, read_key):
+        raise Refusal.mismatch("an object", value)
+    if _has_colliding_keys(value, read_key):
         raise Refusal(Problem("expected keys that differ, but too many are alike"))
     entries: dict[Any, Any] = {}
     problems: list[Problem] = []
@@ -70,7 +80,7 @@ def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[An
         try:
             entries[read_key(name)] = item.decode(item_value)
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
-            problems += below(name, error)
+            problems += problems_below(name, error)
             if len(problems) >= MAX_PROBLEMS:
                 break
     if not problems and len(entries) != len(value):
@@ -80,29 +90,29 @@ def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[An
     return entries
 
 
-def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
-    if len(value) <= FEW or read_key is _same:
+def _has_colliding_keys(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
+    if len(value) <= MAX_COLLISIONS or read_key is _return_unchanged:
         return False
     try:
-        return crowded(map(read_key, value))
+        return has_many_collisions(map(read_key, value))
     except Exception:  # noqa: BLE001 -- a key that cannot be read is found and reported later
         return False
 
 
-def _emit_dict(writer: Writer, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
-    """Write the code that does what `_decoded` does, and return the name of the new dictionary."""
-    result, name, item_value = writer.fresh(), writer.fresh(), writer.fresh()
+def _emit_dict(writer: CodeWriter, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
+    """Write the code that does what `_decode_entries` does, and return the name of the new dictionary."""
+    result, name, item_value = writer.new_name(), writer.new_name(), writer.new_name()
     read = name
-    writer.unless(f"type({value}) is dict")
-    if read_key is not _same:
+    writer.require(f"type({value}) is dict")
+    if read_key is not _return_unchanged:
         reader = writer.constant(read_key)
-        writer.line(f"if {writer.constant(_is_crowded)}({value}, {reader}): return U")
+        writer.line(f"if {writer.constant(_has_colliding_keys)}({value}, {reader}): return U")
         read = f"{reader}({name})"
     writer.line(f"{result} = {{}}")
     with writer.block(f"for {name}, {item_value} in {value}.items():"):
-        writer.text(name)
+        writer.require_text(name)
         writer.line(f"{result}[{read}] = {writer.convert(item, item_value)}")
-    writer.unless(f"len({result}) == len({value})")
+    writer.require(f"len({result}) == len({value})")
     return result
 
 
@@ -112,7 +122,7 @@ _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
 def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
     """Return the schema for the property names of an object, and the functions that read and write one name."""
     if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
-        return {}, _same, _text_key
+        return {}, _return_unchanged, _encode_text_key
     if key.kinds == {"string"}:
         return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
     if key.choices is not None:
@@ -122,9 +132,13 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
             return {"enum": texts}, lambda name: key.decode(forms[name]), lambda value: _as_text(key.encode(value))
     if key.kinds == {"integer"}:
         names = {"pattern": _INTEGER_KEY}
-        return names, lambda name: key.decode(_number(name, int)), lambda value: _as_text(key.encode(value))
+        return names, lambda name: key.decode(_parse_number_key(name, int)), lambda value: _as_text(key.encode(value))
     if key.kinds == {"number"}:
-        return {}, lambda name: key.decode(_number(name, int | float)), lambda value: _as_text(key.encode(value))
+        return (
+            {},
+            lambda name: key.decode(_parse_number_key(name, int | float)),
+            lambda value: _as_text(key.encode(value)),
+        )
     if key.kinds == {"string", "number"}:  # Decimal
         return {}, key.decode, key.encode
     raise Undescribable(
@@ -132,20 +146,20 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
     )
 
 
-def _text_key(name: Any) -> str:
+def _encode_text_key(name: Any) -> str:
     if not isinstance(name, str):
         raise TypeError(f"expected str as a key, got {type(name).__name__}")
     return str.__str__(name)
 
 
-def _number(name: str, kind: Any) -> Any:
+def _parse_number_key(name: str, kind: Any) -> Any:
     try:
         form = json.loads(name)
     except (ValueError, RecursionError):
         form = None
     # Only the one text that `json.dumps` writes for a number is accepted, and no true and no NaN.
     if type(form) is bool or not isinstance(form, kind) or json.dumps(form) != name or form - form != 0:
-        raise Refusal.expected("a key that is a number", name)
+        raise Refusal.mismatch("a key that is a number", name)
     return form
 
 
@@ -153,15 +167,15 @@ def _as_text(form: Any) -> str:
     return form if isinstance(form, str) else json.dumps(form)
 
 
-def _mapping(build: Callable[[Any], Any], takes: type) -> Callable[[Any, Reader], Codec]:
-    def factory(hint: Any, reader: Reader) -> Codec:
-        key, item = reader.arguments(hint, str, Any)
+def _mapping_factory(build: Callable[[Any], Any], takes: type) -> Callable[[Any, HintReader], Codec]:
+    def factory(hint: Any, reader: HintReader) -> Codec:
+        key, item = reader.argument_codecs(hint, str, Any)
         return dict_codec(key, item, build=build, takes=takes)
 
     return factory
 
 
-def _read_default_dict(hint: Any, reader: Reader) -> Codec:
+def _read_default_dict(hint: Any, reader: HintReader) -> Codec:
     item = get_args(hint)[-1] if get_args(hint) else None
     factory = get_origin(item) or item
     try:
@@ -173,20 +187,20 @@ def _read_default_dict(hint: Any, reader: Reader) -> Codec:
     def build(entries: dict[Any, Any]) -> Any:
         return collections.defaultdict(factory, entries)
 
-    return _mapping(build, collections.defaultdict)(hint, reader)
+    return _mapping_factory(build, collections.defaultdict)(hint, reader)
 
 
-def _read_counter(hint: Any, reader: Reader) -> Codec:
-    (key,) = reader.arguments(hint, str)
+def _read_counter(hint: Any, reader: HintReader) -> Codec:
+    (key,) = reader.argument_codecs(hint, str)
     return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
 
 
-FORMS.update(
+FACTORIES_BY_ORIGIN.update(
     {
-        dict: _mapping(dict, dict),
-        abc.Mapping: _mapping(dict, abc.Mapping),
-        abc.MutableMapping: _mapping(dict, abc.MutableMapping),
-        collections.OrderedDict: _mapping(collections.OrderedDict, collections.OrderedDict),
+        dict: _mapping_factory(dict, dict),
+        abc.Mapping: _mapping_factory(dict, abc.Mapping),
+        abc.MutableMapping: _mapping_factory(dict, abc.MutableMapping),
+        collections.OrderedDict: _mapping_factory(collections.OrderedDict, collections.OrderedDict),
         collections.defaultdict: _read_default_dict,
         collections.Counter: _read_counter,
     }

@@ -1,7 +1,7 @@
 """
 Convert JSON objects with known properties.
 
-A record class, a typed dict and the parameters of a function are all read into the same list of `Field`s.
+A record class, a typed dict and the parameters of a function are all read into the same list of `ObjectField`s.
 `object_codec` makes the codec from that list.
 """
 
@@ -14,10 +14,10 @@ from itertools import takewhile
 from typing import Any
 
 from ...errors import Problem
-from .base import MAX_PROBLEMS, Codec, Refusal, Schema, below
-from .code_writer import Writer, is_identifier
+from .base import MAX_PROBLEMS, Codec, Refusal, Schema, problems_below
+from .code_writer import CodeWriter, is_identifier
 
-__all__ = ["MISSING", "Field", "object_codec", "object_schema", "with_default"]
+__all__ = ["MISSING", "ObjectField", "object_codec", "object_schema", "schema_with_default"]
 
 
 class _Missing:
@@ -32,7 +32,7 @@ MISSING: Any = _Missing()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Field:
+class ObjectField:
     """
     One property of a JSON object, and the place of its value in the Python object.
 
@@ -56,20 +56,20 @@ class Field:
     positional: bool = False
     schema: Schema = dataclass_field(default_factory=dict)
 
-    def described(self, text: str = "") -> Field:
+    def describe(self, text: str = "") -> ObjectField:
         """
         Complete `schema` with a description, and with the default if it has a JSON form.
 
         The description in the annotation wins over *text*.
         """
-        self.schema = with_default(self.codec, self.default)
+        self.schema = schema_with_default(self.codec, self.default)
         if text and not self.codec.description:
             own = self.codec.schema.get("description")
             self.schema["description"] = f"{text} {own}" if own else text
         return self
 
 
-def with_default(codec: Codec, default: Any) -> Schema:
+def schema_with_default(codec: Codec, default: Any) -> Schema:
     """Return a new copy of the codec's schema, with *default* if it has a JSON form of the type."""
     schema = dict(codec.schema)
     if default is not MISSING:
@@ -83,7 +83,7 @@ def with_default(codec: Codec, default: Any) -> Schema:
     return schema
 
 
-def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
+def object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
     """
     Return the schema of an object with *fields*.
 
@@ -101,7 +101,7 @@ def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
 
 
 def object_codec(
-    fields: Sequence[Field],
+    fields: Sequence[ObjectField],
     build: Callable[..., Any],
     encode: Callable[[Any], Any],
     *,
@@ -122,7 +122,7 @@ def object_codec(
 
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise Refusal.expected("an object", value)
+            raise Refusal.mismatch("an object", value)
         values, problems = _decode_fields(value, fields)
         extra_values, extra_problems = _decode_extras(value, {field.name for field in fields}, extras, forbidden)
         if problems or extra_problems:
@@ -130,7 +130,7 @@ def object_codec(
         values |= extra_values
         return values if as_dict else build(**values)
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         return _emit_object(writer, value, fields, build, extras, forbidden, as_dict)
 
     return Codec(
@@ -138,15 +138,15 @@ def object_codec(
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=_breadth(fields, extras, fills=not as_dict),
+        breadth=_measure_breadth(fields, extras, fills=not as_dict),
         decisive=all(field.codec.decisive for field in fields) and (extras is None or extras.decisive),
         hashable=hashable,
-        tags=_tags(fields),
+        tags=_find_tags(fields),
         emit=emit,
     )
 
 
-def _decode_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
+def _decode_fields(value: dict[str, Any], fields: Sequence[ObjectField]) -> tuple[dict[str, Any], list[Problem]]:
     """Decode *fields* from *value* with defaults filled in; also return the problems."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -155,7 +155,7 @@ def _decode_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict
             try:
                 values[field.name] = field.codec.decode(value[field.name])
             except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
-                problems += below(field.name, error)
+                problems += problems_below(field.name, error)
         elif field.required:
             problems.append(Problem("required, but missing", (field.name,)))
         elif field.factory is not None:
@@ -184,11 +184,11 @@ def _decode_extras(
             try:
                 values[name] = extras.decode(item)
             except Exception as error:  # noqa: BLE001 -- as above
-                problems += below(name, error)
+                problems += problems_below(name, error)
     return values, problems
 
 
-def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
+def _measure_breadth(fields: Sequence[ObjectField], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
     """
     Return how much JSON an object accepts, so that a union reads back what it wrote.
 
@@ -201,7 +201,7 @@ def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> t
     return 20 if extras is None else 25, filled, tuple(field.codec.breadth for field in by_name)
 
 
-def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:
+def _find_tags(fields: Sequence[ObjectField]) -> Mapping[str, frozenset[str]]:
     return {
         field.name: frozenset(field.codec.choices)
         for field in fields
@@ -210,29 +210,29 @@ def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:
 
 
 def _emit_object(
-    writer: Writer,
+    writer: CodeWriter,
     value: str,
-    fields: Sequence[Field],
+    fields: Sequence[ObjectField],
     build: Callable[..., Any],
     extras: Codec | None,
     forbidden: frozenset[str],
     as_dict: bool,
 ) -> str:
-    writer.unless(f"type({value}) is dict")
+    writer.require(f"type({value}) is dict")
     required = [field for field in fields if field.required]
     optional = [field for field in fields if not field.required]
     # If every key is required, comparing lengths finds unknown keys. Otherwise the known keys are counted.
     results: dict[str, str] = {}
     for field in required:
-        name = writer.fresh()
+        name = writer.new_name()
         writer.line(f"{name} = {value}[{field.name!r}]")  # a KeyError means `UNSURE`
         results[field.name] = writer.convert(field.codec, name)
     if optional or extras is not None:
-        count = writer.fresh()
+        count = writer.new_name()
         writer.line(f"{count} = {len(required)}")
     maybe_absent: list[str] = []
     for field in optional:
-        result = writer.fresh()
+        result = writer.new_name()
         with writer.block(f"if {field.name!r} in {value}:"):
             writer.line(f"{count} += 1")
             writer.line(f"{result} = {value}[{field.name!r}]")
@@ -248,7 +248,7 @@ def _emit_object(
         results[field.name] = result
     extra_values = ""
     if extras is None:
-        writer.unless(f"len({value}) == {count if optional else len(required)}")
+        writer.require(f"len({value}) == {count if optional else len(required)}")
     else:
         extra_values = _emit_extras(writer, value, fields, extras, forbidden, count)
     if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
@@ -262,7 +262,7 @@ def _emit_object(
     literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in leading_fields)}}}"
     if as_dict and not extra_values and not maybe_absent:
         return literal
-    values = writer.fresh()
+    values = writer.new_name()
     writer.line(f"{values} = {literal}")
     for field in fields[len(leading_fields) :]:
         condition = f"if {results[field.name]} is not U: " if field.name in maybe_absent else ""
@@ -273,9 +273,9 @@ def _emit_object(
 
 
 def _emit_extras(
-    writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], count: str
+    writer: CodeWriter, value: str, fields: Sequence[ObjectField], extras: Codec, forbidden: frozenset[str], count: str
 ) -> str:
-    extra_values, key, item = writer.fresh(), writer.fresh(), writer.fresh()
+    extra_values, key, item = writer.new_name(), writer.new_name(), writer.new_name()
     declared = writer.constant(frozenset(field.name for field in fields))
     writer.line(f"{extra_values} = {{}}")
     with (
@@ -283,7 +283,7 @@ def _emit_extras(
         writer.block(f"for {key}, {item} in {value}.items():"),
         writer.block(f"if {key} not in {declared}:"),
     ):
-        writer.text(key)
+        writer.require_text(key)
         if forbidden:
             writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
         writer.line(f"{extra_values}[{key}] = {writer.convert(extras, item)}")

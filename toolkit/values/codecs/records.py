@@ -1,8 +1,8 @@
 """
 Convert classes with named fields: dataclasses, named tuples, attrs classes.
 
-All of them are JSON objects. Each kind of class is read into a list of `Field`s. An exception that the constructor of
-the class raises is a problem of the call.
+All of them are JSON objects. Each kind of class is read into a list of `ObjectField`s. An exception that the
+constructor of the class raises is a problem of the call.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
-from .base import KINDS, Codec, Reader, Undescribable
-from .class_hints import Hints, class_description, definition_name, field_texts, identity
-from .objects import MISSING, Field, object_codec
+from .base import FACTORIES_BY_PREDICATE, Codec, HintReader, Undescribable
+from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
+from .objects import MISSING, ObjectField, object_codec
 
 __all__: list[str] = []
 
 
-def _record(hint: Any, reader: Reader, fields_of: Callable[[Hints], list[Field]]) -> Codec:
+def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints], list[ObjectField]]) -> Codec:
     """Return a codec for a class that takes its fields as keyword arguments and keeps them as attributes."""
     cls: Any = get_origin(hint) or hint
-    fields: list[Field] = []
+    fields: list[ObjectField] = []
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, cls):
@@ -36,29 +36,29 @@ def _record(hint: Any, reader: Reader, fields_of: Callable[[Hints], list[Field]]
         }
 
     def make() -> Codec:
-        fields.extend(fields_of(Hints(hint, reader)))
-        texts = field_texts(cls)
+        fields.extend(fields_of(ClassHints(hint, reader)))
+        texts = field_descriptions(cls)
         for field in fields:
-            field.described(texts.get(field.attribute or field.name, "") or texts.get(field.name, ""))
+            field.describe(texts.get(field.attribute or field.name, "") or texts.get(field.name, ""))
         hashable = cls.__hash__ is not None
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
         codec = object_codec(fields, cls, encode, kind=cls, hashable=hashable)
-        if description := class_description(cls).description:
+        if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return codec
 
-    return reader.named(identity(hint, reader), definition_name(hint, reader), make)
+    return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
 
 
 # Dataclasses.
 
 
-def _read_dataclass(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _fields_of_dataclass)
+def _read_dataclass(hint: Any, reader: HintReader) -> Codec:
+    return _record_codec(hint, reader, _fields_of_dataclass)
 
 
-def _fields_of_dataclass(hints: Hints) -> list[Field]:
+def _fields_of_dataclass(hints: ClassHints) -> list[ObjectField]:
     declared = hints.cls.__dataclass_fields__
     init_fields = [
         dc_field for dc_field in declared.values() if dc_field.init and _field_kind(dc_field) != "_FIELD_CLASSVAR"
@@ -71,7 +71,7 @@ def _fields_of_dataclass(hints: Hints) -> list[Field]:
         return [_parameter_field(hints, parameter) for parameter in inspect.signature(hints.cls).parameters.values()]
     fields = []
     for dc_field in init_fields:
-        field = Field(
+        field = ObjectField(
             name=dc_field.name,
             codec=hints.codec(dc_field.name),
             required=dc_field.default is NO_DEFAULT and dc_field.default_factory is NO_DEFAULT,
@@ -84,7 +84,7 @@ def _fields_of_dataclass(hints: Hints) -> list[Field]:
     return fields
 
 
-def _parameter_field(hints: Hints, parameter: inspect.Parameter) -> Field:
+def _parameter_field(hints: ClassHints, parameter: inspect.Parameter) -> ObjectField:
     """
     Return the field for a parameter of a constructor that its author wrote by hand.
 
@@ -93,7 +93,7 @@ def _parameter_field(hints: Hints, parameter: inspect.Parameter) -> Field:
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise Undescribable(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
     name = parameter.name
-    return Field(
+    return ObjectField(
         name=name,
         codec=hints.codec(name, MISSING if parameter.annotation is parameter.empty else parameter.annotation),
         required=parameter.default is parameter.empty,
@@ -107,7 +107,7 @@ def _field_kind(field: Any) -> str:
     return str(field._field_type.name)  # noqa: SLF001
 
 
-def _with_description(field: Field, text: Any) -> Field:
+def _with_description(field: ObjectField, text: Any) -> ObjectField:
     if isinstance(text, str) and text and not field.codec.description:
         schema = {**field.codec.schema, "description": text}
         field.codec = replace(field.codec, schema=schema, description=text, members=())
@@ -117,14 +117,14 @@ def _with_description(field: Field, text: Any) -> Field:
 # Named tuples.
 
 
-def _read_named_tuple(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _fields_of_named_tuple)
+def _read_named_tuple(hint: Any, reader: HintReader) -> Codec:
+    return _record_codec(hint, reader, _fields_of_named_tuple)
 
 
-def _fields_of_named_tuple(hints: Hints) -> list[Field]:
+def _fields_of_named_tuple(hints: ClassHints) -> list[ObjectField]:
     defaults = hints.cls._field_defaults
     return [
-        Field(
+        ObjectField(
             name=name,
             codec=hints.codec(name),
             required=name not in defaults,
@@ -139,11 +139,11 @@ def _fields_of_named_tuple(hints: Hints) -> list[Field]:
 # attrs.
 
 
-def _read_attrs(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _fields_of_attrs)
+def _read_attrs(hint: Any, reader: HintReader) -> Codec:
+    return _record_codec(hint, reader, _fields_of_attrs)
 
 
-def _fields_of_attrs(hints: Hints) -> list[Field]:
+def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
     attr = sys.modules["attr"]
     fields = []
     for attribute in hints.cls.__attrs_attrs__:
@@ -151,7 +151,7 @@ def _fields_of_attrs(hints: Hints) -> list[Field]:
             continue
         has_factory = isinstance(attribute.default, attr.Factory)
         has_default = attribute.default is not attr.NOTHING and not has_factory
-        field = Field(
+        field = ObjectField(
             name=attribute.alias,
             codec=hints.codec(attribute.name, Any if attribute.type is None else attribute.type),
             required=attribute.default is attr.NOTHING,
@@ -172,7 +172,7 @@ def _is_record(predicate: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return recognises
 
 
-KINDS += [
+FACTORIES_BY_PREDICATE += [
     (_is_record(is_dataclass), _read_dataclass),
     (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _read_named_tuple),
     (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _read_attrs),

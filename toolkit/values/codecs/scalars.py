@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..strictjson.checks import INT_LIMIT, copied, flaws, is_plain
-from .base import FORMS, Codec, Refusal, always
-from .code_writer import Writer
+from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
+from .base import FACTORIES_BY_ORIGIN, Codec, Refusal, constant_factory
+from .code_writer import CodeWriter
 
-__all__ = ["ANY", "FLOAT", "INTEGER", "NULL", "STRING", "TRUTH", "unexpected"]
+__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "STRING", "build_type_error"]
 
 
-def unexpected(value: Any, what: str) -> TypeError:
+def build_type_error(value: Any, expected: str) -> TypeError:
     """Return the exception that encoding raises for a value of another type."""
-    return TypeError(f"expected {what}, got {type(value).__name__}")
+    return TypeError(f"expected {expected}, got {type(value).__name__}")
 
 
 def _decode_integer(value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Refusal.expected("an integer", value)
+        raise Refusal.mismatch("an integer", value)
     return value
 
 
 def _encode_integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise unexpected(value, "int")
+        raise build_type_error(value, "int")
     if not -INT_LIMIT < value < INT_LIMIT:
         raise ValueError("the number has too many digits")
     return int(value)
 
 
-def _emit_integer(writer: Writer, value: str) -> str:
-    writer.unless(f"type({value}) is int and LOW < {value} < HIGH")
+def _emit_integer(writer: CodeWriter, value: str) -> str:
+    writer.require(f"type({value}) is int and LOW < {value} < HIGH")
     return value
 
 
 def _decode_float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Refusal.expected("a number", value)
+        raise Refusal.mismatch("a number", value)
     try:
         return float(value)
     except OverflowError:
-        raise Refusal.expected("a number that fits a float", value) from None
+        raise Refusal.mismatch("a number that fits a float", value) from None
 
 
 def _encode_float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise unexpected(value, "float")
+        raise build_type_error(value, "float")
     try:
         number = float(value)
     except OverflowError:
@@ -58,7 +58,7 @@ def _encode_float(value: Any) -> float:
     return number
 
 
-def _emit_float(writer: Writer, value: str) -> str:
+def _emit_float(writer: CodeWriter, value: str) -> str:
     with writer.block(f"if type({value}) is float:"):
         # This excludes NaN and the infinities, because x - x is not zero for them.
         writer.line(f"if {value} - {value} != 0.0: return U")
@@ -69,65 +69,65 @@ def _emit_float(writer: Writer, value: str) -> str:
 
 def _decode_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Refusal.expected("a string", value)
+        raise Refusal.mismatch("a string", value)
     return value
 
 
 def _encode_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise unexpected(value, "str")
+        raise build_type_error(value, "str")
     # `str(value)` would return the name for a member of a `str` enum.
     return str.__str__(value)
 
 
-def _emit_text(writer: Writer, value: str) -> str:
-    writer.text(value)
+def _emit_text(writer: CodeWriter, value: str) -> str:
+    writer.require_text(value)
     return value
 
 
-def _decode_truth(value: Any) -> bool:
+def _decode_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Refusal.expected("true or false", value)
+        raise Refusal.mismatch("true or false", value)
     return value
 
 
-def _encode_truth(value: Any) -> bool:
+def _encode_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise unexpected(value, "bool")
+        raise build_type_error(value, "bool")
     return value
 
 
-def _emit_truth(writer: Writer, value: str) -> str:
-    writer.unless(f"{value} is True or {value} is False")
+def _emit_boolean(writer: CodeWriter, value: str) -> str:
+    writer.require(f"{value} is True or {value} is False")
     return value
 
 
 def _decode_null(value: Any) -> None:
     if value is not None:
-        raise Refusal.expected("null", value)
+        raise Refusal.mismatch("null", value)
 
 
 def _encode_null(value: Any) -> None:
     if value is not None:
-        raise unexpected(value, "None")
+        raise build_type_error(value, "None")
 
 
-def _emit_null(writer: Writer, value: str) -> str:
-    writer.unless(f"{value} is None")
+def _emit_null(writer: CodeWriter, value: str) -> str:
+    writer.require(f"{value} is None")
     return "None"
 
 
 def _encode_any(value: Any) -> Any:
-    problems = flaws(value)
+    problems = find_flaws(value)
     if problems:
         raise Refusal(*problems)
     return value
 
 
-def _emit_any(writer: Writer, value: str) -> str:
-    writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
+def _emit_any(writer: CodeWriter, value: str) -> str:
+    writer.require(f"{writer.constant(is_plain_json)}({value}, {writer.depth_expression})")
     # The value is copied, so that a change by the function does not affect the next call with the same arguments.
-    return f"{writer.constant(copied)}({value})"
+    return f"{writer.constant(copy_json)}({value})"
 
 
 NULL = Codec(
@@ -139,15 +139,15 @@ NULL = Codec(
     decisive=True,
     emit=_emit_null,
 )
-TRUTH = Codec(
+BOOLEAN = Codec(
     schema={"type": "boolean"},
-    decode=_decode_truth,
-    encode=_encode_truth,
+    decode=_decode_boolean,
+    encode=_encode_boolean,
     type=bool,
     breadth=(2,),
     decisive=True,
     choices=(True, False),
-    emit=_emit_truth,
+    emit=_emit_boolean,
 )
 INTEGER = Codec(
     schema={"type": "integer"},
@@ -169,17 +169,17 @@ STRING = Codec(
     decisive=True,
     emit=_emit_text,
 )
-ANY = Codec(schema={}, decode=copied, encode=_encode_any, breadth=(99,), emit=_emit_any)
+ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(99,), emit=_emit_any)
 
-FORMS.update(
+FACTORIES_BY_ORIGIN.update(
     {
-        str: always(STRING),
-        int: always(INTEGER),
-        float: always(FLOAT),
-        bool: always(TRUTH),
-        None: always(NULL),
-        type(None): always(NULL),
-        Any: always(ANY),
-        object: always(ANY),
+        str: constant_factory(STRING),
+        int: constant_factory(INTEGER),
+        float: constant_factory(FLOAT),
+        bool: constant_factory(BOOLEAN),
+        None: constant_factory(NULL),
+        type(None): constant_factory(NULL),
+        Any: constant_factory(ANY),
+        object: constant_factory(ANY),
     }
 )

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..patterns import compile_pattern
-from ..strictjson.checks import is_plain
-from .code_writer import Writer
-from .scalars import INTEGER, NULL, STRING, TRUTH
+from ..strictjson.checks import is_plain_json
+from .code_writer import CodeWriter
+from .scalars import BOOLEAN, INTEGER, NULL, STRING
 
-__all__ = ["plain_emitter"]
+__all__ = ["build_schema_emitter"]
 
 
-class _NotPlain(Exception):  # noqa: N818 -- it steers the control flow, and is not an error
+class _UnsupportedSchema(Exception):  # noqa: N818 -- it steers the control flow, and is not an error
     pass
 
 
-_SCALARS = {"string": STRING, "integer": INTEGER, "boolean": TRUTH, "null": NULL}
-_TESTS = {
+_SCALARS = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "null": NULL}
+_TYPE_TESTS = {
     "string": "{0} is str",
     "integer": "{0} is int",
     "number": "{0} is float or {0} is int",
@@ -45,8 +45,10 @@ _LIMITS = {
     "minProperties": ("object", "len({0}) >= {1}"),
     "maxProperties": ("object", "len({0}) <= {1}"),
 }
-_STRUCTURE = frozenset(["type", "enum", "const", "pattern", "items", "properties", "required", "additionalProperties"])
-_NOT_UNDERSTOOD = frozenset(
+_STRUCTURE_KEYWORDS = frozenset(
+    ["type", "enum", "const", "pattern", "items", "properties", "required", "additionalProperties"]
+)
+_UNSUPPORTED_KEYWORDS = frozenset(
     [
         "$dynamicRef",
         "$ref",
@@ -70,60 +72,60 @@ _NOT_UNDERSTOOD = frozenset(
 """The other keywords that can refuse a value. A keyword that is in none of the tables is only an annotation."""
 
 
-def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
+def build_schema_emitter(schema: Any) -> Callable[[CodeWriter, str], str] | None:
     """
     Return code that checks a value against *schema* and returns the value unchanged.
 
     Return None if a keyword is not understood.
     """
     try:
-        _write(Writer(), "value", schema)
-    except (_NotPlain, RecursionError):
+        _write_check(CodeWriter(), "value", schema)
+    except (_UnsupportedSchema, RecursionError):
         return None
 
-    return lambda writer, value: _written(writer, value, schema)
+    return lambda writer, value: _emit_schema(writer, value, schema)
 
 
-def _write(writer: Writer, value: str, schema: Any) -> None:
+def _write_check(writer: CodeWriter, value: str, schema: Any) -> None:
     if schema is True or schema == {}:
-        writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
+        writer.require(f"{writer.constant(is_plain_json)}({value}, {writer.depth_expression})")
         return
     if not isinstance(schema, Mapping):
-        raise _NotPlain
-    keywords = schema.keys() & (_STRUCTURE | _LIMITS.keys())
+        raise _UnsupportedSchema
+    keywords = schema.keys() & (_STRUCTURE_KEYWORDS | _LIMITS.keys())
     kinds = schema.get("type")
-    if kinds is None or schema.keys() & _NOT_UNDERSTOOD:
-        raise _NotPlain
+    if kinds is None or schema.keys() & _UNSUPPORTED_KEYWORDS:
+        raise _UnsupportedSchema
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if "integer" in kinds and "number" in kinds:
         kinds.remove("integer")
     if len(kinds) == 1:
-        _write_kind(writer, value, kinds[0], schema, keywords)
+        _write_type_check(writer, value, kinds[0], schema, keywords)
     else:
-        kind = writer.fresh()
+        kind = writer.new_name()
         writer.line(f"{kind} = {value}.__class__")
         for index, json_type in enumerate(kinds):
-            with writer.block(f"{'elif' if index else 'if'} {_TESTS[json_type].format(kind)}:"):
-                _write_kind(writer, value, json_type, schema, keywords)
+            with writer.block(f"{'elif' if index else 'if'} {_TYPE_TESTS[json_type].format(kind)}:"):
+                _write_type_check(writer, value, json_type, schema, keywords)
         writer.line("else: return U")
     if "const" in keywords or "enum" in keywords:
         _write_choice(writer, value, schema)
 
 
-def _write_choice(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
+def _write_choice(writer: CodeWriter, value: str, schema: Mapping[str, Any]) -> None:
     choices = [schema["const"]] if "const" in schema else schema["enum"]
     if ("const" in schema and "enum" in schema) or any(type(choice) is not str for choice in choices):
-        raise _NotPlain  # jsonschema decides whether numbers, booleans and containers are equal
-    writer.unless(f"{value} in {writer.constant(frozenset(choices))}")
+        raise _UnsupportedSchema  # jsonschema decides whether numbers, booleans and containers are equal
+    writer.require(f"{value} in {writer.constant(frozenset(choices))}")
 
 
-def _write_kind(writer: Writer, value: str, kind: str, schema: Mapping[str, Any], keywords: Any) -> None:
+def _write_type_check(writer: CodeWriter, value: str, kind: str, schema: Mapping[str, Any], keywords: Any) -> None:
     if kind in _SCALARS:
         writer.convert(_SCALARS[kind], value)
     elif kind == "number":
         # The codec of floats is not used, because it converts, and a limit is checked against the value that was sent.
         test = f"LOW < {value} < HIGH if type({value}) is int else {value} - {value} == 0.0"
-        writer.unless(f"(type({value}) is int or type({value}) is float) and ({test})")
+        writer.require(f"(type({value}) is int or type({value}) is float) and ({test})")
     elif kind == "array":
         _write_array(writer, value, schema)
     else:
@@ -131,27 +133,27 @@ def _write_kind(writer: Writer, value: str, kind: str, schema: Mapping[str, Any]
     for keyword in keywords & _LIMITS.keys():
         applies, test = _LIMITS[keyword]
         if applies == kind or (applies == "number" and kind == "integer"):
-            writer.unless(test.format(value, writer.constant(schema[keyword])))
+            writer.require(test.format(value, writer.constant(schema[keyword])))
     if "pattern" in schema and kind == "string":
-        writer.unless(f"{writer.constant(compile_pattern(schema['pattern']).search)}({value})")
+        writer.require(f"{writer.constant(compile_pattern(schema['pattern']).search)}({value})")
 
 
-def _write_array(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
-    writer.unless(f"type({value}) is list")
-    item = writer.fresh()
+def _write_array(writer: CodeWriter, value: str, schema: Mapping[str, Any]) -> None:
+    writer.require(f"type({value}) is list")
+    item = writer.new_name()
     with writer.block(f"for {item} in {value}:"):
         _write_nested(writer, item, schema.get("items", True))
 
 
-def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
-    writer.unless(f"type({value}) is dict")
+def _write_object(writer: CodeWriter, value: str, schema: Mapping[str, Any]) -> None:
+    writer.require(f"type({value}) is dict")
     properties = schema.get("properties", {})
     required = schema.get("required", ())
     for name in required:
         if name not in properties:
-            writer.unless(f"{name!r} in {value}")
+            writer.require(f"{name!r} in {value}")
     for name, subschema in properties.items():
-        item = writer.fresh()
+        item = writer.new_name()
         if name in required:
             writer.line(f"{item} = {value}[{name!r}]")  # a KeyError means `UNSURE`
             _write_nested(writer, item, subschema)
@@ -160,27 +162,27 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
                 writer.line(f"{item} = {value}[{name!r}]")
                 _write_nested(writer, item, subschema)
     extra_schema = schema.get("additionalProperties", True)
-    key, item = writer.fresh(), writer.fresh()
+    key, item = writer.new_name(), writer.new_name()
     declared = writer.constant(frozenset(properties))
     if extra_schema is False:
-        writer.unless(f"{value}.keys() <= {declared}")
+        writer.require(f"{value}.keys() <= {declared}")
         return
     with writer.block(f"for {key}, {item} in {value}.items():"), writer.block(f"if {key} not in {declared}:"):
-        writer.text(key)
+        writer.require_text(key)
         _write_nested(writer, item, extra_schema)
 
 
-def _write_nested(writer: Writer, value: str, schema: Any) -> None:
-    writer.convert(_SubschemaEmitter(lambda inner, name: _written(inner, name, schema)), value)
+def _write_nested(writer: CodeWriter, value: str, schema: Any) -> None:
+    writer.convert(_SubschemaEmitter(lambda inner, name: _emit_schema(inner, name, schema)), value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SubschemaEmitter:
     """A schema inside the schema. It has only the part of a codec that a writer needs."""
 
-    emit: Callable[[Writer, str], str]
+    emit: Callable[[CodeWriter, str], str]
 
 
-def _written(writer: Writer, value: str, schema: Any) -> str:
-    _write(writer, value, schema)
+def _emit_schema(writer: CodeWriter, value: str, schema: Any) -> str:
+    _write_check(writer, value, schema)
     return value

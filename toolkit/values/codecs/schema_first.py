@@ -11,35 +11,35 @@ import functools
 from dataclasses import replace
 from typing import Any
 
-from ..schemas.messages import problems_of
-from ..schemas.validator import validator
-from .base import UNKNOWN, Codec, Refusal, Schema
-from .code_writer import Writer
-from .schema_code import plain_emitter
+from ..schemas.messages import explain_errors
+from ..schemas.validator import compile_schema
+from .base import UNKNOWN_BREADTH, Codec, Refusal, Schema
+from .code_writer import CodeWriter
+from .schema_code import build_schema_emitter
 
-__all__ = ["judged"]
+__all__ = ["make_strict_codec"]
 
-_BREADTH = {"null": 0, "boolean": 2, "integer": 3, "number": 4, "string": 8, "array": 12, "object": 30}
-_REMARKS = frozenset({"type", "title", "description", "default", "examples", "$comment", "deprecated"})
+_BREADTH_BY_TYPE = {"null": 0, "boolean": 2, "integer": 3, "number": 4, "string": 8, "array": 12, "object": 30}
+_UNCONSTRAINING_KEYWORDS = frozenset({"type", "title", "description", "default", "examples", "$comment", "deprecated"})
 
 
-def judged(codec: Codec, schema: Schema | None = None) -> Codec:
+def make_strict_codec(codec: Codec, schema: Schema | None = None) -> Codec:
     """
     Return a strict form of *codec*: its schema decides first, and then its function converts.
 
     If *schema* is given, it decides instead of the codec's schema. It must be complete in itself.
     """
     whole = codec.schema if schema is None else schema
-    write_check = plain_emitter(codec.schema)
+    write_check = build_schema_emitter(codec.schema)
 
     @functools.cache
-    def judge() -> Any:
-        return validator(whole)
+    def get_validator() -> Any:
+        return compile_schema(whole)
 
     def decode(value: Any) -> Any:
-        errors = list(judge().iter_errors(value))
+        errors = list(get_validator().iter_errors(value))
         if errors:
-            raise Refusal(*problems_of(errors))
+            raise Refusal(*explain_errors(errors))
         return codec.decode(value)
 
     def encode(value: Any) -> Any:
@@ -47,7 +47,7 @@ def judged(codec: Codec, schema: Schema | None = None) -> Codec:
             raise TypeError(f"expected {codec.type.__name__}, got {type(value).__name__}")
         return codec.encode(value)
 
-    def emit(writer: Writer, value: str) -> str:
+    def emit(writer: CodeWriter, value: str) -> str:
         assert write_check is not None  # noqa: S101 -- `emit` is used only in this case
         write_check(writer, value)
         return f"{writer.constant(codec.decode)}({value})"
@@ -56,16 +56,16 @@ def judged(codec: Codec, schema: Schema | None = None) -> Codec:
         codec,
         decode=decode,
         encode=encode,
-        breadth=codec.breadth if codec.breadth != UNKNOWN else _breadth(codec.schema),
+        breadth=codec.breadth if codec.breadth != UNKNOWN_BREADTH else _estimate_breadth(codec.schema),
         emit=None if write_check is None else emit,
     )
 
 
-def _breadth(schema: Schema) -> tuple[float]:
+def _estimate_breadth(schema: Schema) -> tuple[float]:
     kind = schema.get("type")
     if not isinstance(kind, str):
-        return UNKNOWN
+        return UNKNOWN_BREADTH
     if kind == "object" and "properties" in schema:
         return (22,)
     # A further keyword that constrains the values makes the schema narrower than its bare type.
-    return (_BREADTH.get(kind, 50) - (0.5 if schema.keys() - _REMARKS else 0),)
+    return (_BREADTH_BY_TYPE.get(kind, 50) - (0.5 if schema.keys() - _UNCONSTRAINING_KEYWORDS else 0),)

@@ -19,9 +19,9 @@ from decimal import Context, Decimal
 from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, always, type_name
-from .code_writer import Writer
-from .scalars import unexpected
+from .base import FACTORIES_BY_ORIGIN, Codec, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
+from .code_writer import CodeWriter
+from .scalars import build_type_error
 
 __all__ = ["text_codec", "write_pattern"]
 
@@ -44,20 +44,20 @@ def text_codec(
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):
-            raise Refusal.expected(expected, value)
+            raise Refusal.mismatch(expected, value)
         try:
             return parse(value)
         except (ValueError, OverflowError):
-            raise Refusal.expected(expected, value) from None
+            raise Refusal.mismatch(expected, value) from None
 
     def encode(value: Any) -> str:
         if not isinstance(value, kind):
-            raise unexpected(value, kind.__name__)
+            raise build_type_error(value, kind.__name__)
         return write(value)
 
-    def emit(writer: Writer, value: str) -> str:
-        writer.text(value)
-        result = writer.fresh()
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require_text(value)
+        result = writer.new_name()
         writer.line(f"{result} = {writer.constant(parse)}({value})")
         return result
 
@@ -188,25 +188,25 @@ def _parse_decimal(value: Any) -> Decimal:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         # The conversion goes through repr, because the model means 0.1, not 0.1000000000000000055.
         return Decimal(repr(value))
-    raise Refusal.expected('a decimal number such as "12.50"', value)
+    raise Refusal.mismatch('a decimal number such as "12.50"', value)
 
 
 def _encode_decimal(value: Any) -> str:
     if not isinstance(value, Decimal):
-        raise unexpected(value, "Decimal")
+        raise build_type_error(value, "Decimal")
     if not value.is_finite():
         raise ValueError(f"{value} has no JSON form")
     return str(value)
 
 
-def _emit_decimal(writer: Writer, value: str) -> str:
-    result = writer.fresh()
+def _emit_decimal(writer: CodeWriter, value: str) -> str:
+    result = writer.new_name()
     with writer.block(f"if type({value}) is str:"):
-        writer.text(value)
+        writer.require_text(value)
     with writer.block(f"elif type({value}) is float:"):
-        writer.unless(f"{value} - {value} == 0.0")
+        writer.require(f"{value} - {value} == 0.0")
     with writer.block("else:"):
-        writer.unless(f"type({value}) is int and LOW < {value} < HIGH")
+        writer.require(f"type({value}) is int and LOW < {value} < HIGH")
     writer.line(f"{result} = {writer.constant(_parse_decimal)}({value})")
     return result
 
@@ -230,11 +230,11 @@ _PATHS = (
 )
 
 
-def _path(kind: type[pathlib.PurePath]) -> Codec:
+def _path_codec(kind: type[pathlib.PurePath]) -> Codec:
     return text_codec(kind, kind, schema={"format": "path"}, example='"notes/today.txt"', breadth=8)
 
 
-def _address(kind: type, form: str, example: str) -> Codec:
+def _address_codec(kind: type, form: str, example: str) -> Codec:
     return text_codec(kind, kind, schema={"format": form}, example=f'"{example}"')
 
 
@@ -275,22 +275,22 @@ _CODECS: dict[Any, Codec] = {
     re.Pattern: text_codec(
         re.Pattern, _parse_pattern, schema={"format": "regex"}, example='"^a+$"', write=write_pattern, breadth=8
     ),
-    os.PathLike: _path(pathlib.Path),
-    **{kind: _path(kind) for kind in _PATHS},
-    ipaddress.IPv4Address: _address(ipaddress.IPv4Address, "ipv4", "192.0.2.1"),
-    ipaddress.IPv6Address: _address(ipaddress.IPv6Address, "ipv6", "2001:db8::1"),
-    ipaddress.IPv4Interface: _address(ipaddress.IPv4Interface, "ipv4-interface", "192.0.2.1/24"),
-    ipaddress.IPv6Interface: _address(ipaddress.IPv6Interface, "ipv6-interface", "2001:db8::1/32"),
-    ipaddress.IPv4Network: _address(ipaddress.IPv4Network, "ipv4-network", "192.0.2.0/24"),
-    ipaddress.IPv6Network: _address(ipaddress.IPv6Network, "ipv6-network", "2001:db8::/32"),
+    os.PathLike: _path_codec(pathlib.Path),
+    **{kind: _path_codec(kind) for kind in _PATHS},
+    ipaddress.IPv4Address: _address_codec(ipaddress.IPv4Address, "ipv4", "192.0.2.1"),
+    ipaddress.IPv6Address: _address_codec(ipaddress.IPv6Address, "ipv6", "2001:db8::1"),
+    ipaddress.IPv4Interface: _address_codec(ipaddress.IPv4Interface, "ipv4-interface", "192.0.2.1/24"),
+    ipaddress.IPv6Interface: _address_codec(ipaddress.IPv6Interface, "ipv6-interface", "2001:db8::1/32"),
+    ipaddress.IPv4Network: _address_codec(ipaddress.IPv4Network, "ipv4-network", "192.0.2.0/24"),
+    ipaddress.IPv6Network: _address_codec(ipaddress.IPv6Network, "ipv6-network", "2001:db8::/32"),
 }
 
 
-def _pattern(hint: Any, reader: Reader) -> Codec:
+def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     if get_args(hint) == (bytes,):
         raise Undescribable(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
     return _CODECS[re.Pattern]
 
 
-FORMS.update({kind: always(codec) for kind, codec in _CODECS.items()})
-FORMS[re.Pattern] = _pattern
+FACTORIES_BY_ORIGIN.update({kind: constant_factory(codec) for kind, codec in _CODECS.items()})
+FACTORIES_BY_ORIGIN[re.Pattern] = _read_pattern

@@ -6,18 +6,18 @@ from typing import Any, Never, get_args, get_origin
 
 import typing_extensions
 
-from .base import KINDS, Codec, Reader
-from .class_hints import Hints, class_description, definition_name, field_texts, identity
-from .objects import Field, object_codec
+from .base import FACTORIES_BY_PREDICATE, Codec, HintReader
+from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
+from .objects import ObjectField, object_codec
 
-__all__ = ["typed_dict_fields"]
+__all__ = ["read_typed_dict_fields"]
 
 
-def _read_typed_dict(hint: Any, reader: Reader) -> Codec:
+def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
     cls: Any = get_origin(hint) or hint
 
     def make() -> Codec:
-        fields, extras = typed_dict_fields(hint, reader)
+        fields, extras = read_typed_dict_fields(hint, reader)
         codecs = {field.name: field.codec for field in fields}
 
         def encode(value: Any) -> dict[str, Any]:
@@ -35,24 +35,24 @@ def _read_typed_dict(hint: Any, reader: Reader) -> Codec:
             return encoded
 
         codec = object_codec(fields, dict, encode, extras=extras, as_dict=True)
-        if description := class_description(cls).description:
+        if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return codec
 
-    return reader.named(identity(hint, reader), definition_name(hint, reader), make)
+    return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
 
 
-def typed_dict_fields(hint: Any, reader: Reader) -> tuple[list[Field], Codec | None]:
+def read_typed_dict_fields(hint: Any, reader: HintReader) -> tuple[list[ObjectField], Codec | None]:
     """Return the described fields of a typed dict, and the codec of its extra items, if it allows them."""
-    hints = Hints(hint, reader)
-    texts = field_texts(hints.cls)
+    hints = ClassHints(hint, reader)
+    texts = field_descriptions(hints.cls)
     fields = []
-    for name in hints.written:
-        annotation = hints.evaluated(name)
+    for name in hints.annotations:
+        annotation = hints.evaluate(name)
         qualified = _requirement(annotation)
         required = name in hints.cls.__required_keys__ if qualified is None else qualified
-        field = Field(name=name, codec=hints.codec(name, annotation), required=required)
-        fields.append(field.described(texts.get(name, "")))
+        field = ObjectField(name=name, codec=hints.codec(name, annotation), required=required)
+        fields.append(field.describe(texts.get(name, "")))
     extra: Any = getattr(hints.cls, "__extra_items__", None)
     if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
         return fields, None
@@ -77,7 +77,7 @@ def _requirement(annotation: Any) -> bool | None:
     return None
 
 
-KINDS += [
+FACTORIES_BY_PREDICATE += [
     (typing_extensions.is_typeddict, _read_typed_dict),
     (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _read_typed_dict),
 ]

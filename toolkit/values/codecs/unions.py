@@ -14,11 +14,21 @@ from itertools import pairwise
 from typing import Any, Optional, Union, get_args
 
 from ...errors import Problem
-from ..schemas.messages import expectation
-from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, one_of, told, type_name
-from .code_writer import Writer
+from ..schemas.messages import describe_expectation
+from .base import (
+    FACTORIES_BY_ORIGIN,
+    Codec,
+    HintReader,
+    Refusal,
+    Schema,
+    Undescribable,
+    join_with_or,
+    problems_of,
+    type_name,
+)
+from .code_writer import CodeWriter
 
-__all__ = ["union_of"]
+__all__ = ["union_codec"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -35,36 +45,40 @@ _KEYWORDS_FOR_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "a
 """Keywords that apply to values of every type. Any other keyword ignores values that are not of its own type."""
 
 
-def _read_union(hint: Any, reader: Reader) -> Codec:
+def _read_union(hint: Any, reader: HintReader) -> Codec:
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
-    return union_of([reader.codec(member) for member in get_args(hint)], reader)
+    return union_codec([reader.codec(member) for member in get_args(hint)], reader)
 
 
-def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
+def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
     """Return the codec for any one of *members*."""
     members = [inner_member for member in members for inner_member in member.members or (member,)]
 
     @functools.cache
-    def ordered() -> list[Codec]:
+    def sort_members() -> list[Codec]:
         # The order is computed at the first use, because a record that contains itself has no tags until it is
         # complete.
-        return sorted(_combine_tagged(members, reader), key=lambda member: reader.complete(member).breadth)
+        return sorted(_combine_tagged(members, reader), key=lambda member: reader.dereference(member).breadth)
 
     def decode(value: Any) -> Any:
-        return _first(ordered(), value, reader)
+        return _decode_first(sort_members(), value, reader)
 
     @functools.cache
     def is_ambiguous() -> bool:
-        kinds = [kind for member in ordered() for kind in _kinds(reader.definition(member))]
+        kinds = [kind for member in sort_members() for kind in _types_of(reader.schema_of(member))]
         return any(kinds.count(kind) > 1 for kind in ("array", "object"))
 
     def encode(value: Any) -> Any:
-        form = _encoded(members, reader, value)
-        return _settled(form, decode, members, reader) if is_ambiguous() and isinstance(form, (dict, list)) else form
+        form = _encode_member(members, reader, value)
+        return (
+            _stabilize_form(form, decode, members, reader)
+            if is_ambiguous() and isinstance(form, (dict, list))
+            else form
+        )
 
-    def emit(writer: Writer, value: str) -> str:
-        return _emit_union(writer, value, ordered(), reader)
+    def emit(writer: CodeWriter, value: str) -> str:
+        return _emit_union(writer, value, sort_members(), reader)
 
     descriptions = [member.description for member in members if member.schema != {"type": "null"}]
     return Codec(
@@ -75,14 +89,14 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
         # In records, a tag with a default may be left out. Then generated code cannot decide.
         decisive=all(member.decisive for member in members) and sum(member.tags is not None for member in members) < 2,
         hashable=all(member.hashable for member in members),
-        choices=_all_choices(members),
+        choices=_collect_choices(members),
         members=tuple(members),
         description=descriptions[0] if len(descriptions) == 1 else None,
         emit=emit,
     )
 
 
-def _all_choices(members: Sequence[Codec]) -> tuple[Any, ...] | None:
+def _collect_choices(members: Sequence[Codec]) -> tuple[Any, ...] | None:
     choices: list[Any] = []
     for member in members:
         if member.choices is None:
@@ -106,7 +120,7 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
         return schemas[0]
     rich = [schema for schema in schemas if schema.keys() != {"type"}]
     if not rich:
-        return {"type": list(dict.fromkeys(kind for schema in schemas for kind in _kinds(schema)))}
+        return {"type": list(dict.fromkeys(kind for schema in schemas for kind in _types_of(schema)))}
     if len(schemas) == 2 and {"type": "null"} in schemas:
         return _nullable(rich[0]) or {"anyOf": schemas}
     return {"anyOf": schemas}
@@ -115,13 +129,13 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
 def _nullable(schema: Schema) -> Schema | None:
     """Return one schema for *schema* or null, or None if that cannot be expressed."""
     general = schema.keys() & _KEYWORDS_FOR_ANY_TYPE
-    kinds = {"type": list(dict.fromkeys([*_kinds(schema), "null"]))} if "type" in schema else {}
+    kinds = {"type": list(dict.fromkeys([*_types_of(schema), "null"]))} if "type" in schema else {}
     if general == {"enum"}:
         return {**schema, **kinds, "enum": [*schema["enum"], *([] if None in schema["enum"] else [None])]}
     return {**schema, **kinds} if kinds and not general else None
 
 
-def _kinds(schema: Schema) -> list[str]:
+def _types_of(schema: Schema) -> list[str]:
     kinds = schema.get("type", [])
     return [kinds] if isinstance(kinds, str) else list(kinds)
 
@@ -129,7 +143,7 @@ def _kinds(schema: Schema) -> list[str]:
 # Choosing a member.
 
 
-def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
+def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> Any:
     failed: list[tuple[Codec, Exception]] = []
     for member in members:
         try:
@@ -137,22 +151,24 @@ def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
         except Exception as error:  # noqa: BLE001 -- a constructor may refuse with an exception of any class
             failed.append((member, error))
     kinds = _JSON_TYPES.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
-    likely_errors = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
-    fewest = min((len(told(error)) for error in likely_errors), default=0)
-    nearest = [error for error in likely_errors if len(told(error)) == fewest]
+    likely_errors = [error for member, error in failed if kinds & set(_types_of(reader.schema_of(member)) or kinds)]
+    fewest = min((len(problems_of(error)) for error in likely_errors), default=0)
+    nearest = [error for error in likely_errors if len(problems_of(error)) == fewest]
     if len(nearest) == 1:
-        raise Refusal(*told(nearest[0])) from nearest[0]
-    places = {told(error)[0].path for error in nearest}
+        raise Refusal(*problems_of(nearest[0])) from nearest[0]
+    places = {problems_of(error)[0].path for error in nearest}
     if fewest == 1 and len(places) == 1 and places != {()}:
-        raise Refusal(Problem(" or ".join(dict.fromkeys(told(error)[0].message for error in nearest)), places.pop()))
+        raise Refusal(
+            Problem(" or ".join(dict.fromkeys(problems_of(error)[0].message for error in nearest)), places.pop())
+        )
     expectations = [
-        getattr(error, "wanted", None) or expectation(reader.definition(member)) for member, error in failed
+        getattr(error, "wanted", None) or describe_expectation(reader.schema_of(member)) for member, error in failed
     ]
-    raise Refusal.expected(one_of(list(dict.fromkeys(expectations))), value)
+    raise Refusal.mismatch(join_with_or(list(dict.fromkeys(expectations))), value)
 
 
-def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
-    exact = [member for member in members if reader.complete(member).type is type(value)]
+def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> Any:
+    exact = [member for member in members if reader.dereference(member).type is type(value)]
     others = sorted((member for member in members if member not in exact), key=lambda member: member.breadth)
     for member in exact + others:
         try:
@@ -162,7 +178,7 @@ def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
     raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
 
 
-def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: Reader) -> Any:
+def _stabilize_form(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: HintReader) -> Any:
     """
     Return *form* as it will be read back.
 
@@ -170,7 +186,7 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
     """
     for _ in range(3):
         try:
-            next_form = _encoded(members, reader, decode(form))
+            next_form = _encode_member(members, reader, decode(form))
         except Exception:  # noqa: BLE001 -- the class cannot be made from its own fields, so its form stays as it is
             return form
         if next_form == form:
@@ -179,21 +195,21 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
     return form
 
 
-def _combine_tagged(members: Sequence[Codec], reader: Reader) -> list[Codec]:
+def _combine_tagged(members: Sequence[Codec], reader: HintReader) -> list[Codec]:
     """Return *members*, but with all records that a literal field tells apart combined into one codec."""
-    records = [member for member in members if reader.complete(member).tags is not None]
+    records = [member for member in members if reader.dereference(member).tags is not None]
     tag = _find_tag(records, reader) if len(records) > 1 else None
     if tag is None:
         return list(members)
     return [_codec_by_tag(*tag, records, reader), *(member for member in members if member not in records)]
 
 
-def _find_tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Codec]] | None:
+def _find_tag(records: Sequence[Codec], reader: HintReader) -> tuple[str, Mapping[str, Codec]] | None:
     """Return the field whose constants tell the records apart, and the record for each constant."""
-    for field in reader.complete(records[0]).tags or ():
+    for field in reader.dereference(records[0]).tags or ():
         table: dict[str, Codec] = {}
         for record in records:
-            constants = (reader.complete(record).tags or {}).get(field, frozenset())
+            constants = (reader.dereference(record).tags or {}).get(field, frozenset())
             if not constants or constants & table.keys():
                 break
             table.update(dict.fromkeys(sorted(constants), record))
@@ -202,18 +218,18 @@ def _find_tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[st
     return None
 
 
-def _codec_by_tag(field: str, table: Mapping[str, Codec], records: Sequence[Codec], reader: Reader) -> Codec:
+def _codec_by_tag(field: str, table: Mapping[str, Codec], records: Sequence[Codec], reader: HintReader) -> Codec:
     ordered = sorted(records, key=lambda record: record.breadth)
 
     def decode(value: Any) -> Any:
         constant = value.get(field) if isinstance(value, dict) else None
         chosen = table.get(constant) if isinstance(constant, str) else None
         # If the tag is absent, which a default allows, the records are tried like other members.
-        return _first(ordered, value, reader) if chosen is None else chosen.decode(value)
+        return _decode_first(ordered, value, reader) if chosen is None else chosen.decode(value)
 
-    def emit(writer: Writer, value: str) -> str:
-        result, tag = writer.fresh(), writer.fresh()
-        writer.unless(f"type({value}) is dict")
+    def emit(writer: CodeWriter, value: str) -> str:
+        result, tag = writer.new_name(), writer.new_name()
+        writer.require(f"type({value}) is dict")
         writer.line(f"{tag} = {value}.get({field!r})")
         word = "if"
         for constant, record in table.items():
@@ -223,23 +239,23 @@ def _codec_by_tag(field: str, table: Mapping[str, Codec], records: Sequence[Code
         writer.line("else: return U")
         return result
 
-    encode = functools.partial(_encoded, ordered, reader)
+    encode = functools.partial(_encode_member, ordered, reader)
     return Codec(schema={"type": "object"}, decode=decode, encode=encode, breadth=ordered[0].breadth, emit=emit)
 
 
 # The generated code.
 
 
-def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Reader) -> str:
+def _emit_union(writer: CodeWriter, value: str, members: Sequence[Codec], reader: HintReader) -> str:
     """Write one branch for each Python type that JSON values have, with the members that accept it."""
-    kinds = {id(member): set(_kinds(reader.definition(member))) for member in members}
+    kinds = {id(member): set(_types_of(reader.schema_of(member))) for member in members}
     branches: dict[tuple[int, ...], tuple[list[type], list[Codec]]] = {}
     for python, names in _JSON_TYPES.items():
         accepting = [member for member in members if not kinds[id(member)] or kinds[id(member)] & names]
         if accepting:
             branches.setdefault(tuple(map(id, accepting)), ([], accepting))[0].append(python)
     has_integer = any("integer" in member_kinds and "number" not in member_kinds for member_kinds in kinds.values())
-    result, kind = writer.fresh(), writer.fresh()
+    result, kind = writer.new_name(), writer.new_name()
     writer.line(f"{kind} = type({value})")
     word = "if"
     for types_of_branch, accepting in branches.values():
@@ -254,7 +270,7 @@ def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Re
     return result
 
 
-def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result: str) -> None:
+def _emit_attempts(writer: CodeWriter, value: str, members: Sequence[Codec], result: str) -> None:
     if len(members) == 1:
         writer.line(f"{result} = {writer.convert(members[0], value)}")
         return
@@ -267,4 +283,4 @@ def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result:
     writer.line(f"if {result} is U: return U")
 
 
-FORMS.update({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})
+FACTORIES_BY_ORIGIN.update({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})

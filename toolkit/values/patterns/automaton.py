@@ -12,15 +12,15 @@ import re
 from itertools import chain
 
 from .charsets import Chars
-from .nfa import ACCEPT, build
-from .syntax_tree import Assertion, Node, anchors
+from .nfa import ACCEPT, build_nfa
+from .syntax_tree import Assertion, Node, count_anchors
 
-__all__ = ["MOST_KEPT", "MOST_WORK", "Exhausted", "Linear"]
+__all__ = ["MAX_KEPT_UNITS", "MAX_WORK", "LazyDfa", "SearchExhausted"]
 
 # The limit of units that are kept. One unit takes about a hundred bytes.
-MOST_KEPT = 100_000
+MAX_KEPT_UNITS = 100_000
 # The limit of work for one search, which is a second or two. Only unfamiliar text counts.
-MOST_WORK = 5_000_000
+MAX_WORK = 5_000_000
 
 # The fixed work of learning one step. The unit is the work for one state.
 OVERHEAD = 4
@@ -48,7 +48,7 @@ _RELEVANT_FACTS: dict[Assertion, int] = {
 }
 
 
-class Exhausted(Exception):  # noqa: N818 -- named after what happened, like all our errors
+class SearchExhausted(Exception):  # noqa: N818 -- named after what happened, like all our errors
     """A search spent too much work on unfamiliar text."""
 
 
@@ -65,8 +65,8 @@ class _State(dict[str, "_State"]):
         self.moves: dict[int, list[tuple[_Members, int]] | None] = {}
 
 
-FOUND = _State(frozenset(), 0)
-LOST = _State(frozenset(), 0)
+MATCHED = _State(frozenset(), 0)
+DEAD = _State(frozenset(), 0)
 
 
 class _Members(dict[str, bool]):
@@ -82,21 +82,21 @@ class _Members(dict[str, bool]):
         return belongs
 
 
-class Linear:
+class LazyDfa:
     """An automaton that grows while it reads. Threads may share it."""
 
-    def __init__(self, node: Node, *, most_kept: int = MOST_KEPT, most_work: int = MOST_WORK) -> None:
-        self._nfa = build(node)
-        self._most_kept = most_kept
-        self._most_work = most_work
+    def __init__(self, node: Node, *, max_kept_units: int = MAX_KEPT_UNITS, max_work: int = MAX_WORK) -> None:
+        self._nfa = build_nfa(node)
+        self._max_kept_units = max_kept_units
+        self._max_work = max_work
         # Two places differ only in the facts that some assertion checks.
         self._relevant_facts = 0
-        for place, _ in self._nfa.places.values():
+        for place, _ in self._nfa.assertions.values():
             self._relevant_facts |= _RELEVANT_FACTS[place]
-        self._restart = frozenset[int]() if anchors(node) else frozenset({self._nfa.start})
+        self._restart = frozenset[int]() if count_anchors(node) else frozenset({self._nfa.start})
         self._members = {chars: _Members(chars) for chars, _ in self._nfa.chars.values()}
         self._states: dict[tuple[frozenset[int], int], _State] = {}
-        self._kept = 0
+        self._kept_units = 0
 
     def search(self, text: str) -> bool:
         """
@@ -105,7 +105,7 @@ class Linear:
         Raises:
             Exhausted: The search spent more than *most_work* on symbols and states that it had not met before.
         """
-        state = self._state(frozenset({self._nfa.start}), EDGE & self._relevant_facts)
+        state = self._get_state(frozenset({self._nfa.start}), EDGE & self._relevant_facts)
         symbols = chain(text[:-1], (LAST_NEWLINE, END)) if text.endswith("\n") else chain(text, (END,))
         work = 0
         for symbol in symbols:
@@ -114,39 +114,39 @@ class Linear:
             except KeyError:
                 # These two states have no next states. So the loop ends when it reaches one of them, without a test in
                 # each step.
-                if state is FOUND or state is LOST:
+                if state is MATCHED or state is DEAD:
                     break
-                if work > self._most_work:
-                    raise Exhausted from None
+                if work > self._max_work:
+                    raise SearchExhausted from None
                 state, spent = self._learn(state, symbol)
                 work += spent
-        return state is FOUND
+        return state is MATCHED
 
     def _learn(self, state: _State, symbol: str) -> tuple[_State, int]:
         """Return the state to which *symbol* leads from *state*, and the work that it took to find it."""
-        facts = self._known(symbol) & self._relevant_facts
+        facts = self._describe_symbol(symbol) & self._relevant_facts
         try:
             moves, spent = state.moves[facts], 0
         except KeyError:
-            moves, spent = self._moves(state, facts)
+            moves, spent = self._compute_moves(state, facts)
             state.moves[facts] = moves
         spent += OVERHEAD
         if moves is None:
-            following = FOUND
+            following = MATCHED
         elif symbol == END:
-            following = LOST
+            following = DEAD
         else:
             character = symbol[0]
             spent += len(moves)
             kernel = self._restart.union([target for members, target in moves if members[character]])
-            following = self._state(kernel, facts) if kernel else LOST
-        self._kept += spent
-        if self._kept > self._most_kept:
-            self._forget()
+            following = self._get_state(kernel, facts) if kernel else DEAD
+        self._kept_units += spent
+        if self._kept_units > self._max_kept_units:
+            self._clear_cache()
         state[symbol] = following
         return following, spent
 
-    def _moves(self, state: _State, facts: int) -> tuple[list[tuple[_Members, int]] | None, int]:
+    def _compute_moves(self, state: _State, facts: int) -> tuple[list[tuple[_Members, int]] | None, int]:
         """
         Return the possible moves at a place, or None if there is already a match; also return the work.
 
@@ -167,7 +167,7 @@ class Linear:
             if number in nfa.jumps:
                 targets = nfa.jumps[number]
             else:
-                place, target = nfa.places[number]
+                place, target = nfa.assertions[number]
                 targets = (target,) if _holds(place, state.before, facts) else ()
             for target in targets:
                 if target not in reached:
@@ -175,16 +175,16 @@ class Linear:
                     pending.append(target)
         return moves, len(reached)
 
-    def _state(self, kernel: frozenset[int], before: int) -> _State:
+    def _get_state(self, kernel: frozenset[int], before: int) -> _State:
         key = (kernel, before)
         state = self._states.get(key)
         if state is None:
             state = self._states[key] = _State(kernel, before)
-            self._kept += len(kernel)
+            self._kept_units += len(kernel)
         return state
 
     @staticmethod
-    def _known(symbol: str) -> int:
+    def _describe_symbol(symbol: str) -> int:
         if symbol == END:
             return EDGE
         if symbol == LAST_NEWLINE:
@@ -195,7 +195,7 @@ class Linear:
             return WORD | ASCII_WORD if symbol.isascii() else WORD
         return 0
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         # Each state is emptied, so that no cycle of states keeps itself alive. A thread that is in one of these states
         # finds it empty and learns its moves again.
         for state in list(self._states.values()):
@@ -204,24 +204,24 @@ class Linear:
         for members in self._members.values():
             members.clear()
         self._states.clear()
-        self._kept = 0
+        self._kept_units = 0
 
 
-def _holds(place: Assertion, before: int, behind: int) -> bool:
+def _holds(place: Assertion, before: int, after: int) -> bool:
     match place:
         case "start":
             return bool(before & EDGE)
         case "line start":
             return bool(before & (EDGE | NEWLINE))
         case "end":
-            return bool(behind & (EDGE | FINAL))
+            return bool(after & (EDGE | FINAL))
         case "line end":
-            return bool(behind & (EDGE | NEWLINE))
+            return bool(after & (EDGE | NEWLINE))
         case "very end":
-            return bool(behind & EDGE)
+            return bool(after & EDGE)
         case "\\b" | "ascii \\b":
-            return bool((before ^ behind) & (WORD if place == "\\b" else ASCII_WORD))
+            return bool((before ^ after) & (WORD if place == "\\b" else ASCII_WORD))
         case _:
-            if before & behind & EDGE:
+            if before & after & EDGE:
                 return EMPTY_HAS_NON_BOUNDARY
-            return not (before ^ behind) & (WORD if place == "\\B" else ASCII_WORD)
+            return not (before ^ after) & (WORD if place == "\\B" else ASCII_WORD)

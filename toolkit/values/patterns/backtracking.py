@@ -16,12 +16,12 @@ import math
 import operator
 
 from .charsets import ALL, END, NEWLINE, Chars
-from .syntax_tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat, Seq, anchors, narrowest
+from .syntax_tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat, Seq, count_anchors, min_width
 
-__all__ = ["MOST_STEPS", "longest_affordable", "steps"]
+__all__ = ["MAX_STEPS", "estimate_steps", "longest_affordable"]
 
 # `re` makes 20 to 500 million steps a second, so this takes a tenth of a second at most.
-MOST_STEPS = 2_000_000
+MAX_STEPS = 2_000_000
 # The lengths are powers of the square root of two, so that six estimates find the right one.
 LENGTHS = [0, *sorted({math.isqrt(1 << power) for power in range(53)})]
 # The ceiling is larger than any affordable cost, and its square is still a float.
@@ -40,15 +40,15 @@ def longest_affordable(node: Node, groups: int) -> int:
 
     The pattern has *groups* capturing groups. The result is -1 if even the empty text is too expensive.
     """
-    affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: steps(node, length, groups) > MOST_STEPS)
+    affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: estimate_steps(node, length, groups) > MAX_STEPS)
     return LENGTHS[affordable - 1] if affordable else -1
 
 
-def steps(node: Node, length: int, groups: int = 0) -> float:
+def estimate_steps(node: Node, length: int, groups: int = 0) -> float:
     """Return an upper bound of the steps that `re.search` makes for *node* in a text of *length* characters."""
     estimate = _Estimate(length, groups)
     once = estimate.measure(node, ACCEPTED)[1]
-    if count := anchors(node):
+    if count := count_anchors(node):
         # `re` tries the other places too, and the anchors fail there.
         return min(once + (length + 1) * (count + 1), CEILING)
     # A place costs steps only when it fails, and a repeat at the very end can fail only in the rounds that it must
@@ -60,9 +60,9 @@ class _Estimate:
     def __init__(self, length: int, groups: int) -> None:
         self.length = length
         # Before each round and each branch, `re` saves all captures, which takes time and memory.
-        self.saving = 1 + groups
+        self.save_cost = 1 + groups
         # Each level needs the cost of a lookaround twice, once in `measure` and once in `peek`.
-        self.looks: dict[int, float] = {}
+        self.look_costs: dict[int, float] = {}
 
     def measure(self, node: Node, after: Next) -> tuple[float, float]:
         """Return the ways and the cost of *node*."""
@@ -72,13 +72,13 @@ class _Estimate:
             case At():
                 return 1, 1 + after[1]
             case Seq(items):
-                return self.sequence(items, after)
+                return self.measure_sequence(items, after)
             case Either(items) | Opaque(items):
-                return self.either(items, after)
+                return self.measure_either(items, after)
             case Repeat():
-                return self.repeat(node, after)
+                return self.measure_repeat(node, after)
             case Look():
-                return 1, self.look(node) + after[1]
+                return 1, self.measure_look(node) + after[1]
             case Atomic(body):
                 return 1, self.measure(body, ACCEPTED)[1] + after[1]
             case Backref():
@@ -86,7 +86,7 @@ class _Estimate:
             case _:
                 return CEILING, CEILING
 
-    def sequence(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
+    def measure_sequence(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
         nexts = [after]
         for item in reversed(items[1:]):
             nexts.append(self.peek(item, nexts[-1]))
@@ -97,7 +97,7 @@ class _Estimate:
             ways = min(ways * item_ways, CEILING)
         return 1 if _ends_once(items, after[0]) else ways, cost
 
-    def either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
+    def measure_either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
         measured = [self.measure(item, after) for item in items]
         earlier_masks, are_disjoint = 0, True
         for item in items:
@@ -107,9 +107,9 @@ class _Estimate:
         item_ways = [ways for ways, _ in measured]
         # If no character can start two of the items, at most one item goes on.
         ways = max(item_ways, default=1) if are_disjoint else sum(item_ways)
-        return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
+        return min(ways, CEILING), min(1 + sum(self.save_cost + cost for _, cost in measured), CEILING)
 
-    def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
+    def measure_repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
         low, body = node.low, node.body
         # A round that consumes nothing is the last one, except among the *low* rounds that are required.
         rounds = min(node.high, self.length // node.width if node.width else low + self.length + 1)
@@ -121,17 +121,17 @@ class _Estimate:
             return 1 if is_disjoint else round_counts, 1 + rounds * body.price + round_counts * after[1]
         either = (body_next[0] | after[0], body_next[1] + after[1] + 1)
         ways, cost = self.measure(body, after if node.high == 1 else either)
-        cost += after[1] + self.saving
+        cost += after[1] + self.save_cost
         if not node.width:
             ways = max(ways, 2)
         if ways > 1:
             return _sum_powers(ways, rounds), min(_sum_powers(ways, rounds) * cost, CEILING)
         return 1 if is_disjoint else round_counts, min((rounds + 1) * cost, CEILING)
 
-    def look(self, node: Look) -> float:
-        cost = self.looks.get(id(node))
+    def measure_look(self, node: Look) -> float:
+        cost = self.look_costs.get(id(node))
         if cost is None:
-            cost = self.looks[id(node)] = self.measure(node.body, ACCEPTED)[1] + 1
+            cost = self.look_costs[id(node)] = self.measure(node.body, ACCEPTED)[1] + 1
         return cost
 
     def peek(self, node: Node, after: Next) -> Next:
@@ -149,13 +149,15 @@ class _Estimate:
                 return after
             case Either(items) | Opaque(items):
                 entries = [self.peek(item, after) for item in items]
-                return _join_masks([mask for mask, _ in entries]), 1 + sum(self.saving + price for _, price in entries)
+                return _join_masks([mask for mask, _ in entries]), 1 + sum(
+                    self.save_cost + price for _, price in entries
+                )
             case Repeat(low, _, body, width) if width:
                 mask, price = self.peek(body, after)
-                return (mask, price + self.saving) if low else (mask | after[0], price + after[1] + self.saving)
+                return (mask, price + self.save_cost) if low else (mask | after[0], price + after[1] + self.save_cost)
             case Look():
-                return after[0], self.look(node) + after[1]
-            case Atomic(body) if narrowest(body):
+                return after[0], self.measure_look(node) + after[1]
+            case Atomic(body) if min_width(body):
                 return self.peek(body, after)
             case _:
                 # No character is ruled out, so the price is never paid.

@@ -95,7 +95,7 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
         # Case folding only adds characters to those that are excluded.
         mask = (ASCII | OTHERS) & ~core
     elif flags & re.IGNORECASE:
-        mask = _folded(mask)
+        mask = _fold_case(mask)
     return Chars(f"[{'^' * negated}{source}]", flags, mask, price, wide=wide and name == "IN")
 
 
@@ -107,7 +107,7 @@ def _span(low: int, high: int) -> int:
     return ((2 << min(high, 127)) - (1 << min(low, 128))) & ASCII | (OTHERS if high > 127 else 0)
 
 
-def _folded(mask: int) -> int:
+def _fold_case(mask: int) -> int:
     # The Kelvin sign folds to `k` and the long s folds to `s`, and the other way round.
     if mask & OTHERS:
         return mask | _LOWER | _UPPER | OTHERS

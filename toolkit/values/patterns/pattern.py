@@ -11,14 +11,14 @@ import functools
 import re
 from collections.abc import Callable
 
-from .automaton import Exhausted, Linear
+from .automaton import LazyDfa, SearchExhausted
 from .backtracking import longest_affordable
-from .nfa import MOST_STATES, irregular, size
-from .syntax_tree import Node, read
+from .nfa import MAX_STATES, count_states, find_irregular
+from .syntax_tree import Node, read_tree
 
-__all__ = ["MOST_CHARACTERS", "Pattern", "Undecidable", "compile_pattern"]
+__all__ = ["MAX_SOURCE_CHARS", "Pattern", "Undecidable", "compile_pattern"]
 
-MOST_CHARACTERS = 20_000
+MAX_SOURCE_CHARS = 20_000
 
 
 class Undecidable(ValueError):  # noqa: N818 -- named after what happened, like all our errors
@@ -36,7 +36,7 @@ class Pattern:
             `fast_search(text) if len(text) <= fast_limit else pattern.search(text)`.
     """
 
-    __slots__ = ("_linear", "_tree", "fast_limit", "fast_search", "source")
+    __slots__ = ("_automaton", "_tree", "fast_limit", "fast_search", "source")
 
     def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
         self.source = compiled.pattern
@@ -44,7 +44,7 @@ class Pattern:
         self.fast_search: Callable[[str], re.Match[str] | None] = compiled.search
         self._tree = tree
         # The automaton is built when it is first needed. Most patterns never meet a text that is too long for `re`.
-        self._linear: Linear | None = None
+        self._automaton: LazyDfa | None = None
 
     def __repr__(self) -> str:
         return f"compile_pattern({self.source!r})"
@@ -61,30 +61,30 @@ class Pattern:
         return self._search_slowly(text)
 
     def _search_slowly(self, text: str) -> bool:
-        if self._linear is None:
-            self._linear = Linear(self._regular_tree(text))
+        if self._automaton is None:
+            self._automaton = LazyDfa(self._regular_tree(text))
         try:
-            return self._linear.search(text)
-        except Exhausted:
-            raise self._undecidable(
+            return self._automaton.search(text)
+        except SearchExhausted:
+            raise self._build_undecidable(
                 text, "it keeps too many possibilities open at once; make its repeats shorter"
             ) from None
 
     def _regular_tree(self, text: str) -> Node:
-        if construct := irregular(self._tree):
-            raise self._undecidable(
+        if construct := find_irregular(self._tree):
+            raise self._build_undecidable(
                 text, f"all possibilities would have to be tried, because it has {construct}; do without that"
             )
-        if size(self._tree) > MOST_STATES:
-            raise self._undecidable(text, "its repeats, written out, are too long; make them shorter")
+        if count_states(self._tree) > MAX_STATES:
+            raise self._build_undecidable(text, "its repeats, written out, are too long; make them shorter")
         return self._tree
 
-    def _undecidable(self, text: str, why: str) -> Undecidable:
+    def _build_undecidable(self, text: str, reason: str) -> Undecidable:
         # A limit of a few characters would not help the reader.
         remedy = f", or keep the text to {self.fast_limit:,} characters" if self.fast_limit > 20 else ""
         return Undecidable(
-            f"cannot tell in bounded time whether {_shown(self.source)} occurs in a text of {len(text):,} characters: "
-            f"{why}{remedy}"
+            f"cannot tell in bounded time whether {_shorten_source(self.source)} occurs in a text of "
+            f"{len(text):,} characters: {reason}{remedy}"
         )
 
 
@@ -98,22 +98,22 @@ def compile_pattern(source: str) -> Pattern:
     Raises:
         ValueError: *source* is not a regular expression, or it is not of a reasonable size.
     """
-    if len(source) > MOST_CHARACTERS:
-        raise ValueError(_invalid(source, f"it is longer than {MOST_CHARACTERS:,} characters"))
+    if len(source) > MAX_SOURCE_CHARS:
+        raise ValueError(_invalid_message(source, f"it is longer than {MAX_SOURCE_CHARS:,} characters"))
     try:
         # The tree is read first, because it shows whether `re` can compile the source without delay.
-        tree = read(source)
+        tree = read_tree(source)
         return Pattern(tree, re.compile(source))
     except RecursionError:
-        raise ValueError(_invalid(source, "its groups are nested too deeply")) from None
+        raise ValueError(_invalid_message(source, "its groups are nested too deeply")) from None
     except (re.error, ValueError, OverflowError, MemoryError, Warning) as error:
         # A warning arrives here if warnings are errors. `re` warns of syntax whose meaning may change.
-        raise ValueError(_invalid(source, str(error))) from error
+        raise ValueError(_invalid_message(source, str(error))) from error
 
 
-def _invalid(source: str, why: str) -> str:
-    return f"{_shown(source)} is not a regular expression: {why}"
+def _invalid_message(source: str, reason: str) -> str:
+    return f"{_shorten_source(source)} is not a regular expression: {reason}"
 
 
-def _shown(source: str) -> str:
+def _shorten_source(source: str) -> str:
     return repr(source if len(source) <= 80 else source[:79] + "…")

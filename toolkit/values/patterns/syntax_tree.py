@@ -27,19 +27,19 @@ __all__ = [
     "Repeat",
     "Seq",
     "Unknown",
-    "anchors",
-    "narrowest",
-    "read",
+    "count_anchors",
+    "min_width",
+    "read_tree",
 ]
 
 UNBOUNDED = 1 << 32  # more than any repeat that the parser accepts
 
 # For each class with characters beyond Latin-1, `re` builds a table of 64 K entries, which takes milliseconds of Python
 # code.
-MOST_WIDE_CLASSES = 64
+MAX_WIDE_CLASSES = 64
 # The functions that visit this tree recurse. The depth is limited here, once, so that it does not depend on the stack
 # of the caller.
-DEEPEST = 100
+MAX_DEPTH = 100
 
 _ALPHABETS = re.ASCII | re.UNICODE
 
@@ -82,33 +82,33 @@ class Look(NamedTuple):
     """A condition on the surrounding text. It consumes no characters."""
 
     body: Node
-    what: str = "a lookaround"
+    construct: str = "a lookaround"
 
 
 class Atomic(NamedTuple):
     """A body that the search never enters again once it has matched."""
 
     body: Node
-    what: str = "an atomic group or possessive repeat"
+    construct: str = "an atomic group or possessive repeat"
 
 
 class Opaque(NamedTuple):
     """A choice of one item that only `re` can make."""
 
     items: tuple[Node, ...]
-    what: str
+    construct: str
 
 
 class Backref(NamedTuple):
     """The text of a group, which must occur again."""
 
-    what: str = "a backreference"
+    construct: str = "a backreference"
 
 
 class Unknown(NamedTuple):
     """A construct that this Python has and this library does not know."""
 
-    what: str = "a construct unknown to this library"
+    construct: str = "a construct unknown to this library"
 
 
 Node = Chars | At | Seq | Either | Repeat | Look | Atomic | Opaque | Backref | Unknown
@@ -117,7 +117,7 @@ Parse = Callable[[str], Any]
 _PARSE: Parse | None = getattr(getattr(re, "_parser", None), "parse", None)
 
 
-def read(source: str, *, parse: Parse | None = _PARSE) -> Node:
+def read_tree(source: str, *, parse: Parse | None = _PARSE) -> Node:
     """
     Read *source* into a tree.
 
@@ -127,39 +127,39 @@ def read(source: str, *, parse: Parse | None = _PARSE) -> Node:
     if parse is None:
         return Unknown()
     parsed = parse(source)
-    return _Reader().sequence(parsed, parsed.state.flags, 0)
+    return _TreeBuilder().build_sequence(parsed, parsed.state.flags, 0)
 
 
-class _Reader:
+class _TreeBuilder:
     def __init__(self) -> None:
         self.wide_classes = 0
 
-    def sequence(self, parsed: Iterable[tuple[Any, Any]], flags: int, depth: int) -> Node:
-        if depth > DEEPEST:
-            raise ValueError(f"groups are nested deeper than {DEEPEST}")
-        items = tuple(self.node(operation.name, value, flags, depth + 1) for operation, value in parsed)
+    def build_sequence(self, parsed: Iterable[tuple[Any, Any]], flags: int, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise ValueError(f"groups are nested deeper than {MAX_DEPTH}")
+        items = tuple(self.build_node(operation.name, value, flags, depth + 1) for operation, value in parsed)
         return items[0] if len(items) == 1 else Seq(items)
 
-    def node(self, name: str, value: Any, flags: int, depth: int) -> Node:
+    def build_node(self, name: str, value: Any, flags: int, depth: int) -> Node:
         match name:
             case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
-                return self.chars(name, value, flags)
+                return self.build_chars(name, value, flags)
             case "AT":
-                return _at(value.name, flags)
+                return _build_assertion(value.name, flags)
             case "BRANCH":
-                return Either(tuple(self.sequence(item, flags, depth) for item in value[1]))
+                return Either(tuple(self.build_sequence(item, flags, depth) for item in value[1]))
             case "SUBPATTERN":
-                return self.group(value, flags, depth)
+                return self.build_group(value, flags, depth)
             case "MAX_REPEAT" | "MIN_REPEAT":
-                return self.repeat(value, flags, depth)
+                return self.build_repeat(value, flags, depth)
             case "POSSESSIVE_REPEAT":
-                return Atomic(self.repeat(value, flags, depth))
+                return Atomic(self.build_repeat(value, flags, depth))
             case "ATOMIC_GROUP":
-                return Atomic(self.sequence(value, flags, depth))
+                return Atomic(self.build_sequence(value, flags, depth))
             case "ASSERT" | "ASSERT_NOT":
-                return Look(self.sequence(value[1], flags, depth))
+                return Look(self.build_sequence(value[1], flags, depth))
             case "GROUPREF_EXISTS":
-                branches = tuple(self.sequence(item or (), flags, depth) for item in value[1:])
+                branches = tuple(self.build_sequence(item or (), flags, depth) for item in value[1:])
                 return Opaque(branches, "a conditional group")
             case "GROUPREF":
                 return Backref()
@@ -168,32 +168,32 @@ class _Reader:
             case _:
                 return Unknown()
 
-    def chars(self, name: str, value: Any, flags: int) -> Node:
+    def build_chars(self, name: str, value: Any, flags: int) -> Node:
         chars = read_chars(name, value, flags)
         if chars is None:
             return Unknown()
         self.wide_classes += chars.wide
-        if self.wide_classes > MOST_WIDE_CLASSES:
-            raise ValueError(f"it has more than {MOST_WIDE_CLASSES} large character classes")
+        if self.wide_classes > MAX_WIDE_CLASSES:
+            raise ValueError(f"it has more than {MAX_WIDE_CLASSES} large character classes")
         return chars
 
-    def group(self, value: tuple[Any, int, int, Any], flags: int, depth: int) -> Node:
+    def build_group(self, value: tuple[Any, int, int, Any], flags: int, depth: int) -> Node:
         _, added, removed, parsed = value
         if not added & _ALPHABETS & ~flags:
-            return self.sequence(parsed, (flags | added) & ~removed, depth)
-        body = self.sequence(parsed, (flags & ~_ALPHABETS | added) & ~removed, depth)
+            return self.build_sequence(parsed, (flags | added) & ~removed, depth)
+        body = self.build_sequence(parsed, (flags & ~_ALPHABETS | added) & ~removed, depth)
         # At the start of a pattern, `re` skips ahead with the flags from outside the group, and may miss a match. The
         # answer must not depend on the engine, so only `re`, which has this fault, handles such a group.
         return Opaque((body,), "a group with an (?a) or (?u) of its own")
 
-    def repeat(self, value: tuple[int, int, Any], flags: int, depth: int) -> Repeat:
+    def build_repeat(self, value: tuple[int, int, Any], flags: int, depth: int) -> Repeat:
         low, high, parsed = value
-        body = self.sequence(parsed, flags, depth)
+        body = self.build_sequence(parsed, flags, depth)
         # The parser writes "no limit" as a named constant, and every other number as a plain integer.
-        return Repeat(int(low), int(high) if type(high) is int else UNBOUNDED, body, narrowest(body))
+        return Repeat(int(low), int(high) if type(high) is int else UNBOUNDED, body, min_width(body))
 
 
-def _at(name: str, flags: int) -> Node:
+def _build_assertion(name: str, flags: int) -> Node:
     multiline = bool(flags & re.MULTILINE)
     places: dict[str, Assertion] = {
         "AT_BEGINNING": "line start" if multiline else "start",
@@ -206,32 +206,32 @@ def _at(name: str, flags: int) -> Node:
     return At(places[name]) if name in places else Unknown()
 
 
-def narrowest(node: Node) -> int:
+def min_width(node: Node) -> int:
     """Return the least number of characters that *node* consumes."""
     match node:
         case Chars():
             return 1
         case Seq(items):
-            return sum(map(narrowest, items))
+            return sum(map(min_width, items))
         case Either(items) | Opaque(items):
-            return min(map(narrowest, items), default=0)
+            return min(map(min_width, items), default=0)
         case Repeat(low, _, _, width):
             return low * width
         case Atomic(body):
-            return narrowest(body)
+            return min_width(body)
         case _:
             return 0
 
 
-def anchors(node: Node) -> int:
+def count_anchors(node: Node) -> int:
     """Count the `^` and `\\A` that allow *node* to match only at the start; return 0 if it can match elsewhere."""
     match node:
         case At("start"):
             return 1
         case Seq(items) if items:
-            return anchors(items[0])
+            return count_anchors(items[0])
         case Either(items):
-            counts = [anchors(item) for item in items]
+            counts = [count_anchors(item) for item in items]
             return sum(counts) if all(counts) else 0
         case _:
             return 0

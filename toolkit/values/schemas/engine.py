@@ -13,40 +13,40 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .keywords import KEYWORDS, MOST_ERRORS, error_of, obvious
+from .keywords import KEYWORDS, MAX_ERRORS, build_error, classes_that_fit
 
-__all__ = ["Judge", "mappings_in"]
+__all__ = ["SchemaValidator", "iter_mappings"]
 
-_MOST_WORK = 200_000
+_MAX_STEPS = 200_000
 
 
-class Work(threading.local):
+class WorkBudget(threading.local):
     """
     The state of the check that is running. Each thread has its own.
 
     Attributes:
-        left: How many more times a schema may be applied to a value.
+        steps_left: How many more times a schema may be applied to a value.
         known: The errors that schemas behind a `$ref` found in a container. Without this memory, a value that several
             members of a union contain would be checked once for each member, so the work would double at every level.
             None if the answers may change.
     """
 
     def __init__(self, *, remembers: bool) -> None:
-        self.left = 0
+        self.steps_left = 0
         self.known: dict[tuple[int, int], list[dict[str, Any]]] | None = None
         self._remembers = remembers
 
-    def begin(self) -> None:
-        self.left = _MOST_WORK
+    def reset(self) -> None:
+        self.steps_left = _MAX_STEPS
         self.known = {} if self._remembers else None
 
     def step(self) -> None:
-        self.left -= 1
-        if self.left < 0:
+        self.steps_left -= 1
+        if self.steps_left < 0:
             raise ValueError("it would take too long; send less at once, or nest it less deeply")
 
 
-class Judge:
+class SchemaValidator:
     """
     A compiled validator for one schema, to be kept for many checks.
 
@@ -56,40 +56,40 @@ class Judge:
         resolver: The resolver of the references in the schema.
     """
 
-    __slots__ = ("_validator", "_work", "resolver")
+    __slots__ = ("_budget", "_validator", "resolver")
 
     def __init__(self, schema: Any) -> None:
         from referencing import Registry
 
         registry: Registry[Any] = Registry()
         # The target of a dynamic reference depends on the path to it, so answers cannot be remembered.
-        self._work = Work(remembers=not any("$dynamicRef" in part for part in mappings_in(schema)))
-        self._validator = _validator_class()(schema, registry=registry, format_checker=self._work)
+        self._budget = WorkBudget(remembers=not any("$dynamicRef" in part for part in iter_mappings(schema)))
+        self._validator = _validator_class()(schema, registry=registry, format_checker=self._budget)
         self.resolver = self._validator._resolver  # noqa: SLF001 -- jsonschema offers no other way to it
 
-    def iter_errors(self, value: Any, *, max_errors: int = MOST_ERRORS) -> Iterator[Any]:
+    def iter_errors(self, value: Any, *, max_errors: int = MAX_ERRORS) -> Iterator[Any]:
         """Yield the errors in *value*, at most *max_errors* of them; the default is one hundred."""
-        self._work.begin()
-        return islice(_judged(self._validator, value, None, None), max_errors)
+        self._budget.reset()
+        return islice(_iter_errors(self._validator, value, None, None), max_errors)
 
     @property
     def steps_taken(self) -> int:
         """Return how many steps the last check of this thread took."""
-        return _MOST_WORK - self._work.left
+        return _MAX_STEPS - self._budget.steps_left
 
     def is_valid(self, value: Any) -> bool:
         """Return whether *value* has no errors."""
         return next(self.iter_errors(value), None) is None
 
-    def evolve(self, schema: Any) -> Judge:
+    def evolve(self, schema: Any) -> SchemaValidator:
         """Return a judge for *schema*, a part of this judge's schema. The part may refer to the whole schema."""
-        judge = object.__new__(Judge)
-        judge._work, judge.resolver = self._work, self.resolver
+        judge = object.__new__(SchemaValidator)
+        judge._budget, judge.resolver = self._budget, self.resolver
         judge._validator = self._validator.evolve(schema=schema)
         return judge
 
 
-def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
+def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:
     """Yield each mapping in the document *schema*, even if the mapping is not a schema."""
     waiting = [schema]
     while waiting:
@@ -106,7 +106,7 @@ def _validator_class() -> Any:
     """
     Return jsonschema's validator class for draft 2020-12 with our `KEYWORDS`.
 
-    The `format_checker` of its instances must be a `Work`.
+    The `format_checker` of its instances must be a `WorkBudget`.
     """
     from jsonschema import Draft202012Validator, validators
 
@@ -122,7 +122,7 @@ def _descend(
     """Replace jsonschema's own `descend`: count each step, and return early where the value obviously fits."""
     if schema is True:
         return
-    if type(instance) in obvious(schema):
+    if type(instance) in classes_that_fit(schema):
         return
     self.format_checker.step()
     if resolver is None:
@@ -131,15 +131,15 @@ def _descend(
             from referencing.jsonschema import DRAFT202012
 
             resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
-    yield from _judged(self.evolve(schema=schema, _resolver=resolver), instance, path, schema_path)
+    yield from _iter_errors(self.evolve(schema=schema, _resolver=resolver), instance, path, schema_path)
 
 
-def _judged(validator: Any, instance: Any, path: Any, schema_path: Any) -> Iterator[Any]:
+def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> Iterator[Any]:
     """Run jsonschema's own loop over the keywords of a schema."""
     schema = validator.schema
     if schema is False:
         about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
-        yield error_of(path=_steps(path), schema_path=_steps(schema_path), **about)
+        yield build_error(path=_steps(path), schema_path=_steps(schema_path), **about)
     for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
             if not isinstance(error.schema, (dict, bool)):

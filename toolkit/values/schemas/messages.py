@@ -12,14 +12,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import Problem, nearest
-from ..strictjson.checks import show
+from ...errors import Problem, find_nearest
+from ..strictjson.checks import show_value
 
-__all__ = ["expectation", "problems_of"]
+__all__ = ["describe_expectation", "explain_errors"]
 
-_MOST_CHOICES = 12
+_MAX_CHOICES = 12
 
-_TYPES = {
+_TYPE_WORDS = {
     "string": "a string",
     "integer": "an integer",
     "number": "a number",
@@ -30,7 +30,7 @@ _TYPES = {
 }
 
 
-def problems_of(errors: Iterable[Any]) -> list[Problem]:
+def explain_errors(errors: Iterable[Any]) -> list[Problem]:
     """Turn *errors* of a `schemas.validator` into problems, in the order in which they were found."""
     # A schema that is reached in several ways reports the same error several times.
     problems: dict[Any, Problem] = {}
@@ -38,138 +38,144 @@ def problems_of(errors: Iterable[Any]) -> list[Problem]:
         if error.context:
             problems.update((id(problem), problem) for problem in _union_problems(error))
         else:
-            message, path = _message(error), tuple(error.absolute_path)
+            message, path = _build_message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
     return list(problems.values())
 
 
-def expectation(schema: Any) -> str:
+def describe_expectation(schema: Any) -> str:
     """Describe in a few words what *schema* expects."""
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "anything"
     if "const" in schema:
-        return _constant(schema["const"])
+        return _format_constant(schema["const"])
     if "enum" in schema:
-        return _choices(schema["enum"])
+        return _format_choices(schema["enum"])
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            return _one_of(list(dict.fromkeys(map(expectation, schema[keyword]))))
+            return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
     if "$ref" in schema:
-        return show(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
+        return show_value(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
     kinds = schema.get("type", ())
     if kinds in ("object", ()) and schema.get("required"):
-        return f"an object with {_listed([show(key, most=30) for key in schema['required']], most=4)}"
-    words = [_TYPES.get(kind, str(kind)) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    text = _one_of(words) if words else "another value"
+        return (
+            f"an object with {_join_words([show_value(key, max_chars=30) for key in schema['required']], max_items=4)}"
+        )
+    words = [_TYPE_WORDS.get(kind, str(kind)) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    text = _join_with_or(words) if words else "another value"
     return f"{text} ({schema['format']})" if "format" in schema and kinds == "string" else text
 
 
-def _choices(choices: Sequence[Any]) -> str:
-    return _one_of([_constant(choice) for choice in choices[:_MOST_CHOICES]], more=len(choices) > _MOST_CHOICES)
+def _format_choices(choices: Sequence[Any]) -> str:
+    return _join_with_or(
+        [_format_constant(choice) for choice in choices[:_MAX_CHOICES]], more=len(choices) > _MAX_CHOICES
+    )
 
 
-def _constant(value: Any) -> str:
+def _format_constant(value: Any) -> str:
     """Show a value that the schema's author wrote, in full if it is short."""
     if not isinstance(value, (dict, list)):
-        return show(value)
+        return show_value(value)
     text = json.dumps(value)
-    return text if len(text) <= 60 else show(value)
+    return text if len(text) <= 60 else show_value(value)
 
 
-def _one_of(words: list[str], *, more: bool = False) -> str:
-    words = [*words[:_MOST_CHOICES], *(["..."] if more or len(words) > _MOST_CHOICES else [])]
+def _join_with_or(words: list[str], *, more: bool = False) -> str:
+    words = [*words[:_MAX_CHOICES], *(["..."] if more or len(words) > _MAX_CHOICES else [])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _listed(words: list[str], *, most: int) -> str:
-    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
+def _join_words(words: list[str], *, max_items: int) -> str:
+    return ", ".join(words[:max_items]) + (", ..." if len(words) > max_items else "")
 
 
-def _message(error: Any) -> str | Callable[[], str]:
-    word = _WORDS.get(error.validator, _other)
+def _build_message(error: Any) -> str | Callable[[], str]:
+    word = _MESSAGES.get(error.validator, _other_message)
     if "propertyNames" in error.schema_path and isinstance(error.instance, str):
         message = word(error)
         text = message if isinstance(message, str) else message()
-        return f"the key {show(error.instance)} is not expected: {text}"
+        return f"the key {show_value(error.instance)} is not expected: {text}"
     return word(error)
 
 
 def _mismatch_message(words: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda error: f"expected {words(error.validator_value)}, got {show(error.instance)}"
+    return lambda error: f"expected {words(error.validator_value)}, got {show_value(error.instance)}"
 
 
-def _counted(words: str, unit: str) -> Callable[[Any], str]:
-    return lambda error: f"expected {words} {show(error.validator_value)} {unit}, got {len(error.instance)}"
+def _count_message(words: str, unit: str) -> Callable[[Any], str]:
+    return lambda error: f"expected {words} {show_value(error.validator_value)} {unit}, got {len(error.instance)}"
 
 
-def _missing(error: Any) -> str:
+def _missing_message(error: Any) -> str:
     schema = error.schema.get("properties", {}).get(error.path[-1])
-    return f"required, but missing; expected {expectation(schema)}" if schema else "required, but missing"
+    return f"required, but missing; expected {describe_expectation(schema)}" if schema else "required, but missing"
 
 
-def _unknown_key(error: Any) -> Callable[[], str]:
+def _unknown_key_message(error: Any) -> Callable[[], str]:
     declared = list(error.schema.get("properties", ()))
     patterns = [f"one that matches {source[:100]}" for source in error.schema.get("patternProperties", ())]
     key = str(error.path[-1])
 
-    def word() -> str:
-        near = nearest(key, declared, most=1)
+    def build_message() -> str:
+        near = find_nearest(key, declared, max_items=1)
         if near:
-            return f"unknown key; did you mean {show(near[0])}?"
+            return f"unknown key; did you mean {show_value(near[0])}?"
         if declared or patterns:
-            return f"unknown key; expected {_one_of([show(name) for name in declared] + patterns)}"
+            return f"unknown key; expected {_join_with_or([show_value(name) for name in declared] + patterns)}"
         return "unknown key; none are expected"
 
-    return word
+    return build_message
 
 
-def _wrong_choice(error: Any) -> str | Callable[[], str]:
+def _wrong_choice_message(error: Any) -> str | Callable[[], str]:
     choices, value = error.validator_value, error.instance
-    message = f"expected {_choices(choices)}, got {show(value)}"
-    if len(choices) <= _MOST_CHOICES or not isinstance(value, str):
+    message = f"expected {_format_choices(choices)}, got {show_value(value)}"
+    if len(choices) <= _MAX_CHOICES or not isinstance(value, str):
         return message
 
-    def word() -> str:
+    def build_message() -> str:
         # The choice that the model meant may be among those that are not shown.
-        near = nearest(value, (choice for choice in choices if isinstance(choice, str)), most=1)
-        return f"{message}; did you mean {show(near[0])}?" if near else message
+        near = find_nearest(value, (choice for choice in choices if isinstance(choice, str)), max_items=1)
+        return f"{message}; did you mean {show_value(near[0])}?" if near else message
 
-    return word
+    return build_message
 
 
-def _other(error: Any) -> str:
+def _other_message(error: Any) -> str:
     return f"does not fit what `{error.validator}` asks"
 
 
-_WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
+_MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     None: lambda error: "not allowed here",
-    "type": lambda error: f"expected {expectation(error.schema)}, got {show(error.instance)}",
-    "required": _missing,
-    "dependentRequired": lambda error: f"required beside {show(error.message)}, but missing",
-    "additionalProperties": _unknown_key,
-    "enum": _wrong_choice,
-    "const": _mismatch_message(_constant),
-    "minimum": _mismatch_message(lambda limit: f"at least {show(limit)}"),
-    "exclusiveMinimum": _mismatch_message(lambda limit: f"more than {show(limit)}"),
-    "maximum": _mismatch_message(lambda limit: f"at most {show(limit)}"),
-    "exclusiveMaximum": _mismatch_message(lambda limit: f"less than {show(limit)}"),
-    "multipleOf": _mismatch_message(lambda factor: f"a multiple of {show(factor)}"),
-    "minLength": _mismatch_message(lambda limit: f"at least {show(limit)} characters"),
-    "maxLength": _counted("at most", "characters"),
+    "type": lambda error: f"expected {describe_expectation(error.schema)}, got {show_value(error.instance)}",
+    "required": _missing_message,
+    "dependentRequired": lambda error: f"required beside {show_value(error.message)}, but missing",
+    "additionalProperties": _unknown_key_message,
+    "enum": _wrong_choice_message,
+    "const": _mismatch_message(_format_constant),
+    "minimum": _mismatch_message(lambda limit: f"at least {show_value(limit)}"),
+    "exclusiveMinimum": _mismatch_message(lambda limit: f"more than {show_value(limit)}"),
+    "maximum": _mismatch_message(lambda limit: f"at most {show_value(limit)}"),
+    "exclusiveMaximum": _mismatch_message(lambda limit: f"less than {show_value(limit)}"),
+    "multipleOf": _mismatch_message(lambda factor: f"a multiple of {show_value(factor)}"),
+    "minLength": _mismatch_message(lambda limit: f"at least {show_value(limit)} characters"),
+    "maxLength": _count_message("at most", "characters"),
     "pattern": _mismatch_message(lambda source: f"text that matches {source[:100]}"),
     "items": lambda error: f"expected at most {error.message} items, got {len(error.instance)}",
-    "minItems": _counted("at least", "items"),
-    "maxItems": _counted("at most", "items"),
+    "minItems": _count_message("at least", "items"),
+    "maxItems": _count_message("at most", "items"),
     "uniqueItems": lambda error: "expected items that differ, but some are equal",
-    "minProperties": _counted("at least", "entries"),
-    "maxProperties": _counted("at most", "entries"),
-    "contains": lambda error: f"expected at least one item that is {expectation(error.validator_value)}",
+    "minProperties": _count_message("at least", "entries"),
+    "maxProperties": _count_message("at most", "entries"),
+    "contains": lambda error: f"expected at least one item that is {describe_expectation(error.validator_value)}",
     "minContains": lambda error: f"expected at least {error.validator_value} items of a kind, got fewer",
     "maxContains": lambda error: f"expected at most {error.validator_value} items of a kind, got more",
     "unevaluatedItems": lambda error: "some of the items are not expected",
-    "unevaluatedProperties": lambda error: f"some of the keys are not expected, in {show(error.instance)}",
-    "oneOf": lambda error: f"{show(error.instance)} fits more than one of the alternatives; it has to fit exactly one",
-    "not": lambda error: f"{show(error.instance)} is not allowed here",
+    "unevaluatedProperties": lambda error: f"some of the keys are not expected, in {show_value(error.instance)}",
+    "oneOf": lambda error: (
+        f"{show_value(error.instance)} fits more than one of the alternatives; it has to fit exactly one"
+    ),
+    "not": lambda error: f"{show_value(error.instance)} is not allowed here",
 }
 
 
@@ -187,12 +193,12 @@ def _union_problems(error: Any) -> list[Problem]:
     wrong_tag = _tag_problem(possible)
     if wrong_tag is not None:
         return [wrong_tag]
-    fewest = min(map(_strangeness, possible), default=0)
-    best_members = [suberrors for suberrors in possible if _strangeness(suberrors) == fewest]
+    fewest = min(map(_mismatch_score, possible), default=0)
+    best_members = [suberrors for suberrors in possible if _mismatch_score(suberrors) == fewest]
     if len(best_members) == 1:
-        return problems_of(best_members[0])
-    expected = expectation({"anyOf": error.validator_value})
-    return [Problem(f"expected {expected}, got {show(error.instance)}", error.absolute_path)]
+        return explain_errors(best_members[0])
+    expected = describe_expectation({"anyOf": error.validator_value})
+    return [Problem(f"expected {expected}, got {show_value(error.instance)}", error.absolute_path)]
 
 
 def _tag_problem(members: Sequence[Sequence[Any]]) -> Problem | None:
@@ -202,10 +208,10 @@ def _tag_problem(members: Sequence[Sequence[Any]]) -> Problem | None:
     ]
     if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
         return None
-    expected = _one_of(list(dict.fromkeys(expectation(_tag_constant(tag)) for tag in tags)))
+    expected = _join_with_or(list(dict.fromkeys(describe_expectation(_tag_constant(tag)) for tag in tags)))
     if all(tag.validator == "required" for tag in tags):
         return Problem(f"required, but missing; expected {expected}", tags[0].absolute_path)
-    return Problem(f"expected {expected}, got {show(tags[0].instance)}", tags[0].absolute_path)
+    return Problem(f"expected {expected}, got {show_value(tags[0].instance)}", tags[0].absolute_path)
 
 
 def _tag_constant(error: Any) -> dict[str, Any] | None:
@@ -218,9 +224,9 @@ def _tag_constant(error: Any) -> dict[str, Any] | None:
     return {"const": schema["const"]} if isinstance(schema, dict) and "const" in schema else None
 
 
-def _strangeness(errors: Sequence[Any]) -> int:
+def _mismatch_score(errors: Sequence[Any]) -> int:
     """Score how strongly the keys of an object speak against a member. A wrong tag weighs more than all else."""
-    return sum(_STRANGENESS_OF_KEYWORDS.get(error.validator, 0) for error in errors if len(error.path) == 1)
+    return sum(_MISMATCH_SCORES.get(error.validator, 0) for error in errors if len(error.path) == 1)
 
 
-_STRANGENESS_OF_KEYWORDS = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}
+_MISMATCH_SCORES = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}

@@ -16,49 +16,53 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...errors import Problem
-from ..strictjson.checks import MAX_DEPTH, copied, count_values, flaws, loads, show
+from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
 
-__all__ = ["Repaired", "repaired"]
+__all__ = ["RepairedArguments", "repair_arguments"]
 
 # Visiting a value, or applying a schema to it, is one unit of work and takes about a microsecond. Handling an error
 # takes about ten times as long.
 _MAX_WORK = 60_000
-_WORK_OF_AN_ERROR = 10
-_MAX_ERRORS_A_ROUND = 1_000
+_WORK_PER_ERROR = 10
+_MAX_ERRORS_PER_ROUND = 1_000
 # An error that cannot be repaired may vanish when another one is repaired, but so many errors hardly ever do.
 _MAX_UNREPAIRED = 20
 _UNIONS = ("anyOf", "oneOf")
 _REPAIRABLE_KEYWORDS = ("type", "enum", "const", *_UNIONS)
 _DESCENDING_KEYWORDS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
-_WORDS = {"true": True, "false": False, "null": None, "none": None}
-_NOTHING = object()
+_JSON_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_NO_VALUE = object()
 
 Path: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairedArguments:
     """Arguments that are valid after the repair, and a note for each change."""
 
     arguments: dict[str, Any]
     notes: tuple[str, ...]
 
 
-def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Repaired | None:
+def repair_arguments(arguments: Any, validator: Any, *, hidden: Collection[str] = ()) -> RepairedArguments | None:
     """
-    Repair *arguments* until *judge*, a jsonschema validator, finds no errors; return None if that is impossible.
+    Repair *arguments* until *validator*, a jsonschema validator, finds no errors; return None if that is impossible.
 
     The notes do not show the values of *hidden* parameters.
     """
-    if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
+    if (
+        not isinstance(arguments, (dict, str))
+        or count_values(arguments, _MAX_WORK) >= _MAX_WORK
+        or find_flaws(arguments)
+    ):
         return None
     try:
-        result = _RepairRun(hidden).fitted(copied(arguments), judge, ())
+        result = _RepairRun(hidden).fit(copy_json(arguments), validator, ())
     except Exception:  # noqa: BLE001 -- a repair is optional; without it the call is refused
         return None
-    if result is None or not result.notes or not isinstance(result.value, dict) or flaws(result.value):
+    if result is None or not result.notes or not isinstance(result.value, dict) or find_flaws(result.value):
         return None
-    return Repaired(result.value, tuple(result.notes))
+    return RepairedArguments(result.value, tuple(result.notes))
 
 
 @dataclass(slots=True)
@@ -83,9 +87,9 @@ class _RepairRun:
         # folded keys.
         self._folded_keys: dict[int, tuple[Any, Counter[str]]] = {}
 
-    def fitted(self, value: Any, judge: Any, place: Path) -> _FittedValue | None:
+    def fit(self, value: Any, validator: Any, place: Path) -> _FittedValue | None:
         """
-        Return *value* repaired until *judge* finds no errors, or None if that is impossible.
+        Return *value* repaired until *validator* finds no errors, or None if that is impossible.
 
         *place* is the path of the value. The repair may change *value* itself.
         """
@@ -94,16 +98,16 @@ class _RepairRun:
         notes: list[str] = []
         # If a schema contains itself, a value could be wrapped in lists without end.
         while len(place) < MAX_DEPTH:
-            errors = self._errors_of(box[0], judge)
+            errors = self._collect_errors(box[0], validator)
             if not errors:
                 return _FittedValue(box[0], notes)
-            new_notes = self._repair_errors(errors, box, judge, place)
+            new_notes = self._repair_errors(errors, box, validator, place)
             if not new_notes:
                 return None
             notes += new_notes
         return None
 
-    def _repair_errors(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
+    def _repair_errors(self, errors: list[Any], box: list[Any], validator: Any, place: Path) -> list[str]:
         """Try to repair each of *errors*. Return the notes, or an empty list if too many errors cannot be repaired."""
         notes: list[str] = []
         repaired_paths: set[Path] = set()
@@ -113,7 +117,7 @@ class _RepairRun:
             # Two errors of one value usually have one cause. The next round handles the errors that remain.
             if not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
-            new_notes = self._repair_error(error, box, judge, place)
+            new_notes = self._repair_error(error, box, validator, place)
             if new_notes:
                 repaired_paths.add(path)
                 notes += new_notes
@@ -123,11 +127,11 @@ class _RepairRun:
                 return []
         return notes
 
-    def _errors_of(self, value: Any, judge: Any) -> list[Any]:
-        """Return the errors that *judge* finds in *value*, and subtract the work from the budget."""
+    def _collect_errors(self, value: Any, validator: Any) -> list[Any]:
+        """Return the errors that *validator* finds in *value*, and subtract the work from the budget."""
         self._spend(count_values(value, self._work_left + 1))
-        errors = list(judge.iter_errors(value, max_errors=_MAX_ERRORS_A_ROUND))
-        self._spend(judge.steps_taken + _WORK_OF_AN_ERROR * len(errors))
+        errors = list(validator.iter_errors(value, max_errors=_MAX_ERRORS_PER_ROUND))
+        self._spend(validator.steps_taken + _WORK_PER_ERROR * len(errors))
         return errors
 
     def _spend(self, work: int) -> None:
@@ -135,26 +139,28 @@ class _RepairRun:
         if self._work_left < 0:
             raise _TooMuchWork
 
-    def _repair_error(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
+    def _repair_error(self, error: Any, box: list[Any], validator: Any, place: Path) -> list[str]:
         """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
-        holder, key = _at(box, path[:-1]), path[-1]
+        holder, key = _get_at_path(box, path[:-1]), path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
         if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
             return []  # without a context, more than one member fits, so the value itself has no error
         where = (*place, *path[1:])
         value = holder[key]
-        whole = judge.evolve(schema=error.schema)
-        if _is_null(value) and not whole.is_valid(None) and self._leave_out(error, holder, key, box[0], judge):
+        whole = validator.evolve(schema=error.schema)
+        if _is_null(value) and not whole.is_valid(None) and self._remove_null(error, holder, key, box[0], validator):
             return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
-        result = self._meant(value, error, judge, whole, where)
+        result = self._find_meaning(value, error, validator, whole, where)
         if result is None:
             return []
         holder[key] = result.value
         return result.notes
 
-    def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _FittedValue | None:
+    def _find_meaning(
+        self, value: Any, error: Any, validator: Any, whole_validator: Any, where: Path
+    ) -> _FittedValue | None:
         """
         Return what *value* was probably meant to be, or None if no reading fits.
 
@@ -163,23 +169,24 @@ class _RepairRun:
         candidates = [(meaning, [self._note(where, value, text)]) for meaning, text in _candidates(value)]
         for candidate, note in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
-            if whole.is_valid(candidate):
+            if whole_validator.is_valid(candidate):
                 return _FittedValue(candidate, note)
         readings: list[_FittedValue] = []
         if error.validator in _UNIONS and error.context:
             for member in error.validator_value:
-                result = self.fitted(copied(value), judge.evolve(schema=member), where)
-                readings += [result] if result is not None and whole.is_valid(result.value) else []
+                result = self.fit(copy_json(value), validator.evolve(schema=member), where)
+                readings += [result] if result is not None and whole_validator.is_valid(result.value) else []
         for candidate, note in candidates:
             if isinstance(candidate, (dict, list)):
-                result = self.fitted(copied(candidate), whole, where)
+                result = self.fit(copy_json(candidate), whole_validator, where)
                 readings += [_FittedValue(result.value, note + result.notes)] if result is not None else []
         # The reading with the fewest repairs wins. Among equals, the first one wins.
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 
     def _note(self, where: Path, value: Any, text: str) -> str:
         is_hidden = where[0] in self._hidden if where else bool(self._hidden)
-        return f"{Problem('', where).where or 'arguments'}: took {text.format('a value' if is_hidden else show(value))}"
+        shown = "a value" if is_hidden else show_value(value)
+        return f"{Problem('', where).where or 'arguments'}: took {text.format(shown)}"
 
     def _rename_key(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
         """Rename the key *wrong* to the one declared name that differs from it only in case or separators."""
@@ -188,8 +195,9 @@ class _RepairRun:
         # If two keys would become one, the repair cannot know which value was meant.
         if len(declared) != 1 or not folded or self._count_folded(holder)[folded] > 1:
             return []
-        holder[declared[0]] = holder.pop(wrong)
-        return [f"{Problem('', (*place, declared[0])).where}: took the key {show(wrong)} for {show(declared[0])}"]
+        name = declared[0]
+        holder[name] = holder.pop(wrong)
+        return [f"{Problem('', (*place, name)).where}: took the key {show_value(wrong)} for {show_value(name)}"]
 
     def _count_folded(self, holder: dict[str, Any]) -> Counter[str]:
         """Return how often each folded key occurs in *holder*. Renaming a key does not change these counts."""
@@ -197,7 +205,7 @@ class _RepairRun:
             self._folded_keys[id(holder)] = (holder, Counter(map(_fold, holder)))
         return self._folded_keys[id(holder)][1]
 
-    def _leave_out(self, error: Any, holder: Any, key: Any, root: Any, judge: Any) -> bool:
+    def _remove_null(self, error: Any, holder: Any, key: Any, root: Any, validator: Any) -> bool:
         """
         Remove a null from its object if it is the value of a declared property that is not required.
 
@@ -216,7 +224,7 @@ class _RepairRun:
         backup = dict(holder)
         del holder[key]
         place = list(error.absolute_path)
-        for other in self._errors_of(root, judge):
+        for other in self._collect_errors(root, validator):
             if other.validator == "required" and list(other.absolute_path) == place:
                 holder.clear()
                 holder.update(backup)
@@ -228,34 +236,34 @@ class _RepairRun:
 
 def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
     """Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value."""
-    parsed = _parsed(value)
-    if parsed is not _NOTHING:
+    parsed = _parse_text(value)
+    if parsed is not _NO_VALUE:
         yield parsed, "the text {} as the JSON it holds"
     if value is not None and not isinstance(value, list):
         yield [value], "{} as a list of one item"
-        if parsed is not _NOTHING and parsed is not None and not isinstance(parsed, list):
+        if parsed is not _NO_VALUE and parsed is not None and not isinstance(parsed, list):
             yield [parsed], "the text {} as a list of one item"
 
 
-def _parsed(value: Any) -> Any:
+def _parse_text(value: Any) -> Any:
     if not isinstance(value, str):
-        return _NOTHING
+        return _NO_VALUE
     try:
         parsed = loads(value)
     except ValueError:
-        return _WORDS.get(value.strip().lower(), _NOTHING)
-    return _NOTHING if isinstance(parsed, str) or flaws(parsed) else parsed
+        return _JSON_WORDS.get(value.strip().lower(), _NO_VALUE)
+    return _NO_VALUE if isinstance(parsed, str) or find_flaws(parsed) else parsed
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and _parsed(value) is None)
+    return value is None or (isinstance(value, str) and _parse_text(value) is None)
 
 
 def _fold(name: str) -> str:
     return re.sub(r"[\s_.-]+", "", name).lower()
 
 
-def _at(root: Any, path: list[Any]) -> Any:
+def _get_at_path(root: Any, path: list[Any]) -> Any:
     for key in path:
         root = root[key]
     return root

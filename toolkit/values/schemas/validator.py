@@ -13,17 +13,17 @@ from typing import Any
 
 from ...errors import DefinitionError
 from ..patterns import compile_pattern
-from .engine import Judge, mappings_in
-from .keywords import LONGEST_UNEVALUATED_KEY
+from .engine import SchemaValidator, iter_mappings
+from .keywords import MAX_UNEVALUATED_KEY_CHARS
 
-__all__ = ["DIALECT", "check_schema", "validator"]
+__all__ = ["DIALECT", "check_schema", "compile_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def validator(schema: Any) -> Judge:
+def compile_schema(schema: Any) -> SchemaValidator:
     """Compile a validator for *schema*. jsonschema is imported here, when the first validator is needed."""
-    return Judge(schema if _reads_remarks(schema) else _strip_remarks(schema))
+    return SchemaValidator(schema if _has_reference_into_annotations(schema) else _strip_annotations(schema))
 
 
 def check_schema(schema: Any, subject: str) -> None:
@@ -61,7 +61,7 @@ def _check_parts(schema: Any, subject: str) -> None:
     parts: dict[int, Mapping[str, Any]] = {}
     in_place_schemas: dict[int, list[Any]] = {}
     patterns: list[str] = []
-    resolver = Judge(schema).resolver
+    resolver = SchemaValidator(schema).resolver
     waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
     referenced: list[tuple[str, Any, Any]] = []
     while waiting or referenced:
@@ -75,10 +75,12 @@ def _check_parts(schema: Any, subject: str) -> None:
         where = f"{subject}: {place or 'the top'}"
         _check_dialect(part, where)
         resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
-        patterns += _patterns(part, where)
-        targets = list(_targets(part, resolver, where))
+        patterns += _collect_key_patterns(part, where)
+        targets = list(_resolve_references(part, resolver, where))
         referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
-        inner = [(keyword, subschema) for keyword, subschema in _subschemas(part) if isinstance(subschema, Mapping)]
+        inner = [
+            (keyword, subschema) for keyword, subschema in _iter_subschemas(part) if isinstance(subschema, Mapping)
+        ]
         waiting += [(f"{place}/{keyword}", subschema, resolver) for keyword, subschema in inner]
         in_place_schemas[id(part)] = [target for _, target, _ in targets]
         in_place_schemas[id(part)] += [
@@ -89,7 +91,7 @@ def _check_parts(schema: Any, subject: str) -> None:
         _check_key_patterns(patterns, subject)
 
 
-def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[tuple[str, Any, Any]]:
+def _resolve_references(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[tuple[str, Any, Any]]:
     import referencing.exceptions
 
     for keyword in ("$ref", "$dynamicRef"):
@@ -105,7 +107,7 @@ def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[t
             yield keyword, resolved.contents, resolved.resolver
 
 
-def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
+def _collect_key_patterns(part: Mapping[str, Any], subject: str) -> list[str]:
     """Return the patterns of keys in *part*, after a check that all its patterns are regular expressions."""
     keys = list(part.get("patternProperties", ()))
     for source in keys + ([part["pattern"]] if "pattern" in part else []):
@@ -118,7 +120,7 @@ def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
 
 def _check_key_patterns(patterns: list[str], subject: str) -> None:
     for source in patterns:
-        if compile_pattern(source).fast_limit < LONGEST_UNEVALUATED_KEY:
+        if compile_pattern(source).fast_limit < MAX_UNEVALUATED_KEY_CHARS:
             raise DefinitionError(
                 f"{subject}: beside unevaluatedProperties the pattern {source!r} in patternProperties could take for "
                 f"ever; write it without nested or neighbouring repetitions"
@@ -164,40 +166,42 @@ _KEYWORDS_WITH_SCHEMA = frozenset(
     ]
 )
 _KEYWORDS_WITH_LIST = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
-_NAMED = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
+_KEYWORDS_WITH_MAPPING = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
 _KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
-_REMARKS = frozenset(["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"])
+_ANNOTATION_KEYWORDS = frozenset(
+    ["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"]
+)
 
 
-def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _iter_subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the schemas directly inside *part*, each with its place."""
     for keyword, value in part.items():
         if keyword in _KEYWORDS_WITH_SCHEMA:
             yield keyword, value
         elif keyword in _KEYWORDS_WITH_LIST:
             yield from ((f"{keyword}/{index}", subschema) for index, subschema in enumerate(value))
-        elif keyword in _NAMED and isinstance(value, Mapping):
+        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
             yield from ((f"{keyword}/{name}", subschema) for name, subschema in value.items())
 
 
-def _strip_remarks(schema: Any) -> Any:
+def _strip_annotations(schema: Any) -> Any:
     """Return a copy of *schema* without the keywords that only people read, because jsonschema is quicker then."""
     if not isinstance(schema, Mapping):
         return schema
     result: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword in _KEYWORDS_WITH_SCHEMA:
-            result[keyword] = _strip_remarks(value)
+            result[keyword] = _strip_annotations(value)
         elif keyword in _KEYWORDS_WITH_LIST:
-            result[keyword] = [_strip_remarks(subschema) for subschema in value]
-        elif keyword in _NAMED and isinstance(value, Mapping):
-            result[keyword] = {name: _strip_remarks(subschema) for name, subschema in value.items()}
-        elif keyword not in _REMARKS:
+            result[keyword] = [_strip_annotations(subschema) for subschema in value]
+        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+            result[keyword] = {name: _strip_annotations(subschema) for name, subschema in value.items()}
+        elif keyword not in _ANNOTATION_KEYWORDS:
             result[keyword] = value
     return result
 
 
-def _reads_remarks(schema: Any) -> bool:
-    """Return whether a reference may lead into a part that `_strip_remarks` would remove."""
-    references = [part["$ref"] for part in mappings_in(schema) if isinstance(part.get("$ref"), str)]
-    return any(not _REMARKS.isdisjoint(reference.split("/")[1:]) for reference in references)
+def _has_reference_into_annotations(schema: Any) -> bool:
+    """Return whether a reference may lead into a part that `_strip_annotations` would remove."""
+    references = [part["$ref"] for part in iter_mappings(schema) if isinstance(part.get("$ref"), str)]
+    return any(not _ANNOTATION_KEYWORDS.isdisjoint(reference.split("/")[1:]) for reference in references)

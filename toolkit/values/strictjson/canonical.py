@@ -16,22 +16,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import Problem
-from .checks import INT_LIMIT, MAX_DEPTH, MAX_TEXT, class_name, show
+from .checks import INT_LIMIT, MAX_DEPTH, MAX_TEXT, class_name, show_value
 
-__all__ = ["canonical", "digest"]
+__all__ = ["digest_parts", "encode_canonical"]
 
 # Arguments are a few levels below the top of the record that contains them.
-_MOST_LEVELS = MAX_DEPTH + 16
-_MOST_CHARACTERS = 4 * MAX_TEXT
-_QUOTED = json.JSONEncoder(ensure_ascii=False).encode
-_HALF = re.compile("[\ud800-\udfff]")
-_TWO_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_FIXED = {None: "null", True: "true", False: "false"}
+_MAX_LEVELS = MAX_DEPTH + 16
+_MAX_CHARACTERS = 4 * MAX_TEXT
+_ENCODE_STRING = json.JSONEncoder(ensure_ascii=False).encode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 
 _Path = tuple[str | int, ...]
 
 
-def canonical(value: Any) -> str:
+def encode_canonical(value: Any) -> str:
     """
     Return the canonical JSON text of *value*.
 
@@ -43,18 +43,18 @@ def canonical(value: Any) -> str:
     pieces: list[str] = []
     size = 0
     try:
-        for piece in _pieces(value, ()):
+        for piece in _iter_pieces(value, ()):
             size += len(piece)
             # A value that shares its parts can be small in memory and still have text without end.
-            if size > _MOST_CHARACTERS:
-                raise ValueError(f"too long to be written as JSON; at most {_MOST_CHARACTERS:,} characters are")
+            if size > _MAX_CHARACTERS:
+                raise ValueError(f"too long to be written as JSON; at most {_MAX_CHARACTERS:,} characters are")
             pieces.append(piece)
     except RecursionError:
         raise ValueError("nested too deeply for what is left of the stack") from None
     return "".join(pieces)
 
 
-def digest(*parts: str | None) -> str:
+def digest_parts(*parts: str | None) -> str:
     """
     Return the SHA-256 of *parts* in hexadecimal.
 
@@ -68,33 +68,33 @@ def digest(*parts: str | None) -> str:
     return hasher.hexdigest()
 
 
-def _pieces(value: Any, path: _Path) -> Iterator[str]:
+def _iter_pieces(value: Any, path: _Path) -> Iterator[str]:
     # Methods are called on the plain types themselves, because a subclass could have replaced its methods.
     kind = type(value)
     if value is None or kind is bool:
-        yield _FIXED[value]
+        yield _CONSTANTS[value]
     elif issubclass(kind, str):
-        yield _text(value, path)
+        yield _encode_text(value, path)
     elif issubclass(kind, int):
-        yield _integer(int.__int__(value), path)
+        yield _encode_integer(int.__int__(value), path)
     elif issubclass(kind, float):
-        yield _number(float.__float__(value), path)
+        yield _encode_float(float.__float__(value), path)
     elif not issubclass(kind, (dict, list)):
-        raise _refusal(f"a Python {class_name(value)} is not JSON", path)
-    elif len(path) >= _MOST_LEVELS:
-        raise _refusal(f"nested deeper than {_MOST_LEVELS} levels, or it holds itself", path)
+        raise _build_error(f"a Python {class_name(value)} is not JSON", path)
+    elif len(path) >= _MAX_LEVELS:
+        raise _build_error(f"nested deeper than {_MAX_LEVELS} levels, or it holds itself", path)
     elif issubclass(kind, list):
         separator = "["
         for index, item in enumerate(list.__iter__(value)):
             yield separator
-            yield from _pieces(item, (*path, index))
+            yield from _iter_pieces(item, (*path, index))
             separator = ","
         yield "[]" if separator == "[" else "]"
     else:
         separator = "{"
         for key, item in _sort_members(value, path):
-            yield f"{separator}{_text(key, path)}:"
-            yield from _pieces(item, (*path, key))
+            yield f"{separator}{_encode_text(key, path)}:"
+            yield from _iter_pieces(item, (*path, key))
             separator = ","
         yield "{}" if separator == "{" else "}"
 
@@ -103,36 +103,36 @@ def _sort_members(value: dict[Any, Any], path: _Path) -> list[tuple[str, Any]]:
     members: dict[str, Any] = {}
     for key, member in dict.items(value):
         if not issubclass(type(key), str):
-            raise _refusal(f"the key {show(key)} is not a string", path)
+            raise _build_error(f"the key {show_value(key)} is not a string", path)
         plain = str.__str__(key)
         if plain in members:
-            raise _refusal(f"the key {show(plain)} stands twice in one object", path)
+            raise _build_error(f"the key {show_value(plain)} stands twice in one object", path)
         members[plain] = member
     return sorted(members.items(), key=lambda item: item[0])
 
 
-def _text(value: str, path: _Path) -> str:
-    quoted = _QUOTED(str.__str__(value))
+def _encode_text(value: str, path: _Path) -> str:
+    quoted = _ENCODE_STRING(str.__str__(value))
     if quoted.isascii():
         return quoted
-    if _TWO_HALVES.search(quoted):
+    if _SURROGATE_PAIR.search(quoted):
         # If both halves were written as escapes, a parser would read them back as one character, which is a different
         # text.
-        raise _refusal("the text holds a surrogate pair as two characters, which is not valid Unicode", path)
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", quoted)
+        raise _build_error("the text holds a surrogate pair as two characters, which is not valid Unicode", path)
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", quoted)
 
 
-def _integer(value: int, path: _Path) -> str:
+def _encode_integer(value: int, path: _Path) -> str:
     if not -INT_LIMIT < value < INT_LIMIT:
-        raise _refusal(f"a number of more than {len(str(INT_LIMIT)) - 1:,} digits is too long", path)
+        raise _build_error(f"a number of more than {len(str(INT_LIMIT)) - 1:,} digits is too long", path)
     return int.__repr__(value)
 
 
-def _number(value: float, path: _Path) -> str:
+def _encode_float(value: float, path: _Path) -> str:
     if value - value != 0.0:
-        raise _refusal(f"{value!r} is not JSON; use a finite number or null", path)
+        raise _build_error(f"{value!r} is not JSON; use a finite number or null", path)
     return int.__repr__(int(value)) if value.is_integer() else float.__repr__(value)
 
 
-def _refusal(message: str, path: _Path) -> ValueError:
+def _build_error(message: str, path: _Path) -> ValueError:
     return ValueError(str(Problem(message, path)))

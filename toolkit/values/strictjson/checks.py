@@ -3,8 +3,8 @@ Define strict JSON, which allows less than Python's parser does.
 
 These are refused, and the message names the place: NaN, infinities, duplicate keys, lone surrogates, and values that
 are too deep, too long or too many for a tool's arguments. The checks do not recurse, so deep input cannot exhaust the
-stack. `copied` recurses, and so does `show` for a dictionary whose keys are dictionaries. The checks never call a
-method that a subclass could have replaced, so no object can misreport its content.
+stack. `copy_json` recurses, and so does `show_value` for a dictionary whose keys are dictionaries. The checks never
+call a method that a subclass could have replaced, so no object can misreport its content.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = [
     "MAX_TEXT",
     "MAX_VALUES",
     "class_name",
-    "copied",
+    "copy_and_check",
+    "copy_json",
     "count_values",
-    "examined",
-    "flaws",
-    "is_clean",
-    "is_plain",
+    "find_flaws",
+    "is_plain_json",
+    "is_valid_text",
     "loads",
-    "show",
+    "show_value",
 ]
 
 MAX_DEPTH = 64
@@ -57,7 +57,7 @@ The limit of integers, in both directions: an integer of this size or more is re
 Python could not print the largest integers, and no reader could read them.
 """
 
-_LOWEST = -INT_LIMIT
+_NEGATIVE_INT_LIMIT = -INT_LIMIT
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _MAX_FLAWS = 20
 
@@ -76,26 +76,26 @@ def loads(text: str | bytes | bytearray) -> Any:
         raise ValueError(_TOO_DEEP) from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         earlier_keys: set[str] = set()
         duplicate = next(key for key, _ in pairs if key in earlier_keys or earlier_keys.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {show(duplicate)} stands twice in one object")
+        raise ValueError(f"the key {show_value(duplicate)} stands twice in one object")
     return result
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(_NOT_FINITE.format(name))
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     if len(digits.lstrip("-")) > _MAX_DIGITS:
         raise ValueError(_TOO_MANY_DIGITS)
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
+_DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_int=_parse_integer)
 
 _MAX_DIGITS = 1000
 _TOO_DEEP = f"nested too deeply; at most {MAX_DEPTH} levels are read"
@@ -104,7 +104,7 @@ _TOO_MANY_DIGITS = f"a number of more than {_MAX_DIGITS:,} digits is too long"
 _NOT_FINITE = "{} is not JSON; use a finite number or null"
 
 
-def is_clean(text: str) -> bool:
+def is_valid_text(text: str) -> bool:
     """Return whether *text* can be sent: it is not too long, and it has no lone surrogates."""
     if len(text) > MAX_STRING:
         return False
@@ -115,7 +115,7 @@ def is_clean(text: str) -> bool:
     return True
 
 
-def is_plain(value: Any, level: int = 0) -> bool:
+def is_plain_json(value: Any, level: int = 0) -> bool:
     """
     Return whether *value*, which is at depth *level*, is strict JSON.
 
@@ -132,7 +132,7 @@ def is_plain(value: Any, level: int = 0) -> bool:
         for item in values:
             kind = type(item)
             if kind is str:
-                if (not item.isascii() or len(item) > MAX_STRING) and not is_clean(item):
+                if (not item.isascii() or len(item) > MAX_STRING) and not is_valid_text(item):
                     return False
             elif kind is dict or kind is list:
                 if id(item) in containers:
@@ -143,11 +143,13 @@ def is_plain(value: Any, level: int = 0) -> bool:
                     deeper += item
                     continue
                 for key in item:
-                    if type(key) is not str or ((not key.isascii() or len(key) > MAX_STRING) and not is_clean(key)):
+                    if type(key) is not str or (
+                        (not key.isascii() or len(key) > MAX_STRING) and not is_valid_text(key)
+                    ):
                         return False
                 deeper += item.values()
             elif kind is int:
-                if not _LOWEST < item < INT_LIMIT:
+                if not _NEGATIVE_INT_LIMIT < item < INT_LIMIT:
                     return False
             elif kind is float:
                 if item - item != 0.0:
@@ -200,12 +202,12 @@ def count_values(value: Any, limit: int) -> int:
     return min(count, limit)
 
 
-def flaws(value: Any) -> list[Problem]:
+def find_flaws(value: Any) -> list[Problem]:
     """Return the problems that keep *value* from being strict JSON, or an empty list if there are none."""
-    return [] if is_plain(value) else examined(value)[1]
+    return [] if is_plain_json(value) else copy_and_check(value)[1]
 
 
-def examined(root: Any) -> tuple[Any, list[Problem]]:
+def copy_and_check(root: Any) -> tuple[Any, list[Problem]]:
     """
     Return a copy of *root* and the problems that keep it from being strict JSON.
 
@@ -234,11 +236,11 @@ def examined(root: Any) -> tuple[Any, list[Problem]]:
             elif issubclass(kind, list):
                 plain, inner = [], enumerate(list.__iter__(value))
             else:
-                plain, flaw = _scalar(value, kind)
+                plain, flaw = _convert_scalar(value, kind)
             if isinstance(target, list):
                 target.append(plain)
             else:
-                plain_key, key_flaw = _key(key, target)
+                plain_key, key_flaw = _convert_key(key, target)
                 if key_flaw is not None:
                     problems.append(Problem(key_flaw, _printable_path(path)))
                 target[plain_key] = plain
@@ -259,7 +261,7 @@ def examined(root: Any) -> tuple[Any, list[Problem]]:
     return top[""], problems
 
 
-def _scalar(value: Any, kind: type) -> tuple[Any, str | None]:
+def _convert_scalar(value: Any, kind: type) -> tuple[Any, str | None]:
     """Convert *value* to one of the parser's own types; also return what is wrong with it, or None."""
     if value is None or kind is bool:
         return value, None
@@ -267,33 +269,35 @@ def _scalar(value: Any, kind: type) -> tuple[Any, str | None]:
         text = str.__str__(value)
         if len(text) > MAX_STRING:
             return text, f"a string of {len(text):,} characters is too long; at most {MAX_STRING:,} are read"
-        return text, None if is_clean(text) else "the text holds half of a surrogate pair, which is not valid Unicode"
+        return text, None if is_valid_text(
+            text
+        ) else "the text holds half of a surrogate pair, which is not valid Unicode"
     if issubclass(kind, float):
         number = float.__float__(value)
         return number, None if number - number == 0.0 else _NOT_FINITE.format(number)
     if issubclass(kind, int):
         whole = int.__int__(value)
-        return whole, None if _LOWEST < whole < INT_LIMIT else _TOO_MANY_DIGITS
+        return whole, None if _NEGATIVE_INT_LIMIT < whole < INT_LIMIT else _TOO_MANY_DIGITS
     return None, f"a Python {class_name(value)} is not JSON"
 
 
-def _key(key: Any, used_keys: dict[str, Any]) -> tuple[str, str | None]:
+def _convert_key(key: Any, used_keys: dict[str, Any]) -> tuple[str, str | None]:
     if not issubclass(type(key), str):
-        return "", f"the key {show(key)} is not a string"
-    text, flaw = _scalar(key, type(key))
+        return "", f"the key {show_value(key)} is not a string"
+    text, flaw = _convert_scalar(key, type(key))
     if flaw is None and text in used_keys:
-        flaw = f"the key {show(text)} stands twice in one object"
-    return text, None if flaw is None else f"the key {show(text)}: {flaw}"
+        flaw = f"the key {show_value(text)} stands twice in one object"
+    return text, None if flaw is None else f"the key {show_value(text)}: {flaw}"
 
 
 def _printable_path(path: list[Any]) -> list[str | int]:
-    return [key if type(key) in (str, int) else show(key) for key in path[1:]]
+    return [key if type(key) in (str, int) else show_value(key) for key in path[1:]]
 
 
 _ENCODE_UNESCAPED = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def show(value: Any, *, most: int = 60) -> str:
+def show_value(value: Any, *, max_chars: int = 60) -> str:
     """
     Show *value* as a short piece of JSON for a message.
 
@@ -303,19 +307,19 @@ def show(value: Any, *, most: int = 60) -> str:
     if value is None or kind is bool:
         return {None: "null", True: "true", False: "false"}[value]
     if issubclass(kind, str):
-        start = str.__str__(value)[: most + 1]
-        text = _ENCODE_UNESCAPED(start) if is_clean(start) else json.dumps(start)
-        return text if len(start) <= most else f"{text[:most]}..."
+        start = str.__str__(value)[: max_chars + 1]
+        text = _ENCODE_UNESCAPED(start) if is_valid_text(start) else json.dumps(start)
+        return text if len(start) <= max_chars else f"{text[:max_chars]}..."
     if issubclass(kind, dict):
         count = dict.__len__(value)
-        keys = ", ".join(show(key, most=20) for key in itertools.islice(dict.__iter__(value), 3))
+        keys = ", ".join(show_value(key, max_chars=20) for key in itertools.islice(dict.__iter__(value), 3))
         return f"an object with keys {keys}{', ...' if count > 3 else ''}" if count else "{}"
     if issubclass(kind, list):
         count = list.__len__(value)
         return f"an array of {count} item{'s' if count > 1 else ''}" if count else "[]"
-    if issubclass(kind, float) or (issubclass(kind, int) and _LOWEST < int.__int__(value) < INT_LIMIT):
+    if issubclass(kind, float) or (issubclass(kind, int) and _NEGATIVE_INT_LIMIT < int.__int__(value) < INT_LIMIT):
         text = (float if issubclass(kind, float) else int).__repr__(value)
-        return text if len(text) <= most else f"{text[:most]}..."
+        return text if len(text) <= max_chars else f"{text[:max_chars]}..."
     return "a very long number" if issubclass(kind, int) else f"a Python {class_name(value)}"
 
 
@@ -324,10 +328,10 @@ def class_name(value: Any) -> str:
     return str(type.__dict__["__name__"].__get__(type(value)))[:60]
 
 
-def copied(value: Any) -> Any:
+def copy_json(value: Any) -> Any:
     """Copy a JSON value at every level."""
     if isinstance(value, dict):
-        return {key: item if type(item) in _SCALARS else copied(item) for key, item in value.items()}
+        return {key: item if type(item) in _SCALARS else copy_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [item if type(item) in _SCALARS else copied(item) for item in value]
+        return [item if type(item) in _SCALARS else copy_json(item) for item in value]
     return value

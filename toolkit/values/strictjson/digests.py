@@ -10,13 +10,13 @@ from typing import Any
 
 from .checks import loads
 
-__all__ = ["digest_of"]
+__all__ = ["digest_call"]
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_MOST_DEPTH = 64
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_MAX_DEPTH = 64
 
 
-def digest_of(name: str, arguments: Any) -> str:
+def digest_call(name: str, arguments: Any) -> str:
     """Return the digest of a call. *arguments* may be JSON, JSON text, or a value that JSON cannot express."""
     if isinstance(arguments, (str, bytes, bytearray)):
         try:
@@ -24,16 +24,16 @@ def digest_of(name: str, arguments: Any) -> str:
         except ValueError:
             arguments = arguments if isinstance(arguments, str) else bytes(arguments).hex()
     try:
-        text = _CANONICAL.encode(arguments)
+        text = _ENCODER.encode(arguments)
     except (TypeError, ValueError, RecursionError):
         text = _outline(arguments, ())
     return hashlib.sha256(f"{name}\0{text}".encode(errors="surrogatepass")).hexdigest()
 
 
-def _outline(value: Any, inside: tuple[int, ...]) -> str:
-    if id(value) in inside or len(inside) > _MOST_DEPTH:
+def _outline(value: Any, ancestor_ids: tuple[int, ...]) -> str:
+    if id(value) in ancestor_ids or len(ancestor_ids) > _MAX_DEPTH:
         return "..."
-    within = (*inside, id(value))
+    within = (*ancestor_ids, id(value))
     if isinstance(value, Mapping):
         pairs = [f"{_outline(key, within)}:{_outline(item, within)}" for key, item in value.items()]
         return f"{{{','.join(sorted(pairs))}}}"
