@@ -42,6 +42,7 @@ def test_lists_and_code_keep_their_lines(text, expected):
         ("A.\n\n>>> a\n1\n\nB.", "A.\n\nB."),
         ("A.\n\n.. note:: B.", "A.\n\nNote: B."),
         ("A.\n\n.. math::\n\n   x\n\nB.", "A.\n\nB."),
+        ("A.\n\n.. math::\n\n   y\n\n.. code-block:: c\n\n   x", "A.\n\n   x"),
         ("A.\n\n.. code-block:: c\n\n   x", "A.\n\n   x"),
         ("\tA.\r\n\tB.  \r\n", "A.\nB."),
     ],

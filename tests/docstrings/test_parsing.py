@@ -310,6 +310,7 @@ def test_returns(text, expected):
         "Example:\n    leak()",
         "Examples:\n    Leak.\n\n    More of the leak.",
         "Example::\n\n    leak()",
+        "Example: ::\n\n    leak()",
         "Usage example:\n    leak()",
         "See Also:\n    leak",
         "References:\n    Leak, 1999.",

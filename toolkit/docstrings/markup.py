@@ -20,8 +20,8 @@ _ROLE = re.compile(r"(?<![\w:`]):[A-Za-z]{1,20}(?::[A-Za-z]{1,20})?:`~?")
 # A session ends at a blank line or at a line with less indentation. A fence around it is removed too.
 _SESSION = re.compile(r"\n *+```.*+\n *+>>>.*+(?:\n(?! *+```).*+)*+(?:\n.*+)?|\n( *+)>>>.*+(?:\n\1.++)*+")
 _ADMONITION = re.compile(r"(\n *+)\.\. ++(note|tip|important|caution|warning):: *+(?=(.?))")
-_CODE = re.compile(r"\n *+\.\. ++(?:code|code-block)::.*+")
-_DIRECTIVE = re.compile(r"\n( *+)\.\. ++(?:[\w-]++::|_|\[).*+(?:\n++\1 .*+)*+")
+_CODE = re.compile(r"\n *+\.\. ++code(?:-block)?::.*+")
+_DIRECTIVE = re.compile(r"\n( *+)\.\. ++(?!code(?:-block)?::)(?:[\w-]++::|_|\[).*+(?:\n++\1 .*+)*+")
 
 
 def clean(text: str) -> str:
@@ -35,7 +35,7 @@ def clean(text: str) -> str:
         text = collapse_gaps(_SESSION.sub("\n", "\n" + text))
     if ".. " in text:
         text = _ADMONITION.sub(lambda match: f"{match[1]}{match[2].capitalize()}:{match[3] and ' '}", "\n" + text)
-        text = collapse_gaps(_DIRECTIVE.sub("\n", _CODE.sub("", text)))
+        text = collapse_gaps(_CODE.sub("", _DIRECTIVE.sub("\n", text)))
     return text
 
 

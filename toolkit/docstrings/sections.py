@@ -115,7 +115,7 @@ _MARK = re.compile(
     r"(?P<heading>[^ \n].*+)\n *+(?:-{3,}+|={3,}+)(?=\n|\Z)"
     r"|[:@](?P<field>[a-z]++)(?: ++(?P<name>[^:\n]++))?: *+(?P<text>.*+)"
     r"|\*{0,2}(?P<inline>Returns?|Yields?|Raises):\*{0,2} ++(?P<rest>.++)"
-    r"|[:*]{0,2}(?P<title>[A-Za-z]++(?: [A-Za-z]++)?) ?[:*]{1,4}(?=\n|\Z)"
+    r"|[:*]{0,2}(?P<title>[A-Za-z]++(?: [A-Za-z]++)?)[:* ]{1,5}(?=\n|\Z)"
     r"|```.*+(?:\n(?! *+```).*+)*+\n *+```.*+"  # the lines inside a fence start no section
     r")"
 )
