@@ -33,7 +33,7 @@ ORDER = {
     "cli/completion": "known_names completing shell_scripts __init__",
     "cli/display": "consoles lines live_region agent_display __init__",
     "concurrency": "abandoned background_loop cleanup_limit deadline thread_pool uninterrupted __init__",
-    "docstrings": "parsing __init__",
+    "docstrings": "markup sections parsing attributes __init__",
     "formats": "base wire_names offered_tools schemas/ responses call_ids result_content anthropic bedrock chat_completions gemini mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names top_level __init__",
     "functions": "callables checker namespaces field_markers parameters signature description coroutines __init__",

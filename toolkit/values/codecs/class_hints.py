@@ -11,7 +11,8 @@ from typing import Any, ForwardRef, Self, get_args, get_origin
 
 import typing_extensions
 
-from ...docstrings.parsing import Docstring, attribute_docstrings
+from ...docstrings.attributes import attribute_docstrings
+from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import module_names, substitute_variables
 from .base import Codec, HintReader, Undescribable, type_name
