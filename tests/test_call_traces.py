@@ -10,7 +10,7 @@ from benchmarks.call_traces import MAX_FILES, trace_calls
 
 WORST = {
     "a plain async call": MAX_FILES,
-    "a plain sync call": 18,
+    "a plain sync call": MAX_FILES,
     "a call with wrong arguments": 20,
     "a call that waits for approval": 39,
     "the resume of that call": 42,

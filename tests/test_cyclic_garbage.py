@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 
@@ -51,6 +52,11 @@ def make_catalog():
         raise ValueError("never")
 
     @catalog.tool(read_only=True)
+    async def fail_while_waiting(first: int) -> int:
+        """Fail because of what it waits for."""
+        return await make_failing_future()
+
+    @catalog.tool(read_only=True)
     async def fail_for_now(first: int) -> int:
         """Fail, though not for good."""
         raise Transient("not now")
@@ -78,6 +84,14 @@ def make_catalog():
         return first
 
     return catalog.add(tool_search_for(catalog))
+
+
+def make_failing_future():
+    """Return a future that will fail. A tool that kept it in a variable would make a cycle of its own."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon(future.set_exception, ValueError("never"))
+    return future
 
 
 class Onlooker:
@@ -135,6 +149,7 @@ async def count_cyclic_garbage(act):
         ("hurry", {"first": 3}),
         ("fail", {"first": 1}),
         ("fail_in_thread", {"first": 1}),
+        ("fail_while_waiting", {"first": 1}),
         ("fail_for_now", {"first": 1}),
         ("fail_at_first", {"first": 1}),
         ("refuse_connection", {"first": 1}),

@@ -47,6 +47,22 @@ DEEDS: dict[str, tuple[Any, Any]] = {
     "exit": (str, SystemExit(1)),
 }
 
+# What only a sync function does: it returns something that has to be awaited or iterated over, and does not say so.
+SYNC_DEEDS: dict[str, tuple[Any, Any]] = {
+    "generator": (Any, lambda: (number for number in range(3))),
+    "failing generator": (Any, lambda: (1 // number for number in (1, 0))),
+    "awaitable": (str, lambda: slowly("hunter2, later")),
+    "failing awaitable": (str, lambda: slowly_failing()),
+    "stream": (Any, lambda: stream()),
+    "stop": (str, StopIteration("no more")),
+}
+
+
+async def stream() -> Any:
+    """Yield two numbers."""
+    for number in (1, 2):
+        yield number
+
 
 async def slowly(said: Any) -> Any:
     await asyncio.sleep(0)
@@ -169,21 +185,27 @@ callers = st.fixed_dictionaries(
 )
 
 
-def made(deed: str, given: Any, **options: Any) -> tuple[Dispatcher, list[Any], list[Any]]:
+def made(deed: str, given: Any, style: str = "async", **options: Any) -> tuple[Dispatcher, list[Any], list[Any]]:
     """A dispatcher with one tool and some hooks, what the tool was given, and what the hooks saw."""
     catalog, ran, log = Catalog(), [], []
-    hint, outcome = DEEDS[deed]
+    hint, outcome = (DEEDS | SYNC_DEEDS)[deed]
 
-    async def do(a, key="", items=None):
+    def act(a, key="", items=None):
         ran.append((a, key, list(items or ())))
         if items is not None:
             items.append(5)
         if isinstance(outcome, BaseException):
             raise type(outcome)(*outcome.args)  # a new one: each remembers where it was raised
-        return outcome
+        return outcome() if deed in SYNC_DEEDS else outcome
 
+    async def act_async(a, key="", items=None):
+        return act(a, key, items)
+
+    do = act_async if style == "async" else act
     do.__annotations__ = {"a": int, "key": Annotated[str, Secret], "items": list[int] | None, "return": hint}
-    catalog.add(Tool.described(do, description="Do it.", read_only=True, aliases=["alias"]))
+    catalog.add(
+        Tool.described(do, name="do", description="Do it.", read_only=True, aliases=["alias"], thread=style != "loop")
+    )
     chain = [Hook(stage, act, log) for stage, act in given]
     dispatcher = Dispatcher(
         catalog,
@@ -199,7 +221,8 @@ def made(deed: str, given: Any, **options: Any) -> tuple[Dispatcher, list[Any], 
 
 
 @given(
-    st.sampled_from(sorted(DEEDS)),
+    st.tuples(st.sampled_from(sorted(DEEDS)), st.sampled_from(["async", "thread", "loop"]))
+    | st.tuples(st.sampled_from(sorted(SYNC_DEEDS)), st.sampled_from(["thread", "loop"])),
     hooks,
     arguments,
     callers,
@@ -207,15 +230,17 @@ def made(deed: str, given: Any, **options: Any) -> tuple[Dispatcher, list[Any], 
     st.sampled_from([None, "auto", "plan"]),
     st.booleans(),
 )
-def test_the_lane_and_the_walk_agree(deed, given, sent, caller, name, mode, as_call):
+def test_the_fast_path_and_the_pipeline_agree(deed_and_style, given, sent, caller, name, mode, as_call):
     """On the result, on what the tool is given, and on what every hook sees, call after call."""
+
+    deed, style = deed_and_style
 
     async def both():
         found = []
-        # Where jsonschema judges every call, every call walks.
+        # If jsonschema checks every call, every call uses the pipeline.
         for validation in ("fast", "jsonschema"):
             permissions = None if mode is None else Permissions(mode, ["deny other", "allow do"])
-            dispatcher, ran, log = made(deed, given, validation=validation, permissions=permissions)
+            dispatcher, ran, log = made(deed, given, style, validation=validation, permissions=permissions)
             results = []
             for turn in range(3):
                 if as_call:
@@ -228,8 +253,8 @@ def test_the_lane_and_the_walk_agree(deed, given, sent, caller, name, mode, as_c
             found.append((results, ran, log))
         return found
 
-    lane, walk = asyncio.run(both())
-    assert lane == walk
+    fast_path, pipeline = asyncio.run(both())
+    assert fast_path == pipeline
 
 
 @pytest.mark.parametrize("name", ["session", "principal", "tool", "name", "id"])

@@ -14,7 +14,8 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from ..concurrency.cleanup_limit import await_with_limit
@@ -25,7 +26,15 @@ from ..spec import Tool
 from ..values.rendering import as_json
 from .resources import build_resources, build_resources_in_thread
 
-__all__ = ["TimedOut", "ToolAttempt", "build_progress_reporter", "log_abandoned", "must_propagate"]
+__all__ = [
+    "TimedOut",
+    "ToolAttempt",
+    "build_progress_reporter",
+    "log_abandoned",
+    "log_stuck_in_thread",
+    "must_propagate",
+    "run_job",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -52,6 +61,33 @@ def must_propagate(error: BaseException) -> bool:
         # traceback with more than one frame therefore means that the tool raised the error.
         return error.__traceback__ is None or error.__traceback__.tb_next is None
     return False
+
+
+class GiveUp(Protocol):
+    """What is done with a job that the caller cancelled. *has_begun* says whether a thread runs it already."""
+
+    def __call__(self, job: CancellableJob, *, has_begun: bool) -> None: ...
+
+
+async def run_job(threads: ThreadPool, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
+    """
+    Return what *job* returns in one of *threads*.
+
+    If the caller is cancelled, a job that waits is called off. A thread cannot be stopped, so a job that runs goes on,
+    and another thread takes the place of its thread. *give_up* is called in both cases.
+    """
+    future = threads.run(job, label)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        if future.cancelled():  # otherwise the job itself raised the error
+            give_up(job, has_begun=not job.cancel())
+            threads.give_up(future)
+        raise
+    finally:
+        # The future holds the error, and the traceback of the error holds this frame. Without this, only the garbage
+        # collector would free them.
+        del future
 
 
 class ToolAttempt:
@@ -125,6 +161,19 @@ class ToolAttempt:
         if done:
             raise asyncio.CancelledError  # the cancellation came from inside: no caller had requested it
         raise self._build_timeout(timeout_seconds)
+
+    async def finish(self, value: Any) -> Any:
+        """Return the final value of a function that was called directly and returned a generator or an awaitable."""
+        self.began = True
+        value = await await_with_limit(self._finish(value), self._cleanup_seconds, self._abandon)
+        self.returned = True
+        return value
+
+    async def _finish(self, value: Any) -> Any:
+        if inspect.isgenerator(value):
+            drain = partial(self._drain, value)
+            value = await self._run_in_thread(drain) if self._is_threaded else drain()
+        return await self._await_value(value)
 
     async def _stop(self, task: asyncio.Task[Any]) -> None:
         """Cancel *task*, and give its cleanup a limited time."""
@@ -214,7 +263,10 @@ class ToolAttempt:
         elif self._tool.signature.style in ("async", "async_generator"):
             value = function(*args, **keywords)
         else:
-            value = self._drain(function(*args, **keywords))
+            try:
+                value = self._drain(function(*args, **keywords))
+            except StopIteration as stop:  # a coroutine would take it for its own end
+                raise RuntimeError(f"the tool raised {stop!r}") from stop
         value = await self._await_value(value)
         self.returned = True
         return value
@@ -226,29 +278,18 @@ class ToolAttempt:
         return await value if inspect.isawaitable(value) else value
 
     async def _run_in_thread(self, work: Callable[[], Any]) -> Any:
-        job = CancellableJob(work)
-        future = self._threads.run(job, self._tool.name)
-        try:
-            await asyncio.wait({future})
-        except asyncio.CancelledError:
-            self._context.stop.set()
-            future.add_done_callback(_retrieve_exception)
-            if job.cancel():
-                self.began = False
-                holders = self._threads.describe_holders()
-                self._holders_note = f": {holders}" if holders else ""
-            elif not future.done():
-                _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
-                self._is_stuck = True
-                job.call_when_over(self._abandoned.add(self._build_stuck_call()))
-            self._threads.give_up(future)
-            raise
-        try:
-            return future.result()
-        finally:
-            # The future holds the error, and the traceback of the error holds this frame. Without this, only the
-            # garbage collector would free them.
-            del future
+        return await run_job(self._threads, CancellableJob(work), self._tool.name, self._give_up)
+
+    def _give_up(self, job: CancellableJob, *, has_begun: bool) -> None:
+        self._context.stop.set()
+        if not has_begun:
+            self.began = False
+            holders = self._threads.describe_holders()
+            self._holders_note = f": {holders}" if holders else ""
+        elif not job.is_over:
+            log_stuck_in_thread(self._tool.name)
+            self._is_stuck = True
+            job.call_when_over(self._abandoned.add(self._build_stuck_call()))
 
     async def _collect_items(self, stream: Any) -> list[Any]:
         items = []
@@ -286,6 +327,11 @@ async def _catch_exit(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseExceptio
         return await work, None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
+
+
+def log_stuck_in_thread(name: str) -> None:
+    """Log that the tool called *name* still runs in a thread although its caller is gone."""
+    _log.warning("`%s` still runs in a thread that nobody waits for", name)
 
 
 def log_abandoned(subject: str, cleanup_seconds: float) -> None:

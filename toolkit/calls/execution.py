@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 from weakref import ref
 
-from ..concurrency.abandoned import StuckCall, caller_of
+from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import Deadline
 from ..context import Context, Progress
@@ -24,7 +24,14 @@ from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..results import ToolCall, ToolResult
-from .attempt import TimedOut, ToolAttempt, build_progress_reporter, log_abandoned, must_propagate
+from .attempt import (
+    TimedOut,
+    ToolAttempt,
+    build_progress_reporter,
+    log_abandoned,
+    log_stuck_in_thread,
+    must_propagate,
+)
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .render_result import render_result
@@ -99,15 +106,31 @@ class Execution:
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recover(error)
 
+    async def finish(self, value: Any, arguments: Any, decoded: Any) -> ToolResult:
+        """Return the same as `run`, for a call whose function has returned *value*, a generator or an awaitable."""
+        self._arguments, self._decoded, self.count = arguments, decoded, 1
+        try:
+            self._last_attempt = await self._build_attempt(None)
+            value = await self._last_attempt.finish(value)
+            return render_result(value, self._plan, check=self._settings.check_output)
+        except BaseException as error:  # noqa: BLE001 -- as in `run`
+            return await self._recover(error)
+
     async def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
-        """Return the same as `run`, for a call whose first attempt was a plain await that raised *error*."""
+        """Return the same as `run`, for a call whose function was called directly and raised *error*."""
         self._arguments, self._decoded, self.count = arguments, decoded, 1
         return await self._recover(error)
 
-    def abandon_plain(self, task: asyncio.Task[Any], arguments: Any) -> None:
-        """Register the call as `abandon` does, if the first attempt was a plain await."""
+    def abandon_direct(self, task: asyncio.Task[Any], arguments: Any) -> None:
+        """Register the call as `abandon` does, if its function was awaited directly."""
         self._arguments = arguments
         self.abandon(task)
+
+    def abandon_job(self, job: CancellableJob, arguments: Any) -> None:
+        """Register the call as one that cannot be stopped and continues in a thread, as *job*."""
+        self._arguments = arguments
+        log_stuck_in_thread(self._plan.name)
+        job.call_when_over(self._settings.abandoned.add(self._build_stuck_call()))
 
     def _require_owner(self) -> ExecutionOwner:
         owner = self._owner()
@@ -127,13 +150,18 @@ class Execution:
             await self._wait_for_abandoned()
         limit = self._limit()
         self.count += 1
-        if plan.can_await_directly and limit is None:
-            if not plan.may_suspend:
-                return await plan.function(**self._decoded)
+        if limit is None and plan.direct_call == "await":
+            return await plan.function(**self._decoded)
+        if limit is None and plan.direct_call == "wait":
             return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
+        self._last_attempt = await self._build_attempt(limit)
+        return await self._last_attempt.run(limit)
+
+    async def _build_attempt(self, limit: float | None) -> ToolAttempt:
+        plan, settings = self._plan, self._settings
         sources = [self._resources, plan.tool.resources, settings.resources]
         is_alone = not await may_run_concurrently(plan.tool, self._decoded)
-        self._last_attempt = ToolAttempt(
+        return ToolAttempt(
             plan.tool,
             self._decoded,
             self._context(sources, limit),
@@ -145,7 +173,6 @@ class Execution:
             build_stuck_call=partial(_build_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
             cleanup_seconds=settings.cleanup_seconds,
         )
-        return await self._last_attempt.run(limit)
 
     def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
         tool, settings = self._plan.tool, self._settings
@@ -201,10 +228,12 @@ class Execution:
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register the call as one that cannot be stopped and continues in *task*."""
         log_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
+        self._settings.abandoned.add_task(task, self._build_stuck_call())
+
+    def _build_stuck_call(self) -> StuckCall:
         # If `concurrency_safe` is a function, it would have to be awaited, so the call counts as unsafe.
         is_alone = self._plan.tool.facts.concurrency_safe is not True
-        stuck = _build_stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
-        self._settings.abandoned.add_task(task, stuck)
+        return _build_stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
 
     def _digest(self) -> str:
         return _digest(self._call, self._arguments)

@@ -9,16 +9,19 @@ function, and hands the call over to the pipeline as soon as a step needs more.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn, TypeAlias
 
+from ..concurrency.abandoned import CancellableJob
 from ..concurrency.cleanup_limit import finish_with_limit
 from ..hooks.base import PROCEED, ShownCall
 from ..permissions.judgement import allow_any_call
 from ..results import ToolCall, ToolResult, format_call_id
 from ..values.codecs import UNSURE
+from .attempt import run_job
 from .pipeline import PipelineRun
-from .plan import CallPlan
+from .plan import CallPlan, DirectCall
 from .render_result import render_result
 from .settings import Settings
 from .truncation import truncate_result
@@ -33,7 +36,7 @@ def build_fast_path(plan: CallPlan, settings: Settings, called_name: str, ids: I
     """
     Return the fast path for calls of *plan*'s tool under the name *called_name*, or None if they need the pipeline.
     """
-    if plan.needs_pipeline:
+    if plan.needs_pipeline or plan.direct_call is None:
         return None
     before, after = settings.chain.before, settings.chain.after
     make = _build_factory(
@@ -42,7 +45,7 @@ def build_fast_path(plan: CallPlan, settings: Settings, called_name: str, ids: I
         plan.plain_output_type,
         plan.needs_redaction,
         plan.allows_any_arguments is not allow_any_call,
-        plan.may_suspend,
+        plan.direct_call,
     )
     hooks = [step.function for step in (*before, *after)]
     fast_path: FastPath = make(
@@ -65,7 +68,7 @@ def make(plan, settings, called_name, ids, check_and_convert, function, max_char
         number = call_id or next(ids)
 {before}
         try:
-{wait}
+{call}
 {render}
         except BaseException as error:
             call = call or build_call(called_name, arguments, number, session, principal, tool)
@@ -82,12 +85,24 @@ def make(plan, settings, called_name, ids, check_and_convert, function, max_char
     return fast_path
 """
 
-# A function without an `await` cannot be cancelled, so it needs no limit.
-_WAIT = {
-    False: """
+# A sync function may return a generator or an awaitable, although it does not say so. This ends the `try` around the
+# call and begins another one around the rendering.
+_FINISH = """
+        except BaseException as error:
+            call = call or build_call(called_name, arguments, number, session, principal, tool)
+            return await PipelineRun(call, plan, settings, started, decoded).recover_from(error)
+        if type(value) not in FINAL_TYPES and is_unfinished(value):
+            call = call or build_call(called_name, arguments, number, session, principal, tool)
+            return await PipelineRun(call, plan, settings, started, decoded).finish_value(value)
+        try:
+"""
+
+# An async function without an `await` cannot be cancelled, so it needs no limit.
+_CALL: dict[DirectCall, str] = {
+    "await": """
             value = await function(**decoded)
 """,
-    True: """
+    "wait": """
             coroutine = function(**decoded)
             try:
                 waits_for = coroutine.send(None)
@@ -98,8 +113,27 @@ _WAIT = {
                     stuck = call or build_call(called_name, arguments, number, session, principal, tool)
                     PipelineRun(stuck, plan, settings, started, decoded).abandon(task)
 
-                value = await finish_with_limit(coroutine, waits_for, settings.cleanup_seconds, abandon)
+                try:
+                    value = await finish_with_limit(coroutine, waits_for, settings.cleanup_seconds, abandon)
+                finally:
+                    del waits_for  # it may hold the error, and the traceback of the error holds this frame
 """,
+    "thread": """
+            def give_up(job, *, has_begun):
+                if has_begun and not job.is_over:
+                    stuck = call or build_call(called_name, arguments, number, session, principal, tool)
+                    PipelineRun(stuck, plan, settings, started, decoded).abandon_job(job)
+
+            value = await run_job(settings.threads, CancellableJob(partial(function, **decoded)), name, give_up)
+"""
+    + _FINISH,
+    "loop": """
+            try:
+                value = function(**decoded)
+            except StopIteration as stop:  # a coroutine would take it for its own end
+                raise RuntimeError(f"the tool raised {stop!r}") from stop
+"""
+    + _FINISH,
 }
 
 # Does what `ShownCall.of` does with the values at hand, because a `ToolCall` is made only if the pipeline needs one.
@@ -178,7 +212,12 @@ _MASK = """
 
 @functools.lru_cache(maxsize=256)
 def _build_factory(
-    before: int, after: int, plain_output_type: type | None, needs_redaction: bool, has_gate: bool, may_suspend: bool
+    before: int,
+    after: int,
+    plain_output_type: type | None,
+    needs_redaction: bool,
+    has_gate: bool,
+    direct_call: DirectCall,
 ) -> Callable[..., Any]:
     """Return a function that makes fast paths with this many hooks. Tools that differ in nothing else share it."""
     hooks = [f", before_{index}" for index in range(before)] + [f", after_{index}" for index in range(after)]
@@ -186,7 +225,7 @@ def _build_factory(
         hooks="".join(hooks),
         gate=" or not may_run(session)" if has_gate else "",
         before=(_SHOW if hooks else "") + _format_hook_calls(_RUN_BEFORE_HOOK, before, "result((index, answer))"),
-        wait=_WAIT[may_suspend],
+        call=_CALL[direct_call],
         render=_RENDER[plain_output_type],
         after=_format_hook_calls(_RUN_AFTER_HOOK, after, "apply_after_hook(result, (index, answer))")
         + (_STAMP if after else "")
@@ -210,20 +249,30 @@ def _build_call(
     return ToolCall(name, arguments, format_call_id(number), session, principal, tool=tool)
 
 
+def _is_unfinished(value: Any) -> bool:
+    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
+    return inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)
+
+
 async def _raise_when_awaited(error: BaseException) -> NoReturn:
     raise error
 
 
 _NAMES = {
+    "CancellableJob": CancellableJob,
+    "FINAL_TYPES": frozenset({str, int, float, bool, type(None), dict, list, tuple}),
     "finish_with_limit": finish_with_limit,
     "PROCEED": PROCEED,
     "ShownCall": ShownCall,
     "ToolResult": ToolResult,
     "UNSURE": UNSURE,
     "PipelineRun": PipelineRun,
+    "is_unfinished": _is_unfinished,
     "new_blank": ToolResult.__new__,
+    "partial": functools.partial,
     "build_call": _build_call,
     "raise_when_awaited": _raise_when_awaited,
     "render_result": render_result,
+    "run_job": run_job,
     "truncate_result": truncate_result,
 }

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from ..concurrency.abandoned import CancellableJob
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
@@ -146,8 +147,15 @@ class PipelineRun:
             del result
 
     async def recover_from(self, error: BaseException) -> ToolResult:
-        """Return the result of a call whose first attempt, a plain await, raised *error*."""
-        result = await self.execution.recover_from(error, self.arguments, self.decoded)
+        """Return the result of a call whose function was called directly and raised *error*."""
+        return await self._finish_direct(self.execution.recover_from(error, self.arguments, self.decoded))
+
+    async def finish_value(self, value: Any) -> ToolResult:
+        """Return the result of a call whose function was called directly, and returned a generator or an awaitable."""
+        return await self._finish_direct(self.execution.finish(value, self.arguments, self.decoded))
+
+    async def _finish_direct(self, attempts: Awaitable[ToolResult]) -> ToolResult:
+        result = await attempts
         try:
             result = await self._handle_interrupt(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as in `result`
@@ -158,8 +166,12 @@ class PipelineRun:
             del result
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
-        """Register a call whose first attempt, a plain await, cannot be stopped and continues in *task*."""
-        self.execution.abandon_plain(task, self.arguments)
+        """Register a call whose function was awaited directly, cannot be stopped, and continues in *task*."""
+        self.execution.abandon_direct(task, self.arguments)
+
+    def abandon_job(self, job: CancellableJob) -> None:
+        """Register a call whose function was called directly in a thread, cannot be stopped, and continues in *job*."""
+        self.execution.abandon_job(job, self.arguments)
 
     async def apply_after_hook(self, result: ToolResult, answer: Answer) -> ToolResult:
         """Return the result of a call that ran and in which an after-hook intervened with *answer*."""

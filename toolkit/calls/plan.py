@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
@@ -21,7 +21,7 @@ from .attempt import must_propagate
 from .settings import Settings
 from .tool_logger import ToolLogger
 
-__all__ = ["CallPlan", "SelfCancelled", "may_run_concurrently"]
+__all__ = ["CallPlan", "DirectCall", "SelfCancelled", "may_run_concurrently"]
 
 
 class SelfCancelled(ToolError):  # noqa: N818 -- the name says what happened
@@ -35,8 +35,10 @@ class CallPlan:
     Attributes:
         check_and_convert: The generated check. If jsonschema validates every call, a check that always answers
             `UNSURE`.
-        can_await_directly: Whether the function can be awaited with the decoded arguments as they are.
-        may_suspend: Whether the function of a direct tool can wait for something, so that it can be cancelled.
+        direct_call: How the function can be called with the decoded arguments as they are. "await": it is awaited and
+            never waits for anything. "wait": it is awaited and may wait, so that it can be cancelled. "thread": it is
+            called in a thread. "loop": it is called on the event loop. None: it needs an argument that is not in the
+            decoded arguments, or it yields.
         needs_pipeline: Whether a call needs more than check, hooks that do not intervene, await, render.
         names: Every name that the tool has or had.
         allows_any_arguments: A quick check whether a call may run. If it returns False, the call is judged. If it is
@@ -49,15 +51,14 @@ class CallPlan:
         "_secrets",
         "_settings",
         "allows_any_arguments",
-        "can_await_directly",
         "check_and_convert",
         "checker",
+        "direct_call",
         "encode",
         "fast_path",
         "function",
         "logger",
         "max_chars",
-        "may_suspend",
         "name",
         "names",
         "needs_pipeline",
@@ -93,17 +94,14 @@ class CallPlan:
         self._settings = settings
         self.fast_path: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
-        # A wrapper may be sync although the function that it wraps is async.
-        is_async = signature.style == "async" and is_coroutine_function(tool.function)
-        self.can_await_directly = is_async and signature.by_keyword and not signature.injected
-        self.may_suspend = self.can_await_directly and may_suspend(tool.function)
+        self.direct_call = _choose_direct_call(tool)
         self.needs_pipeline = bool(
             not settings.chain.is_plain
             or self.allows_any_arguments is None
             or settings.audit is not None
             or self.validate is not None
             or self.timeout_seconds is not None
-            or not self.can_await_directly
+            or self.direct_call is None
             or settings.check_output
         )
 
@@ -125,6 +123,21 @@ class CallPlan:
             return self._settings.redaction
         secrets = [secret for mapping in arguments for secret in _read_values(mapping, self._secrets)]
         return self._settings.redaction.with_secrets(secrets)
+
+
+DirectCall: TypeAlias = Literal["await", "wait", "thread", "loop"]
+
+
+def _choose_direct_call(tool: Tool) -> DirectCall | None:
+    signature, function = tool.signature, tool.function
+    if not signature.by_keyword or signature.injected:
+        return None
+    if signature.style == "sync":
+        return "thread" if tool.facts.thread else "loop"
+    # A wrapper may be sync although the function that it wraps is async.
+    if signature.style == "async" and is_coroutine_function(function):
+        return "wait" if may_suspend(function) else "await"
+    return None
 
 
 def _read_values(arguments: Any, names: frozenset[str]) -> list[Any]:

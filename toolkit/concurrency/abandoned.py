@@ -53,6 +53,11 @@ class CancellableJob:
             if self._callback is not None:
                 self._callback()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has ended, or was cancelled before it started."""
+        return self._state == "over"
+
     def cancel(self) -> bool:
         """Prevent the job from starting, and return whether that was possible; False if it has started already."""
         with self._lock:

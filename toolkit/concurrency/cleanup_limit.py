@@ -32,7 +32,10 @@ async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnA
         waits_for = coroutine.send(None)
     except StopIteration as end:
         return end.value
-    return await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+    try:
+        return await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+    finally:
+        del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
 async def _await(work: Awaitable[Any]) -> Any:
@@ -77,6 +80,11 @@ def finish_with_limit(
                 break
     except StopIteration as end:
         return end.value
+    except BaseException:
+        # The future may hold the error, and the traceback of the error holds this frame. Without this, only the garbage
+        # collector would free them.
+        del waits_for, task_view
+        raise
     finally:
         error = None
         if proxy is not None and proxy.timer is not None:
