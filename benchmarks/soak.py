@@ -7,6 +7,8 @@ It measures how long the event loop was kept from its work, and how memory grows
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -34,11 +36,12 @@ _WORDS = tuple(
 )
 _VERBS = ("get", "list", "create", "update", "remove", "send", "find", "count", "merge", "split", "rename", "copy")
 _APPROVAL_BYTES = 2_000_000
+_M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 128 * 1024
 _TOOLS = 5_000
 _GUEST, _GUESTS = "guest_", 100
 """The tools that come and go."""
-_MOST_LAG_SECONDS = 0.05
-_MOST_GROWTH = 2.0
+_MAX_LAG_SECONDS = 0.05
+_MAX_GROWTH = 2.0
 """Megabytes by which memory may differ at the end of the second half; what leaks for an hour is more."""
 
 
@@ -88,9 +91,9 @@ async def run(minutes: float, *, tools: int = _TOOLS, seed: int = 7) -> Report:
     soaked = await soak(minutes * 60, tools=tools, seed=seed)
     lag, slope = soaked.lag, soaked.slope()
     violations = list(soaked.violations)
-    if lag.longest > _MOST_LAG_SECONDS:
+    if lag.longest > _MAX_LAG_SECONDS:
         violations.append(f"the loop was held up for {lag.longest * 1e3:.0f} ms at {lag.place or 'an unseen place'}")
-    if slope * soaked.minutes() > _MOST_GROWTH:
+    if slope * soaked.minutes() > _MAX_GROWTH:
         violations.append(f"memory grows by {slope:.2f} MB a minute")
     at_start, at_end = (soaked.sizes[0][1], soaked.sizes[-1][1]) if soaked.sizes else (0.0, 0.0)
     shown = ", ".join(f"{kind} {number:,}" for kind, number in soaked.kinds.most_common())
@@ -104,6 +107,7 @@ async def run(minutes: float, *, tools: int = _TOOLS, seed: int = 7) -> Report:
 
 async def soak(seconds: float, *, tools: int = _TOOLS, seed: int = 7) -> Soaked:
     """Keep a dispatcher busy for so many *seconds*, with so many *tools*, and return what was seen."""
+    fix_mmap_threshold()
     logging.disable(logging.CRITICAL)
     chance, soaked = random.Random(seed), Soaked()
     catalog = Catalog(*(make_tool(chance, number) for number in range(tools)))
@@ -164,6 +168,17 @@ async def _weigh(soaked: Soaked, end: float, seconds: float) -> None:
     while time.monotonic() < end:
         await asyncio.sleep(seconds / 60)
         soaked.sizes.append(((time.monotonic() - started) / 60, megabytes()))
+
+
+def fix_mmap_threshold() -> None:
+    """
+    Have glibc return each large block to the system when it is freed.
+
+    By default it raises the size of a "large" block each time one is freed, and then keeps the holes that such blocks
+    leave. In this soak that was 8 MB of holes within ten minutes, while the memory in use stayed the same.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
 
 
 def megabytes() -> float:
