@@ -19,6 +19,7 @@ from ..hooks.base import PROCEED, ShownCall
 from ..permissions.judgement import allow_any_call
 from ..results import ToolCall, ToolResult, format_call_id
 from ..values.codecs import UNSURE
+from ..values.strictjson.checks import read_object
 from .attempt import run_job
 from .pipeline import PipelineRun
 from .plan import CallPlan, DirectCall
@@ -60,6 +61,10 @@ def make(plan, settings, called_name, ids, check_and_convert, function, max_char
 
     async def fast_path(arguments, call_id, session, principal, call=None):
         started = clock()
+        if type(arguments) is str and (read := read_object(arguments)) is not None:
+            arguments = read
+            if call is not None:
+                call.arguments = read
         decoded = check_and_convert(arguments, 0)
         if decoded is UNSURE or abandoned.alive{gate}:
             number = call_id or f"call_{{next(ids)}}"
@@ -272,6 +277,7 @@ _NAMES = {
     "partial": functools.partial,
     "build_call": _build_call,
     "raise_when_awaited": _raise_when_awaited,
+    "read_object": read_object,
     "render_result": render_result,
     "run_job": run_job,
     "truncate_result": truncate_result,

