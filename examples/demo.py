@@ -1,8 +1,8 @@
 """
-`make demo`: functions that were not written for us become tools.
+Make tools of functions that were not written as tools: `make demo` runs this.
 
-Prints the schemas a model would see, then a table of arguments as models send
-them, good and bad, with the verdicts. No key, no network.
+The demo prints the schemas that a model sees. It then prints a table of arguments as
+models send them, good and bad, with the verdicts. It needs no key and no network.
 """
 
 import json
@@ -25,12 +25,12 @@ catalog = Catalog()
 
 
 def described(**properties: Any) -> dict[str, Any]:
-    """A schema by hand: all of *properties* and nothing else."""
+    """Write a schema by hand: all of *properties* and nothing else."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 # The standard library has docstrings and no annotations; a schema by hand says what the text does not.
-# What `toolkit check` finds and is to stay, is explained.
+# A finding of `toolkit check` that should stay is explained.
 text = {"type": "string", "description": "What is cut at a blank."}
 width = {"type": "integer", "minimum": 10, "description": "How many characters may be left."}
 number = {"type": "number", "minimum": -1e9, "maximum": 1e9}
@@ -58,7 +58,7 @@ status = {"type": "integer", "description": "The status code of an HTTP answer."
 catalog.tool(read_only=True, name="is_error", schema=described(value=status))(httpx.codes.is_error)
 
 
-# And code as it lies about in any project.
+# Code as it is in many projects.
 class Priority(StrEnum):
     LOW = "low"
     HIGH = "high"
@@ -119,7 +119,7 @@ def shown(value: Any, width: int) -> str:
 
 
 def verdict(name: str, arguments: Any) -> list[str]:
-    """What happens to a call: its Python arguments, or every problem."""
+    """Return the outcome of a call: its Python arguments, or every problem."""
     try:
         tool = catalog[name]
         decoded = tool.check(arguments)
