@@ -30,7 +30,7 @@ def described(**properties: Any) -> dict[str, Any]:
 
 
 # The standard library has docstrings and no annotations; a schema by hand says what the text does not.
-# A finding of `toolkit check` that should stay is explained.
+# What `toolkit check` finds and is to stay, is explained.
 text = {"type": "string", "description": "What is cut at a blank."}
 width = {"type": "integer", "minimum": 10, "description": "How many characters may be left."}
 number = {"type": "number", "minimum": -1e9, "maximum": 1e9}
