@@ -1,4 +1,4 @@
-"""A plain function becomes a tool, and stays a plain function."""
+"""Make a tool of a plain function, which stays a plain function."""
 
 import json
 

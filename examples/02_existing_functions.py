@@ -1,4 +1,4 @@
-"""Functions that nobody wrote for us: from the standard library, partials, methods, callable objects."""
+"""Make tools of existing functions: from the standard library, partials, methods, callable objects."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ from toolkit import Catalog, DefinitionError
 
 catalog = Catalog()
 
-# Unannotated: every parameter takes any JSON. A hand-written schema says more, and is enforced.
+# Without annotations every parameter takes any JSON. A hand-written schema says more, and is enforced.
 catalog.tool(
     schema={
         "type": "object",
@@ -46,12 +46,12 @@ def days_between(start: date, end: date, *, inclusive: bool = False) -> timedelt
     return end - start + timedelta(days=inclusive)
 
 
-# What a partial has bound is neither in the schema nor accepted.
+# An argument that a partial has bound is neither in the schema nor accepted.
 catalog.tool(name="since_new_year")(functools.partial(days_between, date(2026, 1, 1)))
 
 
 class Counter:
-    """Counts how often each word was seen."""
+    """Count how often each word was seen."""
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {}
@@ -79,7 +79,7 @@ def keep(items: list[int], test: Callable[[int], bool]) -> list[int]:
     return [item for item in items if test(item)]
 
 
-# What cannot be described says so at once, with the parameter and the remedy.
+# A function that cannot be described is refused at once, with the parameter and the remedy.
 for function in (max, keep):
     try:
         catalog.add(function)

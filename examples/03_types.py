@@ -1,4 +1,4 @@
-"""Real Python values: what a model sends as JSON arrives as dates, enums and records."""
+"""Receive dates, enums and records where a model sends JSON."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Catalogs: views that follow their source, prefixes, aliases, methods of an object."""
+"""Use catalogs: views that follow their source, prefixes, aliases, methods of an object."""
 
 from typing import Annotated
 

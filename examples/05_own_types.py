@@ -1,4 +1,4 @@
-"""A codec for a type of your own, and a tool from a hand-written schema."""
+"""Register a codec for a type of your own, and make a tool from a hand-written schema."""
 
 from dataclasses import dataclass
 

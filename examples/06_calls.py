@@ -1,9 +1,9 @@
 """
-Real calls: `make demo` runs this after the schemas.
+Run real calls: `make demo` runs this after the schemas.
 
-Parallel reads, an alias, a repaired argument, a refused one, a transient failure
-that recovers, a destructive tool that is not retried, a streaming one, an unknown
-name with its suggestion. No key, no network.
+The calls are parallel reads, an alias, a repaired argument, a refused one, a transient
+failure that recovers, a destructive tool that is not retried, a streaming one, and an
+unknown name with its suggestion. It needs no key and no network.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ async def read_note(name: Note, *, lines: Annotated[int, "Stop after so many."] 
 @catalog.tool(read_only=True)
 def weather(city: Annotated[str, "Where."]) -> str:
     """Tell the weather; the station answers at the third try."""
-    global weather_asked  # noqa: PLW0603 -- a station that remembers is all this example needs
+    global weather_asked  # noqa: PLW0603 -- the example needs a counter, and nothing else
     weather_asked += 1
     if weather_asked < 3:
         raise Transient("the station does not answer")
@@ -95,5 +95,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    logging.disable(logging.CRITICAL)  # the dispatcher logs what a tool raised, with its traceback
+    logging.disable(logging.CRITICAL)  # the dispatcher logs exceptions of tools, with the traceback
     asyncio.run(main())

@@ -1,10 +1,9 @@
 """
-Permissions: three modes over the same calls, an approval with its diff, and why.
+Compare three modes over the same calls, approve a diff, and explain a verdict.
 
-The same calls in plan, default and auto mode; an approval with its diff; and
-`explain`, which says who decides and why. In a folder of its own; no key, no network.
-Commands are read with the extra `shell`; without it nobody knows what they do, and the rule that denies
-`git push` holds for all of them.
+The calls run in plan, default and auto mode. `explain` says who decides and why. The example works in a
+folder of its own, and needs no key and no network. Commands are read with the extra `shell`. Without it
+no command can be read, and the rule that denies `git push` holds for all of them.
 """
 
 import asyncio
@@ -97,7 +96,7 @@ MODES: list[Mode] = ["plan", "default", "auto"]
 
 @contextlib.contextmanager
 def workspace() -> Iterator[None]:
-    """A new folder with a note in it; tools may touch what is there, and nothing else."""
+    """Make a new folder with a note in it; tools may touch only the files there."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("docs").mkdir()
         Path("tea.txt").write_text(TEA, encoding="utf-8")
@@ -105,7 +104,7 @@ def workspace() -> Iterator[None]:
 
 
 async def kinds_in(mode: Mode) -> list[str]:
-    """What comes of each call in *mode*."""
+    """Return the outcome of each call in *mode*."""
     with workspace():
         async with Dispatcher(catalog, permissions=Permissions(mode, RULES)) as dispatcher:
             return [(await dispatcher.call(name, arguments)).kind for name, arguments in CALLS]
@@ -124,7 +123,7 @@ async def three_modes() -> None:
 
 
 def short(text: str) -> str:
-    """*text* without the long name of the folder."""
+    """Return *text* without the long name of the folder."""
     return text.replace(str(Path.cwd()), "...")
 
 
@@ -133,7 +132,7 @@ def show(title: str, result: ToolResult) -> None:
 
 
 def asked(title: str, result: ToolResult) -> ApprovalRequest:
-    """Show what a person is asked."""
+    """Show the request to a person."""
     show(title, result)
     if result.request is None:
         raise RuntimeError("nobody is asked")

@@ -1,8 +1,9 @@
 """
-Approval in a web application: one worker asks, another one goes on.
+Approve a call in a web application: one worker asks, another one goes on.
 
 A first worker answers "pending" and is killed. A second one, started later, finds the request in the
-SQLite file that they share, takes the answer and runs the call, once. Real processes, HTTP on loopback.
+SQLite file that they share. It takes the answer and runs the call once. The processes are real, and speak
+HTTP on loopback.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ from toolkit import (
     SQLiteApprovals,
 )
 
-# The application: what a view of any web framework would do.
+# The application: it does the work of a view in any web framework.
 
 catalog = Catalog()
 
 
 class Ledger:
-    """Where the money is; a file, so that two workers share it."""
+    """Keep the money in a file, so that two workers share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +58,7 @@ def refund(order: str, euros: int, ledger: Inject[Ledger]) -> str:
 
 
 class Shop:
-    """The whole service. All that has to outlive a worker is in *folder*, which nobody else may write."""
+    """Serve the whole application. *folder* has all data that outlives a worker; no other user may write it."""
 
     def __init__(self, folder: Path) -> None:
         self._store = SQLiteApprovals(folder / "shop.approvals.sqlite")
@@ -70,30 +71,30 @@ class Shop:
         )
 
     async def answer(self, method: str, path: str, user: str, body: Any) -> tuple[int, Any]:
-        """The status and the JSON for one request; *user* is whoever your login says it is."""
+        """Return the status and the JSON for one request; *user* comes from your login."""
         match method, path.strip("/").split("/"):
-            case "POST", ["calls", name]:  # what a model wants to do for this user
+            case "POST", ["calls", name]:  # the model calls a tool for this user
                 result = await self._dispatcher.call(name, body, principal=user)
                 if result.request is not None:
                     return 202, {"pending": result.request.id, "why": result.request.reason}
                 return 200, {result.kind: result.text}
-            case "GET", ["approvals"]:  # what this user is asked; `to_json()` has all there is to show
+            case "GET", ["approvals"]:  # the requests of this user; `to_json()` has everything to show
                 waiting = await asyncio.to_thread(self._store.pending, principal=user)
                 return 200, [{"id": each.id, each.tool: dict(each.arguments)} for each in waiting]
-            case "POST", ["approvals", request_id]:  # what they say
+            case "POST", ["approvals", request_id]:  # the user's answer
                 yes = body.get("approve") is True
                 decision = Decision.approve(by=user) if yes else Decision.deny("the user said no", by=user)
                 try:
                     result = await self._dispatcher.resume(request_id, decision, principal=user)
                 except ApprovalError as error:
-                    if error.why in ("unknown", "principal"):  # whose it is, is nobody's business
+                    if error.why in ("unknown", "principal"):  # the answer does not reveal the owner
                         return 404, {"error": "there is no such request"}
                     return 409, {error.why: str(error)}
                 return 200, {result.kind: result.text}
         return 404, {"error": "there is nothing here"}
 
 
-# A server in as few lines as will do.
+# A server in as few lines as possible.
 
 
 def serve(folder: Path) -> None:
@@ -117,11 +118,11 @@ def serve(folder: Path) -> None:
         server.serve_forever()
 
 
-# And what happens to it.
+# The story: one worker is killed, another goes on.
 
 
 class Worker:
-    """A server process; it is killed at the end, as machines do."""
+    """Run a server process, and kill it at the end, as a machine may."""
 
     def __init__(self, name: str, folder: Path) -> None:
         command = [sys.executable, __file__, str(folder)]

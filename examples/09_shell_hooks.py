@@ -1,5 +1,5 @@
 """
-The user's own commands around calls: one that refuses, one that changes, one that asks, one that keeps a record.
+Run the user's own commands around calls: one refuses, one changes, one asks, one keeps a record.
 
 The same can be written in ~/.config/toolkit/hooks.toml; `ShellHooks.from_files` reads it.
 """
@@ -63,7 +63,7 @@ async def work(hooks: ShellHooks) -> None:
 
 
 def main() -> None:
-    logging.disable(logging.CRITICAL)  # a hook that fails is a warning in the log
+    logging.disable(logging.CRITICAL)  # a hook that fails logs a warning
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(work(hooks_for(folder)))
         lines = Path(folder, "record.txt").read_text().splitlines()

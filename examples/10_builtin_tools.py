@@ -1,9 +1,9 @@
 """
-The built-in tools: `make demo` runs this last.
+Use the built-in tools: `make demo` runs this last.
 
-A model's work in a scratch workspace: it writes a script, runs it, greps for the
-mistake, edits it and runs it again, and a person sees what no rule allows before it
-happens. Secrets stay shut, also to commands. No key, no network.
+A model works in a scratch workspace. It writes a script, runs it, greps for the
+mistake, edits it and runs it again. A person sees each call that no rule allows
+before it runs. Secrets are not readable, also for commands. It needs no key and no network.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def indented(text: str, mark: str = "    ") -> str:
 
 
 class Work:
-    """One conversation. Whoever is asked is Ada, and she agrees."""
+    """Run one conversation. Ada is asked, and she agrees."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -41,7 +41,7 @@ class Work:
         result = await self._dispatcher.call(name, arguments, session=self._session)
         if result.request is not None:
             print(f"    {result.text}")
-            # What follows the empty line is about the sandbox, which was shown already.
+            # The part after the empty line is about the sandbox, which was shown already.
             print(indented((result.request.preview or "").partition("\n\n")[0], "      | "))
             print("    Ada agrees")
             result = await self._dispatcher.resume(result.request.id, Decision.approve(by="ada"), session=self._session)
@@ -66,7 +66,7 @@ async def session(workspace: Workspace) -> None:
         print("\nAnd what there is not for a model")
         await work("Nobody can agree to this", "read", path=".env")
         await work("Nor is it found", "grep", pattern="hunter2")
-        if sandbox.contained:  # otherwise a command reads whatever its user may
+        if sandbox.contained:  # otherwise a command reads every file that its user may read
             await work("Agreed to, and still shut", "bash", command="cat .env")
         await work("Nor what lies outside", "read", path="../../etc/passwd")
 

@@ -1,8 +1,8 @@
 """
-OpenAI's own SDK with our catalog and dispatcher, and no agent of ours.
+Use OpenAI's own SDK with a catalog and a dispatcher, and no `Agent`.
 
-With a key in OPENAI_API_KEY a model is asked; without one a stand-in on loopback, and nothing leaves the machine.
-The SDK has to be there: `pip install openai`.
+With a key in OPENAI_API_KEY a model is asked. Without one a stand-in on loopback answers, and no data leaves
+the machine. The SDK has to be installed: `pip install openai`.
 """
 
 import asyncio

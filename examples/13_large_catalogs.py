@@ -1,4 +1,4 @@
-"""Large catalogs: a thousand tools that stay out of the prompt until a search finds them."""
+"""Keep a thousand tools out of the prompt until a search finds them."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ SCHEMA = {
 
 
 def thousand_tools() -> Catalog:
-    """A catalog as a company has it: ten systems, ten kinds of things, ten actions."""
+    """Make a catalog as a company has it: ten systems, ten kinds of things, ten actions."""
     catalog = Catalog()
     for place in PLACES:
         for thing in THINGS:
@@ -54,7 +54,7 @@ def thousand_tools() -> Catalog:
 
 
 def tokens(*things: object) -> int:
-    """About how many: four characters each."""
+    """Estimate the tokens: four characters each."""
     return len(json.dumps(things, separators=(",", ":"))) // 4
 
 

@@ -1,4 +1,4 @@
-"""An agent: a model, tools, and the loop between them. The model here plays a script; no key, no network."""
+"""Run an agent: a model, tools, and the loop between them. The model plays a script, without key and network."""
 
 import asyncio
 from typing import Annotated
@@ -38,7 +38,7 @@ async def main() -> None:
     for request in run.requests:
         print(f"  asked: may it call `{request.tool}` with {request.arguments}? {request.reason}")
 
-    # A run is a value: this could be another process, tomorrow, with a store that both can open.
+    # A run is a value: another process could resume it tomorrow, with a store that both can open.
     run = await agent.resume(run, {request.id: Decision.approve(by="ada") for request in run.requests})
     print(f"{run.status} after {run.turns} turns: {run.text}")
     for message in run.messages:
@@ -46,7 +46,7 @@ async def main() -> None:
 
 
 def message_line(message: AssistantMessage | ToolMessage) -> str:
-    """A message without text, in one line."""
+    """Show a message without text in one line."""
     if isinstance(message, ToolMessage):
         return "; ".join(result.text.splitlines()[0] for result in message.results)
     return ", ".join(f"{call.name}({call.arguments})" for call in message.calls)

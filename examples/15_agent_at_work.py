@@ -1,14 +1,14 @@
 """
-`make demo`: an agent mends a project.
+Let an agent mend a project: `make demo` runs this.
 
-It looks around, plans, has its plan and its edit agreed to, makes a mistake and
-recovers, and runs the tests it finds. The model plays a script, everything else is
-real: files, commands in a sandbox, permissions, approvals. No key, no network.
+The agent looks around and plans. A person approves its plan and its edit. It makes a
+mistake and recovers, and runs the tests it finds. The model plays a script; the rest is
+real: files, commands in a sandbox, permissions, approvals. It needs no key and no network.
 
     make demo PROVIDER=anthropic        a real model does the same; so do openai, openai_responses and gemini
     make demo PROVIDER=openai MODEL=qwen3 BASE_URL=http://localhost:11434/v1 API_KEY=...
 
-The key is in the provider's own variable, ANTHROPIC_API_KEY say; a server of yours gets API_KEY, if it wants one.
+The key is in the provider's own variable, such as ANTHROPIC_API_KEY. A server of yours gets API_KEY, if it needs one.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ MODELS = {
 
 
 def note_change_for(workspace: Workspace) -> Tool:
-    """A tool of the project's own, which is not in the prompt until a search finds it."""
+    """Add a tool of the project's own, which is not in the prompt until a search finds it."""
 
     @tool(catalog=None, defer=True, group="project", search_hint="write an entry into the change log")
     def note_change(text: str) -> str:
@@ -130,17 +130,17 @@ def note_change_for(workspace: Workspace) -> Tool:
 
 
 def ada(request: ApprovalRequest) -> Decision:
-    """Whoever is asked in the script agrees."""
+    """Approve every request of the script."""
     return Decision.approve(by="ada")
 
 
 def you(request: ApprovalRequest) -> Decision:
-    """You are asked in the terminal."""
+    """Ask in the terminal."""
     return TerminalPrompt().ask(request) or Decision.deny("nobody could be asked")
 
 
 async def agreed(agent: Agent, run: Run, decide: Callable[[ApprovalRequest], Decision]) -> Run:
-    """Answer whatever the run waits for, until it waits no more."""
+    """Answer the requests of the run until it waits no more."""
     while run.status == "waiting":
         run = await agent.resume(run, {request.id: decide(request) for request in run.requests})
     return run
@@ -161,7 +161,7 @@ async def work(model: Model, decide: Callable[[ApprovalRequest], Decision], work
 
 
 def chosen_model(environ: Mapping[str, str]) -> tuple[Model, Callable[[ApprovalRequest], Decision]]:
-    """Who works, and who is asked."""
+    """Choose the model and the asker."""
     chosen = environ.get("PROVIDER") or "scripted"
     if chosen == "scripted":
         return ScriptedProvider(SCRIPT), ada

@@ -1,8 +1,8 @@
 """
-A run that waits in one process goes on in another.
+Resume a run in another process than the one in which it waits.
 
-What is written down is data, not authority: the request that Ada answers is the store's copy, and
-whoever changes the file cannot have her agree to something else.
+The saved run is data, not authority. The request that Ada answers is the store's copy, so a changed
+file cannot make her approve another call.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def refund(order: str, amount: float) -> str:
 
 
 def agent_in(folder: Path, script: list[object]) -> Agent:
-    """The same agent in every process: what they share is the store."""
+    """Make the same agent in every process; the processes share only the store."""
     approvals = Approvals(SQLiteApprovals(folder / "approvals.sqlite"))
     dispatcher = Dispatcher(Catalog(refund), permissions=Permissions("default"), approvals=approvals)
     return Agent(ScriptedProvider(script), dispatcher, system="You answer customers.")

@@ -1,8 +1,8 @@
 """
-The same agent with every provider.
+Run the same agent with every provider.
 
-Where a key is in the environment and `live` is said, the model is asked; otherwise each provider talks to
-an answer that was written down, so that this runs without a key and a network.
+With the argument `live` and a key in the environment, the model is asked. Otherwise each provider gets a
+prepared answer, so this runs without a key and a network.
 
     python examples/17_providers.py live
 """
@@ -30,7 +30,7 @@ async def clock() -> str:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A provider, the variable its key is in, a model, and an answer as its server would write it."""
+    """Hold a provider, the variable of its key, a model, and an answer as its server would write it."""
 
     make: Callable[..., Provider]
     key: str
@@ -52,7 +52,7 @@ CANDIDATES = [
         },
     ),
     Candidate(
-        OpenAIProvider,  # with base_url=: Ollama, vLLM, OpenRouter and whatever else speaks Chat Completions
+        OpenAIProvider,  # with base_url=: Ollama, vLLM, OpenRouter and other servers that speak Chat Completions
         "OPENAI_API_KEY",
         "gpt-5",
         {

@@ -1,4 +1,4 @@
-"""Skills: prompts in Markdown files that a model calls like tools, each with the tools that its file lists."""
+"""Use skills: prompts in Markdown files that a model calls like tools, each with the tools that its file lists."""
 
 import asyncio
 import shutil
@@ -14,12 +14,12 @@ from toolkit.skills import Skills
 
 
 async def review(dispatcher: Dispatcher) -> None:
-    """The model calls a skill, which works on its own prompt and hands back an answer."""
+    """Call a skill, which works on its own prompt and returns an answer."""
     provider = ScriptedProvider(
         [
             [ToolCall("tool_search", {"query": "review a file"})],
             [ToolCall("review", {"path": "tea.py", "style": "blunt"})],
-            [ToolCall("read", {"path": "tea.py"})],  # from here on, inside the skill
+            [ToolCall("read", {"path": "tea.py"})],  # the next replies are inside the skill
             "1. Line 2: `boil` never returns the water.",
             "The review found one thing: `boil` returns nothing.",
         ]
@@ -32,7 +32,7 @@ async def review(dispatcher: Dispatcher) -> None:
 
 
 async def release(dispatcher: Dispatcher) -> None:
-    """A skill that writes asks before it starts, and again with the change itself."""
+    """Call a skill that writes; it asks before it starts, and again with the change itself."""
     provider = ScriptedProvider(
         [
             [ToolCall("release-notes", {"input": "1.1, with lemon"})],
@@ -71,10 +71,10 @@ async def main() -> None:
         await review(dispatcher)
         await release(dispatcher)
 
-        # What a person types is written out in place.
+        # A line that a person types is replaced by the text of the skill.
         print(skills.expanded("/review tea.py").splitlines()[0])
 
-        # Any change needs trust again, and what a person agreed to for the old text does not hold for the new.
+        # Any change needs trust again, and an approval of the old text does not hold for the new.
         (project / ".toolkit" / "skills" / "haiku.md").write_text("---\ndescription: Write a haiku.\n---\n{input}\n")
         skills.refresh()
         print("after a change:", len(skills.skills), "skills")

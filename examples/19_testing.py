@@ -1,7 +1,7 @@
 """
-Tools that are tested for free: arguments drawn from their schemas, and laws that every tool should keep.
+Test tools with arguments drawn from their schemas, and with laws that every tool should keep.
 
-Needs the extra `testing`. In a project the same is `pytest --toolkit-check package.module`, or a test with `@given`.
+It needs the extra `testing`. In a project the same is `pytest --toolkit-check package.module`, or a test with `@given`.
 """
 
 from typing import Annotated
@@ -48,7 +48,7 @@ def main() -> None:
             raise ToolError("somebody has to pay")
         return split_bill(cents, people)
 
-    check_catalog(mended)  # raises `LawsBroken` if there were anything to tell
+    check_catalog(mended)  # raises `LawsBroken` if there are findings
     print(f"Mended: no law is broken, and the linter has {len(lint(mended))} remarks")
 
     recorder = Recorder()

@@ -1,8 +1,8 @@
 """
-`make demo`: functions that were not written for us become tools.
+Make tools of functions that were not written as tools: `make demo` runs this.
 
-Prints the schemas a model would see, then a table of arguments as models send
-them, good and bad, with the verdicts. No key, no network.
+The demo prints the schemas that a model sees. It then prints a table of arguments as
+models send them, good and bad, with the verdicts. It needs no key and no network.
 """
 
 import json
@@ -25,7 +25,7 @@ catalog = Catalog()
 
 
 def described(**properties: Any) -> dict[str, Any]:
-    """A schema by hand: all of *properties* and nothing else."""
+    """Write a schema by hand: all of *properties* and nothing else."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -58,7 +58,7 @@ status = {"type": "integer", "description": "The status code of an HTTP answer."
 catalog.tool(read_only=True, name="is_error", schema=described(value=status))(httpx.codes.is_error)
 
 
-# And code as it lies about in any project.
+# Code as it is in many projects.
 class Priority(StrEnum):
     LOW = "low"
     HIGH = "high"
@@ -119,7 +119,7 @@ def shown(value: Any, width: int) -> str:
 
 
 def verdict(name: str, arguments: Any) -> list[str]:
-    """What happens to a call: its Python arguments, or every problem."""
+    """Return the outcome of a call: its Python arguments, or every problem."""
     try:
         tool = catalog[name]
         decoded = tool.check(arguments)

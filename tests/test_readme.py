@@ -15,6 +15,7 @@ from toolkit.facts import Options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def shared_catalog():
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_a_page_does_what_it_says(page):
     """Every block runs in order, and every result that is shown is the one that comes out."""
     blocks = page.read_text(encoding="utf-8").count("```python")
@@ -36,11 +37,32 @@ def test_the_readme_is_short():
     assert 100 <= len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_links_lead_somewhere(page):
     """Every relative link in a page names something that is there."""
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_to_a_heading_name_one_that_is_there(page):
+    """A link `page.md#heading`, or `#heading`, has that heading on its page."""
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if link[1] not in anchors_of(page.parent / link[0] if link[0] else page)] == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that GitHub makes of the headings of *page*."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_list_of_pages_has_each_page_once():
+    """`docs/README.md` is the navigation: a reader finds every page in it."""
+    links = re.findall(
+        r"^\| \[[^]]+\]\(([\w-]+\.md)\) \|", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), re.M
+    )
+    assert sorted(links) == sorted(page.name for page in PAGES if page.name != "README.md")
 
 
 @pytest.mark.parametrize(
