@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from .._option_checks import require_list
+from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
@@ -24,7 +25,6 @@ from ..verdicts import Finding, Verdict, Word
 from .grants import find_covering_grant, is_answerable
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
-from .possible import is_possible
 from .request import PermissionRequest
 from .rule_files import RuleSet, read_rules, user_rules
 from .rule_gaps import find_gaps
@@ -193,11 +193,21 @@ class Permissions:
         """
         Return whether any call of *tool*, which has or had *names*, could ever run in *session*.
 
-        A call that would run only after a person approves it counts too. A search uses this to decide which tools
-        it may show. Each call is judged separately.
+        A call that would run only after a person approves it counts too. The arguments are not known yet, so the
+        answer is True if in doubt. A search uses this to decide which tools it may show. Each call is judged again
+        when it is made.
         """
-        mode = self.mode_of(session)
-        return is_possible(tool, self._rules_about(tool, names), mode, _word_of_mode(tool, mode), session)
+        rules, mode = self._rules_about(tool, names), self.mode_of(session)
+        mode_word = _word_of_mode(tool, mode)
+        if any(rule.word == "deny" and rule.is_total for rule in rules):
+            return False
+        if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
+            return not (mode == "plan" and mode_word == "deny")
+        if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
+            return True
+        is_allowed = any(rule.word == "allow" for rule in rules)
+        is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)
+        return not is_asked and (is_allowed or (mode_word == "allow" and not tool.facts.open_world))
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
