@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Self
@@ -23,6 +23,7 @@ from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .grants import find_covering_grant, is_answerable
+from .judge import CallGate, Judge
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
 from .request import PermissionRequest
@@ -34,7 +35,7 @@ from .trust import Trust
 __all__ = ["Permissions"]
 
 
-class Permissions:
+class Permissions(Judge):
     """
     A permission mode with rules, which judges each call.
 
@@ -46,8 +47,8 @@ class Permissions:
         ignored: The settings in a project's file that do not count, because the user does not trust its folder.
     """
 
-    settles = True
-    """Whether the verdict includes the findings of checks, `approval` and hooks: the mode decides what they lead to."""
+    weighs_findings = True
+    """The mode decides what the findings of safety checks, `approval` and hooks lead to."""
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = check_mode(mode)
@@ -166,7 +167,7 @@ class Permissions:
         mode = self.mode_of(request.session)
         return _judge_request(request, rules, mode)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """
         Return a function that tells quickly whether a call of *tool* may run; None if its arguments matter.
 
