@@ -134,7 +134,12 @@ def refuse_namespaces():
         (0x06, 0, 0, allow),
     ]
     ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-    _apply_seccomp({"seccomp": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode()})
+    _apply_seccomp(
+        {
+            "argv": [],
+            "seccomp_filter": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode(),
+        }
+    )
 
 
 def render_table(columns):

@@ -40,7 +40,7 @@ def test_a_folder_with_a_secret_is_granted_piece_by_piece(grounds):
 def test_a_workspace_without_secrets_is_granted_whole(tmp_path):
     """One rule, and everything but making devices."""
     asked, granted = rules(visible_files_of(Workspace(tmp_path)))
-    assert granted[str(tmp_path)] == asked["files"] & ~(1 << 6 | 1 << 11)
+    assert granted[str(tmp_path)] == asked["handled_access_fs"] & ~(1 << 6 | 1 << 11)
 
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 3))
@@ -49,10 +49,10 @@ def test_every_version_is_asked_only_for_what_it_knows(grounds, number):
     asked = landlock(grounds, version=number).plan(["true"], "/", None)["landlock"]
     known = min(number, NEWEST_VERSION)
     top = {1: 12, 2: 13, 3: 14, 4: 14}.get(known, 15)
-    assert asked["files"] == (1 << (top + 1)) - 1
-    assert all(rights & ~asked["files"] == 0 for _, rights in asked["rules"])
-    assert (asked["network"], asked["scoped"]) == (3 if known >= 4 else 0, 3 if known >= 6 else 0)
-    assert asked["size"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(known, 24)
+    assert asked["handled_access_fs"] == (1 << (top + 1)) - 1
+    assert all(rights & ~asked["handled_access_fs"] == 0 for _, rights in asked["rules"])
+    assert (asked["handled_access_net"], asked["scoped"]) == (3 if known >= 4 else 0, 3 if known >= 6 else 0)
+    assert asked["struct_bytes"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(known, 24)
 
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 1))
@@ -90,7 +90,7 @@ def test_an_old_kernel_without_a_filter_has_a_network(grounds):
         assert sandbox.network is has_network
         assert not sandbox.contained
         assert "are not known here" in sandbox.describe()
-        assert "seccomp" not in sandbox.plan(["true"], "/", None)
+        assert "seccomp_filter" not in sandbox.plan(["true"], "/", None)
 
 
 def test_the_older_the_kernel_the_longer_the_list(grounds):

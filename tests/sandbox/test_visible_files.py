@@ -1,4 +1,4 @@
-"""Which files of a workspace are shut away."""
+"""Which files of a workspace are hidden."""
 
 from __future__ import annotations
 

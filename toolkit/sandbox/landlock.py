@@ -13,9 +13,9 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from .base import Sandbox
+from .launcher.messages import HiddenFiles, LaunchRequest
 from .limits import Limits
 from .recheck import RecheckServer
 from .seccomp import NETWORK_FAMILIES, build_filter, supports_machine
@@ -84,36 +84,41 @@ def landlock(
     """
     abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
-    bounds = (limits or Limits()).as_wish()
+    bounds = limits or Limits()
     is_filtered = supports_machine(machine)
 
-    def build_rules() -> dict[str, Any]:
+    def find_hidden() -> HiddenFiles:
         hidden = [protected.path for protected in visible_files.find_protected() if protected.level == "hidden"]
         rules = {**_system_rules(extra_folders), **dict(_workspace_rules(visible_files, hidden, files))}
-        ruleset = {
-            "files": files,
-            "network": 0 if network else ports,
-            "scoped": scoped,
-            "size": size,
-            "file_rights": _FILE_RIGHTS & files,
-            "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
+        return {
+            "protected_mounts": [[path] for path in hidden],
+            "landlock": {
+                "handled_access_fs": files,
+                "handled_access_net": 0 if network else ports,
+                "scoped": scoped,
+                "struct_bytes": size,
+                "single_file_rights": _FILE_RIGHTS & files,
+                "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
+            },
         }
-        return {"landlock": ruleset, "shut": [[path] for path in hidden]}
 
-    recheck_server = RecheckServer(build_rules)
+    recheck_server = RecheckServer(find_hidden)
 
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        request = {
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        hidden_files = find_hidden()
+        request: LaunchRequest = {
             "argv": list(argv),
             "cwd": cwd,
-            "drop": True,
-            "look": recheck_server.address,
-            **build_rules(),
-            **bounds,
+            "drop_privileges": True,
+            "recheck_address": recheck_server.address,
+            "private_folder_rules": [(private, files & ~_MAKE_DEVICES)] if private else [],
+            "protected_mounts": hidden_files["protected_mounts"],
+            "landlock": hidden_files["landlock"],
+            "limits": bounds.resource_limits(),
+            "max_processes": bounds.counted_processes,
         }
-        request["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
         if is_filtered:
-            request["seccomp"] = base64.b64encode(
+            request["seccomp_filter"] = base64.b64encode(
                 build_filter(NETWORK_FAMILIES if network else (), machine=machine)
             ).decode()
         return request
@@ -122,7 +127,7 @@ def landlock(
         name="landlock",
         network=network or not (is_filtered or ports),
         does=_does(is_filtered, abi, network),
-        does_not=_does_not(is_filtered, abi, network, "crowd" in bounds),
+        does_not=_does_not(is_filtered, abi, network, bounds.counted_processes is not None),
         plan=plan,
         shows=(*list_readable_folders(extra_folders), *visible_files.workspace_folders),
     )
