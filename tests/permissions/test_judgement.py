@@ -567,7 +567,7 @@ async def test_only_an_access_can_be_asked_about(access):
     checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
     result = await touched(made, access, safety=checks, permissions=Permissions("bypass"))
     assert result.kind == "tool"
-    assert "check wants what is touched, such as Writes(path)" in result.text
+    assert "check expects an access, such as Writes(path)" in result.text
     assert made.ran == []
 
 
@@ -587,7 +587,7 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
     made.catalog.add(Tool.described(save, description="Save it, and a copy."))
     result = await made.call("save", {"path": "src/a"}, permissions=Permissions(rules=[rule]))
     assert (result.kind, made.ran) == ("tool", ["near"])
-    assert "Writes('elsewhere/copy.txt') needs approval, and nobody can be asked while the tool runs" in result.text
+    assert "Writes('elsewhere/copy.txt') needs approval, and no person can be asked while the tool runs" in result.text
 
 
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "tool")])

@@ -32,19 +32,19 @@ def folder(tmp_path):
     return root
 
 
-def bwrap(grounds, **options):
-    """Bubblewrap with these grounds; the test is skipped, and says why, where it cannot be used."""
-    level(Workspace(grounds.workspace_folders.popitem()[0]), "bubblewrap")
-    return bubblewrap(grounds, program=find_trusted_program("bwrap", ()), **options)
+def bwrap(visible, **options):
+    """Bubblewrap with these visible files; the test is skipped, and says why, where it cannot be used."""
+    level(Workspace(visible.workspace_folders.popitem()[0]), "bubblewrap")
+    return bubblewrap(visible, program=find_trusted_program("bwrap", ()), **options)
 
 
-def of_level(name, grounds):
-    """The level of that name with these grounds, or a loud skip."""
+def of_level(name, visible):
+    """The level of that name with these visible files, or a loud skip."""
     if name == "bubblewrap":
-        return bwrap(grounds)
+        return bwrap(visible)
     if not find_landlock_version():
         pytest.skip("NOT TESTED HERE: this kernel has no Landlock")
-    return landlock(grounds, version=find_landlock_version())
+    return landlock(visible, version=find_landlock_version())
 
 
 class Busy(VisibleFiles):
@@ -75,9 +75,9 @@ def test_a_secret_that_appears_before_the_start_is_hidden(name, folder):
 @pytest.mark.parametrize("name", REAL)
 def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder):
     """The second look finds it, and the sandbox is made anew."""
-    grounds = Busy(folder, most=2)
-    done = run(of_level(name, grounds), "cat new*/.env; echo done", cwd=folder)
-    assert grounds.looks == 4
+    visible = Busy(folder, most=2)
+    done = run(of_level(name, visible), "cat new*/.env; echo done", cwd=folder)
+    assert visible.looks == 4
     assert done.stdout == "done\n"
 
 

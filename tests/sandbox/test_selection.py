@@ -138,9 +138,9 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory):
 
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
     """And the description says so."""
-    grounds = visible_files_of(workspace)
+    visible = visible_files_of(workspace)
     unknown = {"machine": "riscv64"}
-    for sandbox in (bubblewrap(grounds, program="bwrap", **unknown), landlock(grounds, version=7, **unknown)):
+    for sandbox in (bubblewrap(visible, program="bwrap", **unknown), landlock(visible, version=7, **unknown)):
         assert not {"bubblewrap_filter", "seccomp_filter"} & set(sandbox.plan(["true"], "/", None))
         assert "dangerous system calls are not refused" in sandbox.describe()
 

@@ -126,14 +126,16 @@ def ask_judge_now(judge: SupportsJudge, request: PermissionRequest) -> Verdict:
         if not inspect.isawaitable(answer):
             return _as_verdict(judge, answer)
         _close_awaitable(answer)
-        return _build_verdict("deny", type(judge).__name__, "it cannot be asked while a tool runs")
+        return _build_verdict(
+            "deny", type(judge).__name__, f"{type(judge).__name__} is async, so it cannot be asked while a tool runs"
+        )
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
         return _deny_for_error(judge, error)
 
 
 def _deny_for_error(judge: SupportsJudge, error: Exception) -> Verdict:
     by = type(judge).__name__
-    return _build_verdict("deny", by, f"{by} could not judge it: {describe_value(error)}")
+    return _build_verdict("deny", by, f"{by} could not judge the call: {describe_value(error)}")
 
 
 def _as_verdict(judge: SupportsJudge, answer: Any) -> Verdict:
@@ -145,7 +147,7 @@ def _as_verdict(judge: SupportsJudge, answer: Any) -> Verdict:
         return answer if has_finding else replace(answer, findings=(own_finding, *answer.findings))
     if _is_word(answer):
         return _build_verdict(answer, by, f"{by} says {answer}")
-    return _build_verdict("deny", by, f"{by} has to say allow, ask or deny, got {describe_value(answer)}")
+    return _build_verdict("deny", by, f"{by} has to return allow, ask or deny, got {describe_value(answer)}")
 
 
 def _is_word(value: Any) -> bool:
@@ -170,4 +172,4 @@ def verdict_without_permissions(findings: Sequence[Finding]) -> Verdict:
             reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
             others = [finding for finding in findings if finding not in decisive]
             return Verdict(decisive[0].word, decisive[0].by, reason, (*decisive, *others))
-    return Verdict("allow", "no permissions", "nothing speaks against it", tuple(findings))
+    return Verdict("allow", "no permissions", "no check, tool or hook asks or denies", tuple(findings))

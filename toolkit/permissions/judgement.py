@@ -272,7 +272,12 @@ class CallJudges:
             return None  # The safety checks report what is wrong with the path.
         if not place.startswith(self._own_files):
             return None
-        return Finding("deny", "check `own-files`", f"{access.target!r} belongs to the dispatcher itself", "check")
+        return Finding(
+            "deny",
+            "check `own-files`",
+            f"{access.target!r} belongs to the dispatcher, and no tool may touch it",
+            "check",
+        )
 
 
 def allow_any_call(session: Session | None) -> bool:
@@ -311,7 +316,7 @@ class AccessJudge:
         in `preflight=` has it asked about before it runs.
         """
         if not isinstance(access, Access):
-            raise TypeError(f"check wants what is touched, such as Writes(path); got {describe_value(access)}")
+            raise TypeError(f"check expects an access, such as Writes(path); got {describe_value(access)}")
         verdict = self._judges.judge_access(self._request, access)
         if verdict.word == "allow":
             return
@@ -320,7 +325,9 @@ class AccessJudge:
             # A person agreed that this tool may run in this mode. They are not asked again for each further access.
             if asks and all(finding.source == "mode" and finding.by in self._answered for finding in asks):
                 return
-            raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
+            raise ToolError(
+                f"{access!r} needs approval, and no person can be asked while the tool runs: {verdict.reason}"
+            )
         by_check = any(finding.word == "deny" and finding.source == "check" for finding in verdict.findings)
         raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
 

@@ -220,8 +220,8 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
         return _build_verdict("deny", refusals, findings)
-    row, mode_word = _row(request.tool), _word_of_mode(request.tool, mode)
-    by_mode = Finding(mode_word, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
+    mode_word = _word_of_mode(request.tool, mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", _explain_mode(request.tool, mode), "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
     asks = [finding for finding in findings if finding.word == "ask"]
@@ -250,6 +250,11 @@ def _row(tool: Tool) -> Row:
 def _word_of_mode(tool: Tool, mode: Mode) -> Word:
     """Return what the mode decides about such a tool if no rule, fact or hook applies."""
     return TABLE[_row(tool)][mode]
+
+
+def _explain_mode(tool: Tool, mode: Mode) -> str:
+    """Return why the mode decides as `_word_of_mode` says."""
+    return _MODE_REASONS.get((_row(tool), mode), "mode `{mode}` allows it").format(tool=tool.name, mode=mode)
 
 
 def _is_contained(tool: Tool) -> bool:
@@ -288,7 +293,7 @@ def _explain_doubt(rule: Rule, request: PermissionRequest) -> str:
     )
     why = next(filter(None, map(why_unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):
-        why = "a redirection in the command leads to a file that cannot be told"
+        why = "the command redirects to or from an unknown file"
     return "" if why is None else f", because {why}"
 
 
@@ -315,7 +320,10 @@ def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
 
 def _open_world_finding(request: PermissionRequest) -> Finding:
     return Finding(
-        "ask", "fact `open_world`", f"`{request.tool.name}` reaches outside, and no rule says where to", "open_world"
+        "ask",
+        "fact `open_world`",
+        f"`{request.tool.name}` reaches outside, and no allow rule names the place",
+        "open_world",
     )
 
 
@@ -325,17 +333,18 @@ def _build_verdict(
     first = decisive[0]
     reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
     if word == "deny" and mode == "dont_ask":
-        reason = f"{reason}; nobody may be asked in mode `dont_ask`"
+        reason = f"{reason}; mode `dont_ask` never asks a person"
     others = [finding for finding in findings if finding not in decisive]
     return Verdict(word, first.by, reason, (*decisive, *dict.fromkeys(others)))
 
 
-_MODE_REASONS: dict[tuple[str, str], str] = {
+_MODE_REASONS: dict[tuple[Row, Mode], str] = {
     ("write", "plan"): "in mode `plan` only read-only tools run",
     ("destructive", "plan"): "in mode `plan` only read-only tools run",
-    ("write", "default"): "it changes something",
-    ("destructive", "default"): "it cannot be undone",
-    ("destructive", "auto"): "it cannot be undone",
-    ("write", "dont_ask"): "it changes something, and no rule allows it",
-    ("destructive", "dont_ask"): "it cannot be undone, and no rule allows it",
+    ("write", "default"): "`{tool}` changes something, and mode `default` asks first",
+    ("destructive", "default"): "`{tool}` cannot be undone, and mode `default` asks first",
+    ("destructive", "auto"): "`{tool}` cannot be undone, and mode `auto` asks first",
+    ("write", "dont_ask"): "`{tool}` changes something, and no rule allows it",
+    ("destructive", "dont_ask"): "`{tool}` cannot be undone, and no rule allows it",
 }
+"""Why a mode asks about or denies a tool, by the row of the tool in `TABLE`. In all other cases the mode allows it."""

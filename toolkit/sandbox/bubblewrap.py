@@ -18,8 +18,7 @@ from .kernel_files import DEVICES, mask_kernel_files
 from .launcher.messages import HiddenFiles, LaunchRequest
 from .limits import Limits
 from .recheck import RecheckServer
-from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, supports_machine
-from .seccomp import build_filter as filter_for
+from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
 from .visible_files import VisibleFiles
 
@@ -91,7 +90,7 @@ def bubblewrap(
             "max_processes": bounds.counted_processes,
         }
         if is_filtered:
-            request["bubblewrap_filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
+            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=machine)).decode()
         return request
 
     return Sandbox(
@@ -130,13 +129,13 @@ def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...
 def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -> tuple[str, ...]:
     table = [
         (network, "it reaches the network, this machine's own services included"),
-        (True, "what gets a protected name only while a command runs, by any program, is covered from the next one on"),
+        (True, "a file that gets a protected name while a command runs is covered only from the next command on"),
         (True, "if a protected file is replaced or removed, the command is ended, but may see it for a moment before"),
         (True, "a hard link to a protected file is taken for another file"),
         (True, "a FIFO that another program reads can be written, as a file can, where the workspace can be"),
         (is_local, "it reaches services of this machine by unix sockets in the folders that it sees"),
         (not is_local, "programs that need unix sockets fail; best_sandbox(local_sockets=True) allows them"),
-        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
+        (not is_filtered, "dangerous system calls are not refused: the calls of this machine are not known"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
     return tuple(words for holds, words in table if holds)

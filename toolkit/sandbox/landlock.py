@@ -137,7 +137,7 @@ def _does(is_filtered: bool, abi: int, network: bool) -> tuple[str, ...]:
     """Return what the sandbox guarantees, which depends on the kernel and the machine."""
     table = [
         (True, "reads the system's programs and the workspace only, writes only to the workspace and a private folder"),
-        (True, "secrets in the workspace cannot be read; beside one, directly in its folder, no file can be made"),
+        (True, "secrets in the workspace cannot be read; in the folder of a secret, no file can be made"),
         (is_filtered and not network, "opens no socket, so it reaches neither the network nor local services"),
         (is_filtered and network, "opens sockets for the network only, none to local services"),
         (not is_filtered and abi >= 4 and not network, "opens no TCP connections and listens on no port"),
@@ -152,17 +152,20 @@ def _does(is_filtered: bool, abi: int, network: bool) -> tuple[str, ...]:
 def _does_not(is_filtered: bool, abi: int, network: bool, is_root: bool) -> tuple[str, ...]:
     table = [
         (network, "it reaches the network, this machine's own services included"),
-        (True, "files that make programs run code can be changed in the workspace, which is noticed and told"),
+        (
+            True,
+            "files of the workspace that make programs run code can be changed; the result of the command reports it",
+        ),
         (True, "names, owners and modes of files outside can be seen, and changed where the user may"),
         (True, "the names of all processes can be seen"),
         (True, "what gets a protected name only while a command runs can be seen by that command"),
         (True, "there is no shared folder for temporary files; they go to the private one, TMPDIR"),
         (abi < 2, "files cannot be moved from one folder to another"),
         (abi < 3, "files outside can be emptied where the user may"),
-        (abi < 6, "it can signal the user's other processes, and one that does may leave a process behind"),
-        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
-        (not is_filtered and abi < 4, "the network is not shut off"),
-        (not is_filtered and abi >= 4 and not network, "UDP and local sockets are not shut off"),
+        (abi < 6, "it can signal the user's other processes, the launcher too, and so leave a process behind"),
+        (not is_filtered, "dangerous system calls are not refused: the calls of this machine are not known"),
+        (not is_filtered and abi < 4, "the network is not blocked"),
+        (not is_filtered and abi >= 4 and not network, "UDP and local sockets are not blocked"),
         (is_root, "as root, it reads files of /proc that are for root alone, about memory, timers and keys"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]

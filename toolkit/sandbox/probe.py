@@ -1,8 +1,8 @@
 """
 The trial of a sandbox before it is trusted: one run that shows that commands run and cannot escape.
 
-The probe runs in a folder of its own. This folder has a substitute for a workspace, with a protected file and a socket
-in it, and a folder next to it that is outside. The real workspace is part of the sandbox too, but nothing in it is
+The probe makes a folder for itself. In it is a substitute for a workspace, with a protected file and a socket, and
+next to that a folder that counts as outside. The real workspace is part of the sandbox too, but nothing in it is
 searched or touched. Inside the sandbox, `launcher/escapes.py` tries everything that the sandbox has to prevent, and
 reports what succeeded.
 """
@@ -128,7 +128,7 @@ def probe_sandbox(
         try:
             escapes: EscapesByAttempt = json.loads(output)
         except ValueError:
-            return {"not be run": [errors or "it said nothing"]}
+            return {"not be run": [errors or "it wrote no message"]}
         if os.path.exists(f"{setup.outside}/{setup.token}"):
             escapes["write_outside"].append(setup.outside)
         return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in escapes.items()}
@@ -162,7 +162,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
     errors = completed.stderr.decode(errors="replace").strip()[-300:]
     first, _, rest = completed.stdout.partition(b"\n")
     if first != _EXPECTED_OUTPUT:
-        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it said nothing'}")
+        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it wrote no message'}")
     return rest, errors
 
 

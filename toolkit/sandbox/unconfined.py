@@ -11,9 +11,9 @@ from .limits import Limits
 __all__ = ["limits_only", "no_sandbox"]
 
 _NOT_PREVENTED = (
-    "it reads and writes whatever the user may, protected files included; as root, the kernel's settings as well",
+    "it reads and writes everything that the user may, protected files included; as root, also the kernel's settings",
     "it reaches the network, and by unix sockets the services of this machine",
-    "it can signal the user's other processes, and one that does may leave a process behind",
+    "it can signal the user's other processes, the launcher too, and so leave a process behind",
 )
 
 

@@ -53,7 +53,7 @@ class LaunchAttempt:
         request: The launcher's instructions.
         process_tree: The child.
         error_fd: The command's standard error.
-        trouble_pipe: The pipe on which the child says why it cannot become the command.
+        failure_pipe: The pipe on which the child says why it cannot become the command.
         gate: The socket at which the child waits; None if nothing has to be hidden.
         message_fd: The file with the child's messages from before the command begins.
         name_watch: The names that bubblewrap covers.
@@ -65,7 +65,7 @@ class LaunchAttempt:
         process_tree: ProcessTree,
         *,
         error_fd: int,
-        trouble_pipe: int,
+        failure_pipe: int,
         gate: socket.socket | None,
         message_fd: int | None,
         name_watch: NameWatch | None,
@@ -73,7 +73,7 @@ class LaunchAttempt:
         self._request = request
         self._process_tree = process_tree
         self._error_fd = error_fd
-        self._trouble_pipe = trouble_pipe
+        self._failure_pipe = failure_pipe
         self._gate = gate
         self._message_fd = message_fd
         self._name_watch = name_watch
@@ -95,19 +95,19 @@ class LaunchAttempt:
             name_watch = NameWatch([mount[-1] for mount in mounts], request["workspace_folders"])
             # Bubblewrap would make an empty file in place of one that is gone.
             request = {**request, "protected_mounts": [mount for mount in mounts if name_watch.is_present(mount[-1])]}
-        trouble_pipe, trouble_end = map(move_descriptor, os.pipe())
+        failure_pipe, failure_end = map(move_descriptor, os.pipe())
         gate, child_gate = _make_gate() if "protected_mounts" in request else (None, None)
         child = os.fork()
         if child == 0:
-            become_command(request, trouble_end, child_gate)
-        os.close(trouble_end)
+            become_command(request, failure_end, child_gate)
+        os.close(failure_end)
         if child_gate is not None:
             os.close(child_gate.socket_fd)
         return cls(
             request,
             ProcessTree(child, request, signal_pipe=signal_pipe, name_watch=name_watch),
             error_fd=error_fd,
-            trouble_pipe=trouble_pipe,
+            failure_pipe=failure_pipe,
             gate=gate,
             message_fd=None if child_gate is None else child_gate.message_fd,
             name_watch=name_watch,
@@ -151,17 +151,17 @@ class LaunchAttempt:
         """Let the command begin, and return how it ended."""
         if self._gate is not None:
             self._gate.send(b"\n")
-        trouble = self._read_trouble()  # it ends without a text when the command takes over
+        failure = self._read_failure()  # it ends without a text when the command takes over
         # A pipe has to end when the command closes its side of it. So our copy is closed, unless there may still be
         # something to report.
-        if self._name_watch is None and not trouble:
+        if self._name_watch is None and not failure:
             os.close(self._error_fd)
         devnull = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(devnull, number)
         outcome = self._process_tree.wait_for_end()
         self._close()
-        return failure_outcome(trouble) if trouble else outcome
+        return failure_outcome(failure) if failure else outcome
 
     def _wait_for_arrival(self, gate: socket.socket, until: float) -> int | None:
         """Return the process that waits at the gate, or None if no process arrives."""
@@ -201,14 +201,14 @@ class LaunchAttempt:
     def _why_not_ready(self, until: float) -> str:
         messages = b"" if self._message_fd is None else os.pread(self._message_fd, _MAX_MESSAGE_BYTES, 0).strip()
         late = "it was not ready in time" if time.monotonic() >= until else ""
-        why = messages.decode(errors="replace") or late or "it ended before the command began, and said nothing"
-        return self._read_trouble() or f"{self._request['argv'][0]}: {why}"
+        why = messages.decode(errors="replace") or late or "it ended before the command began, without a message"
+        return self._read_failure() or f"{self._request['argv'][0]}: {why}"
 
-    def _read_trouble(self) -> str:
-        return os.read(self._trouble_pipe, 4096).decode(errors="replace")
+    def _read_failure(self) -> str:
+        return os.read(self._failure_pipe, 4096).decode(errors="replace")
 
     def _close(self) -> None:
-        for number in (self._trouble_pipe, self._message_fd):
+        for number in (self._failure_pipe, self._message_fd):
             if number is not None:
                 os.close(number)
         for resource in (self._gate, self._name_watch):

@@ -106,7 +106,7 @@ class ProcessTree:
         while self._status is None and not self._has_command_ended():
             self._watch()
         if self.uncovered_path is None:
-            self._has_mount_change = True  # the command may have ended before the news arrived
+            self._has_mount_change = True  # the command may have ended before the change was reported
             self.uncovered_path = self._find_uncovered_path()
         if self._mount_watch is not None:
             # The file is closed before the other processes end: the last process to hold the mounts waits while they
@@ -133,7 +133,7 @@ class ProcessTree:
         return self._command_pidfd is not None and bool(select.select([self._command_pidfd], [], [], 0)[0])
 
     def _watch(self) -> None:
-        """Wait for news and act on it. The processes are counted regularly if no limit of the system does it."""
+        """Wait for an event and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command_pidfd is None else [self._command_pidfd]
         seconds = 0.1 if self._max_processes else None
         if self._name_watch is not None:
@@ -176,9 +176,9 @@ class ProcessTree:
         self._has_mount_change = False
         return uncovered_path or (None if self._name_watch is None else self._name_watch.find_replaced_path())
 
-    def _stop(self, why: StopReason, polite_seconds: float) -> None:
+    def _stop(self, why: StopReason, grace_seconds: float) -> None:
         self.stop_reason = why
-        self._end_all(polite_seconds)
+        self._end_all(grace_seconds)
 
     def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
         """
@@ -204,22 +204,22 @@ class ProcessTree:
                 self._status = status
         return True
 
-    def _end_all(self, polite_seconds: float) -> None:
+    def _end_all(self, grace_seconds: float) -> None:
         """
         End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
 
         The launcher gives up after ten seconds of SIGKILL.
         """
-        if polite_seconds and self._others():
+        if grace_seconds and self._others():
             self._signal_all(signal.SIGTERM, spared=self._monitor)
-            self._wait_until_alone(time.monotonic() + polite_seconds)
-        if polite_seconds and self._held_processes and self._has_command_ended():
+            self._wait_until_alone(time.monotonic() + grace_seconds)
+        if grace_seconds and self._held_processes and self._has_command_ended():
             # If bubblewrap may end in its normal way, its exit code is that of the command. It would wait for a command
             # that has not ended.
             _kill(self._child, signal.SIGCONT)
             self._held_processes = ()
-            self._wait_until_alone(time.monotonic() + polite_seconds)
-        if self._command_pidfd is not None and not polite_seconds:
+            self._wait_until_alone(time.monotonic() + grace_seconds)
+        if self._command_pidfd is not None and not grace_seconds:
             # The first process inside would end the command too, but only when that process is ended itself.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._command_pidfd, signal.SIGKILL)
