@@ -34,7 +34,7 @@ from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest
 from .formats.call_ids import unique_ids
 from .functions.checker import Validation
-from .permissions.judge import Judge
+from .permissions.judge import SupportsJudge
 from .policies.classify import ClassifyRules
 from .policies.redaction import RedactionRule
 from .policies.retry import RetryPolicy
@@ -85,7 +85,7 @@ class Dispatcher:
         self,
         catalog: CatalogView,
         *,
-        permissions: Judge | Sequence[Judge] | None = None,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None = None,
         safety: SafetyChecks | None = None,
         approvals: Approvals | None = None,
         audit: AuditLog | None = None,

@@ -82,11 +82,14 @@ async def test_a_request_says_what_would_run_for_whom_and_why(office):
     )
     request = result.request
     assert (result.kind, result.is_error, result.attempts, office.ran) == ("waiting", False, 0, [])
-    assert result.text == "waiting for approval: it cannot be undone"
+    assert result.text == "waiting for approval: `burn` cannot be undone, and mode `default` asks first"
     assert (request.tool, request.call_id, request.arguments) == ("burn", "c1", {"target": "a", "depth": 1})
     assert (request.session, request.principal) == ("s1", "ada")
     assert (request.created_at, request.expires_at) == (1000.0, 1060.0)
-    assert (request.reason, request.asked_by) == ("it cannot be undone", ("mode `default`",))
+    assert (request.reason, request.asked_by) == (
+        "`burn` cannot be undone, and mode `default` asks first",
+        ("mode `default`",),
+    )
     assert [grant.scope for grant in request.grants] == ["tool"]
     assert approvals.store.get(request.id).request == request
 
@@ -265,7 +268,10 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
     dispatcher = notes.dispatcher(approvals=approvals)
     first = (await dispatcher.call("careful", {"text": "new\n"})).request
     result = await dispatcher.resume(first.id, Decision.approve())
-    assert (result.kind, result.request.reason) == ("waiting", "notes.txt changed just now; it changes something")
+    assert (result.kind, result.request.reason) == (
+        "waiting",
+        "notes.txt changed just now; `careful` changes something, and mode `default` asks first",
+    )
     assert "-sneaky" in result.request.preview
     assert approvals.store.get(first.id).state == "done"
     assert (await dispatcher.resume(result.request.id, Decision.approve())).text == "written"

@@ -113,7 +113,7 @@ async def test_a_gate_sees_the_call_as_it_would_run():
 async def test_a_refusal_says_who_refused():
     """And what."""
     result = await Dispatcher(world()[0], permissions=PermissionGate(lambda call: False)).call("wipe", {})
-    assert "`wipe` is destructive, and the gate did not say yes" in result.text
+    assert "`wipe` is destructive, and the function of the gate did not return True" in result.text
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ async def test_a_grant_is_shown_before_it_is_given(tmp_path):
     dispatcher = Dispatcher(Catalog(WRITE), permissions=permissions, safety=SafetyChecks([tmp_path]))
     waiting = await dispatcher.call("write", {"path": "docs/a.txt"}, session=session)
     assert [each.shown for each in waiting.request.grants] == [
-        f"`write`: whatever lies under {tmp_path}/docs",
-        "`write`: every call, whatever its arguments",
+        f"`write`: everything under {tmp_path}/docs",
+        "`write`: every call, with any arguments",
     ]
     decision = Decision.approve(grant=waiting.request.grants[0])
     assert (await dispatcher.resume(waiting.request.id, decision, session=session)).kind == "ok"

@@ -13,7 +13,7 @@ from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
-from toolkit.permissions import Permissions
+from toolkit.permissions import Judge, Permissions
 from toolkit.permissions.judgement import CallJudges, names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
@@ -182,6 +182,61 @@ def test_what_cannot_judge_is_refused_when_it_is_given(judge):
         TypeError, match="cannot give permission: it has to be an object with a method `judge`|write Permissions"
     ):
         Dispatcher(Catalog(), permissions=judge)
+
+
+@pytest.mark.parametrize("name", ["weighs_findings", "gate", "could_allow", "opens_port", "mistakes", "warnings"])
+def test_a_judge_with_more_than_judge_has_to_be_derived(name):
+    """Otherwise the member would be ignored, so the error says what to do."""
+    kind = type("Careful", (Saying,), {name: None})
+    with pytest.raises(TypeError, match=f"Careful defines `{name}`: derive Careful from `toolkit.permissions.Judge`"):
+        Dispatcher(Catalog(), permissions=kind("allow"))
+
+
+async def test_a_derived_judge_may_define_judge_alone():
+    """The defaults are those of an object that only has a method `judge`."""
+
+    class Plain(Saying, Judge):
+        pass
+
+    made, judge = world(approval="always"), Plain("allow")
+    dispatcher = Dispatcher(made.catalog, permissions=judge)
+    assert dispatcher.permitted().names() == ["note"]
+    assert (await dispatcher.call("note", {})).kind == "waiting"
+    assert (await dispatcher.explain("note", {})).warnings == ()
+    assert len(judge.requests) == 2
+
+
+async def test_a_judge_that_weighs_findings_decides_about_them():
+    """Its verdict is the only one."""
+
+    class Lenient(Saying, Judge):
+        weighs_findings = True
+
+    made = world(approval="always")
+    assert (await made.call(permissions=Lenient("allow"))).kind == "ok"
+
+
+async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
+    """Until it returns False."""
+
+    class Gated(Saying, Judge):
+        def gate(self, tool, names):
+            return lambda session: session is None
+
+    made, judge = world(), Gated("deny")
+    assert (await made.call(permissions=judge)).kind == "ok"
+    assert judge.requests == []
+    assert (await made.call(permissions=judge, session=Session())).kind == "denied"
+
+
+def test_a_derived_judge_without_judge_cannot_be_made():
+    """The mistake shows before the first call."""
+
+    class Empty(Judge):
+        pass
+
+    with pytest.raises(TypeError, match="judge"):
+        Empty()
 
 
 @pytest.mark.parametrize(
@@ -512,7 +567,7 @@ async def test_only_an_access_can_be_asked_about(access):
     checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
     result = await touched(made, access, safety=checks, permissions=Permissions("bypass"))
     assert result.kind == "tool"
-    assert "check wants what is touched, such as Writes(path)" in result.text
+    assert "check expects an access, such as Writes(path)" in result.text
     assert made.ran == []
 
 
@@ -532,7 +587,7 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
     made.catalog.add(Tool.described(save, description="Save it, and a copy."))
     result = await made.call("save", {"path": "src/a"}, permissions=Permissions(rules=[rule]))
     assert (result.kind, made.ran) == ("tool", ["near"])
-    assert "Writes('elsewhere/copy.txt') needs approval, and nobody can be asked while the tool runs" in result.text
+    assert "Writes('elsewhere/copy.txt') needs approval, and no person can be asked while the tool runs" in result.text
 
 
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "tool")])

@@ -235,7 +235,7 @@ def test_the_folder_itself_has_to_be_one(trust, project, tmp_path):
 def test_what_cannot_be_read_cannot_be_trusted(trust, project):
     """Nobody knows what is in it."""
     (project / ".toolkit/hooks").chmod(0)
-    with pytest.raises(TrustError, match="cannot be read whole"):
+    with pytest.raises(TrustError, match="cannot be read completely"):
         trust.trust(project)
     (project / ".toolkit/hooks").chmod(0o700)
 

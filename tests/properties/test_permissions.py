@@ -297,7 +297,7 @@ def test_stricter_facts_never_loosen(case, sent, fact, data):
     """
     A tool that states more against itself is let through no more easily.
 
-    One exception: a tool that is stated to be read-only, and says that it is about to write, contradicts itself and is
+    One exception: a tool that is declared read-only, and says that it is about to write, contradicts itself and is
     denied in every mode. Stating that it writes takes the contradiction away, and the deny with it.
     """
     if case.made.facts == "reads" and case.made.touches == "writes":

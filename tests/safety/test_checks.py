@@ -286,11 +286,11 @@ class Late(Own):
     [Own(True), Own("deny"), Own(Finding("never", "", "")), Own(Finding([], "", "")), Late()],
     ids=lambda own: f"{type(own).__name__}-{own.answer!r}",
 )
-def test_an_answer_that_nobody_understands_refuses(app, own):
+def test_an_answer_that_is_not_a_finding_denies(app, own):
     """It may have been meant as a no."""
     (finding,) = SafetyChecks([app], further=[own]).judge([Reads("x")])
     assert (finding.word, finding.by) == ("deny", "check `own`")
-    assert "mend it" in finding.reason
+    assert "fix the check" in finding.reason
 
 
 def test_a_check_lifts_nothing(app):
@@ -333,8 +333,8 @@ def test_a_path_in_bytes_is_judged_by_what_it_says(app):
         ({"allowed_hosts": "localhost"}, TypeError, "list"),
         ({"folders": []}, ValueError, "at least one"),
         ({"folders": "/"}, TypeError, "list of folders"),
-        ({"further": [object()]}, TypeError, "is no check"),
-        ({"further": [Own(name="")]}, TypeError, "is no check"),
+        ({"further": [object()]}, TypeError, "is not a check"),
+        ({"further": [Own(name="")]}, TypeError, "is not a check"),
         ({"further": [Own(), Own()]}, ValueError, "two checks 'own'"),
         ({"further": [Own(name="host")]}, ValueError, "two checks 'host'"),
         ({"further": [Own(kinds="table")]}, TypeError, "kinds of check own"),

@@ -64,7 +64,7 @@ def measure(level):
         if not isinstance(sandbox, Sandbox):
             return sandbox
         options = _SandboxOptions(False, Limits(), (), False)
-        findings = probe_sandbox(lambda grounds: _BUILDERS[level](grounds, options), visible_files_of(workspace))
+        findings = probe_sandbox(lambda visible: _BUILDERS[level](visible, options), visible_files_of(workspace))
         column = {row: OPEN if findings[row] else HELD for row in ROWS if row in findings}
         return column | {"count": HELD if _is_bounded(sandbox, folder) else OPEN}
 
@@ -134,7 +134,12 @@ def refuse_namespaces():
         (0x06, 0, 0, allow),
     ]
     ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-    _apply_seccomp({"seccomp": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode()})
+    _apply_seccomp(
+        {
+            "argv": [],
+            "seccomp_filter": base64.b64encode(b"".join(struct.pack("=HBBI", *step) for step in code)).decode(),
+        }
+    )
 
 
 def render_table(columns):

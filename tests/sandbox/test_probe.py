@@ -14,7 +14,7 @@ import pytest
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.trusted_programs import find_trusted_program
+from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.unconfined import no_sandbox
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
@@ -165,7 +165,7 @@ OPEN_TO_ALL = [
 
 def test_without_a_sandbox_the_attempts_succeed(workspace):
     """So an attempt that is prevented says something about the sandbox."""
-    findings = probe.probe_sandbox(lambda grounds: no_sandbox(), visible_files_of(workspace))
+    findings = probe.probe_sandbox(lambda visible: no_sandbox(), visible_files_of(workspace))
     assert list(findings) == list(ATTEMPTS)
     assert [name for name in OPEN_TO_ALL if not findings[name]] == []
     if os.geteuid() == 0:
@@ -175,10 +175,10 @@ def test_without_a_sandbox_the_attempts_succeed(workspace):
 def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):
     """With the reason, which `sandboxes` gives for the level."""
     with pytest.raises(probe.ProbeError, match="not there"):
-        probe.probe_sandbox(lambda grounds: "it is not there", visible_files_of(workspace))
+        probe.probe_sandbox(lambda visible: "it is not there", visible_files_of(workspace))
     broken = dataclasses.replace(no_sandbox(), plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
     with pytest.raises(probe.ProbeError, match="a trial run failed with exit code 125: .*nowhere"):
-        probe.probe_sandbox(lambda grounds: broken, visible_files_of(workspace))
+        probe.probe_sandbox(lambda visible: broken, visible_files_of(workspace))
 
 
 def test_a_machine_without_room_for_a_probe_has_no_sandbox(workspace, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What is protected is shut away when a command begins, and stays so while it runs."""
+"""Protected files are hidden when a command begins, and stay hidden while it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolkit.errors import ToolError
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import find_landlock_version, landlock
-from toolkit.sandbox.trusted_programs import find_trusted_program
+from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
@@ -32,19 +32,19 @@ def folder(tmp_path):
     return root
 
 
-def bwrap(grounds, **options):
-    """Bubblewrap with these grounds; the test is skipped, and says why, where it cannot be used."""
-    level(Workspace(grounds.workspace_folders.popitem()[0]), "bubblewrap")
-    return bubblewrap(grounds, program=find_trusted_program("bwrap", ()), **options)
+def bwrap(visible, **options):
+    """Bubblewrap with these visible files; the test is skipped, and says why, where it cannot be used."""
+    level(Workspace(visible.workspace_folders.popitem()[0]), "bubblewrap")
+    return bubblewrap(visible, program=find_trusted_program("bwrap", ()), **options)
 
 
-def of_level(name, grounds):
-    """The level of that name with these grounds, or a loud skip."""
+def of_level(name, visible):
+    """The level of that name with these visible files, or a loud skip."""
     if name == "bubblewrap":
-        return bwrap(grounds)
+        return bwrap(visible)
     if not find_landlock_version():
         pytest.skip("NOT TESTED HERE: this kernel has no Landlock")
-    return landlock(grounds, version=find_landlock_version())
+    return landlock(visible, version=find_landlock_version())
 
 
 class Busy(VisibleFiles):
@@ -75,9 +75,9 @@ def test_a_secret_that_appears_before_the_start_is_hidden(name, folder):
 @pytest.mark.parametrize("name", REAL)
 def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder):
     """The second look finds it, and the sandbox is made anew."""
-    grounds = Busy(folder, most=2)
-    done = run(of_level(name, grounds), "cat new*/.env; echo done", cwd=folder)
-    assert grounds.looks == 4
+    visible = Busy(folder, most=2)
+    done = run(of_level(name, visible), "cat new*/.env; echo done", cwd=folder)
+    assert visible.looks == 4
     assert done.stdout == "done\n"
 
 
@@ -85,7 +85,7 @@ def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder)
 def test_where_secrets_appear_without_end_nothing_runs(name, folder):
     """It is said, and not taken for the command's own failure."""
     found, done = report(of_level(name, Busy(folder, most=1000)), "echo ran; cat new*/.env", cwd=folder)
-    assert found["failed"].startswith("protected files keep appearing in the workspace")
+    assert found["failure"].startswith("protected files keep appearing in the workspace")
     assert (done.returncode, done.stdout) == (125, "")
 
 
@@ -273,8 +273,8 @@ def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, s
     """It is reported as what it is, with what it said."""
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script))
     found, done = report(sandbox, "echo ran", cwd=folder)
-    assert found["exit"] == done.returncode == 125
-    assert said in found["failed"]
+    assert found["exit_code"] == done.returncode == 125
+    assert said in found["failure"]
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -290,15 +290,15 @@ def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path
     """Nothing is counted then, as it is not bubblewrap that has to be held."""
     path = fake(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
     found, done = report(bubblewrap(visible_files_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder)
-    assert found == {"exit": 4, "left": 0}
+    assert found == {"exit_code": 4, "processes_left": 0}
     assert done.stdout == "ran\n"
 
 
 def test_a_program_that_never_gets_ready_is_ended(tmp_path, folder):
     """After its time."""
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, "sleep 55.71"))
-    wish = sandbox.plan(["echo", "ran"], str(folder), None) | {"stand_seconds": 0.2, "starter": os.getpid()}
-    done = subprocess.run(launcher_command(wish), capture_output=True, text=True, check=False)
+    request = sandbox.plan(["echo", "ran"], str(folder), None) | {"max_ready_seconds": 0.2, "starter_pid": os.getpid()}
+    done = subprocess.run(launcher_command(request), capture_output=True, text=True, check=False)
     assert done.returncode == 125
     assert done.stderr.endswith("it was not ready in time\n")
     assert running("55.71") == []
@@ -328,7 +328,7 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
             return super().find_protected()
 
     found, done = report(of_level(name, Failing(folder, most=0)), "echo ran", cwd=folder)
-    assert found["failed"] == "what is protected could not be looked up again: MemoryError: too much"
+    assert found["failure"] == "what is protected could not be looked up again: MemoryError: too much"
     assert done.stdout == ""
 
 
@@ -336,14 +336,14 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
 def test_a_commands_own_failure_stays_its_own(folder, code):
     """Whatever it says, and whatever its exit code."""
     found, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
-    assert found == {"exit": code, "left": 0}
+    assert found == {"exit_code": code, "processes_left": 0}
     assert done.stderr == "bwrap: no\n"
 
 
 def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
     """The real one says what is wrong."""
     found, done = report(level(Workspace(folder), "bubblewrap"), "echo ran", cwd=folder / "nowhere")
-    assert "nowhere" in found["failed"]
+    assert "nowhere" in found["failure"]
     assert done.stdout == ""
 
 
@@ -360,7 +360,7 @@ def test_what_the_workspace_only_shows_is_not_written(folder):
 def test_what_a_command_leaves_running_is_ended_and_counted(name, folder):
     """In a sandbox as outside; also what has left the session."""
     found, done = report(level(Workspace(folder), name), "setsid sleep 53.71 & sleep 53.71 & echo $?", cwd=folder)
-    assert found == {"exit": 0, "left": 2}
+    assert found == {"exit_code": 0, "processes_left": 2}
     assert running("53.71") == []
 
 
@@ -368,7 +368,7 @@ def test_what_is_left_may_tidy_up(folder):
     """It is asked to end before it is made to."""
     script = "(trap 'echo tidied > tidied; exit' TERM; echo ready; sleep 54.71 & wait) & sleep 0.3"
     found, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
-    assert found["left"] == 2
+    assert found["processes_left"] == 2
     assert (folder / "tidied").read_text() == "tidied\n"
 
 

@@ -26,43 +26,43 @@ def ask(name):
     return json.loads(answer) if answer else None
 
 
-def lookouts():
-    return {each for each in threading.enumerate() if each.name == "toolkit-lookout"}
+def recheck_threads():
+    return {each for each in threading.enumerate() if each.name == "toolkit-recheck"}
 
 
 def test_every_question_is_looked_up_anew():
     """Whatever was found before."""
     found = iter(range(9))
-    lookout = RecheckServer(lambda: {"shut": [next(found)]})
-    assert [ask(lookout.address)["shut"] for _ in range(3)] == [[0], [1], [2]]
+    server = RecheckServer(lambda: {"protected_mounts": [next(found)]})
+    assert [ask(server.address)["protected_mounts"] for _ in range(3)] == [[0], [1], [2]]
 
 
 def test_a_look_that_fails_is_told_and_does_not_end_the_next():
     """The command is not run, and the reason is said."""
     answers = iter([1, 0])
-    lookout = RecheckServer(lambda: {"shut": [1 // next(answers)]})
-    assert ask(lookout.address) == {"shut": [1]}
-    assert ask(lookout.address)["failed"].startswith("ZeroDivisionError")
-    assert ask(lookout.address)["failed"].startswith("StopIteration")
+    server = RecheckServer(lambda: {"protected_mounts": [1 // next(answers)]})
+    assert ask(server.address) == {"protected_mounts": [1]}
+    assert ask(server.address)["failure"].startswith("ZeroDivisionError")
+    assert ask(server.address)["failure"].startswith("StopIteration")
 
 
 def test_it_listens_only_once_and_only_if_it_is_needed():
     """Most sandboxes that are made are only asked what they are."""
-    before = lookouts()
-    lookout = RecheckServer(dict)
-    assert lookouts() <= before
-    assert lookout.address == lookout.address
-    assert len(lookouts() - before) == 1
+    before = recheck_threads()
+    server = RecheckServer(dict)
+    assert recheck_threads() <= before
+    assert server.address == server.address
+    assert len(recheck_threads() - before) == 1
 
 
 def test_it_ends_with_whoever_holds_it():
     """Neither a thread nor a socket is left."""
-    before = lookouts()
-    lookout = RecheckServer(dict)
-    name = lookout.address
-    del lookout
+    before = recheck_threads()
+    server = RecheckServer(dict)
+    name = server.address
+    del server
     gc.collect()
-    assert until(lambda: not lookouts() - before)
+    assert until(lambda: not recheck_threads() - before)
     with pytest.raises(ConnectionRefusedError):
         ask(name)
 
@@ -82,10 +82,10 @@ def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
 
 def test_who_hangs_up_or_says_nothing_does_not_matter():
     """The next one is answered."""
-    lookout = RecheckServer(lambda: {"shut": ["x" * 1_000_000]})
+    server = RecheckServer(lambda: {"protected_mounts": ["x" * 1_000_000]})
     with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(f"\0{lookout.address}")
-    assert len(ask(lookout.address)["shut"][0]) == 1_000_000
+        asking.connect(f"\0{server.address}")
+    assert len(ask(server.address)["protected_mounts"][0]) == 1_000_000
 
 
 FORKING = """
@@ -93,12 +93,12 @@ import json, os, socket
 from toolkit.sandbox.recheck import RecheckServer
 from tests.sandbox.test_recheck import ask
 
-lookout = RecheckServer(lambda: {"pid": os.getpid()})
-assert ask(lookout.address) == {"pid": os.getpid()}
+server = RecheckServer(lambda: {"pid": os.getpid()})
+assert ask(server.address) == {"pid": os.getpid()}
 child = os.fork()
 if child == 0:
-    os._exit(0 if ask(lookout.address) == {"pid": os.getpid()} else 1)
-print(os.waitpid(child, 0)[1], ask(lookout.address) == {"pid": os.getpid()})
+    os._exit(0 if ask(server.address) == {"pid": os.getpid()} else 1)
+print(os.waitpid(child, 0)[1], ask(server.address) == {"pid": os.getpid()})
 """
 
 
@@ -113,8 +113,8 @@ def test_another_user_gets_no_answer():
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
-    lookout = RecheckServer(lambda: {"shut": ["secret name"]})
-    code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{lookout.address}'); print(s.recv(99))"
+    server = RecheckServer(lambda: {"protected_mounts": ["secret name"]})
+    code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{server.address}'); print(s.recv(99))"
     done = subprocess.run(
         [python, "-I", "-S", "-c", code],
         user=65534,

@@ -138,22 +138,22 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory):
 
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
     """And the description says so."""
-    grounds = visible_files_of(workspace)
+    visible = visible_files_of(workspace)
     unknown = {"machine": "riscv64"}
-    for sandbox in (bubblewrap(grounds, program="bwrap", **unknown), landlock(grounds, version=7, **unknown)):
-        assert not {"filter", "seccomp"} & set(sandbox.plan(["true"], "/", None))
+    for sandbox in (bubblewrap(visible, program="bwrap", **unknown), landlock(visible, version=7, **unknown)):
+        assert not {"bubblewrap_filter", "seccomp_filter"} & set(sandbox.plan(["true"], "/", None))
         assert "dangerous system calls are not refused" in sandbox.describe()
 
 
 def test_too_many_protected_files_are_an_error(workspace):
     """Rather than a command line that the system refuses."""
     with pytest.raises(ToolError, match="smaller root"):
-        launcher_command({"options": ["x" * 2_000_000]})
+        launcher_command({"argv": ["x" * 2_000_000]})
 
 
 def test_a_long_wish_goes_in_pieces():
     """No argument is longer than the system takes."""
-    pieces = launcher_command({"options": ["x" * 250_000]})[4:]
+    pieces = launcher_command({"argv": ["x" * 250_000]})[4:]
     assert len(pieces) == 3
     assert max(map(len, pieces)) == 100_000
 
@@ -169,9 +169,9 @@ def test_a_limit_that_is_none_is_refused(field, value):
 def test_limits_of_an_ordinary_user_are_not_counted(monkeypatch):
     """The system does that; only root is not held to it."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "crowd" not in Limits().as_wish()
+    assert Limits().counted_processes is None
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert Limits(processes=9).as_wish()["crowd"] == 9
+    assert Limits(processes=9).counted_processes == 9
 
 
 def test_nobodys_home_is_among_the_readable_folders(monkeypatch):

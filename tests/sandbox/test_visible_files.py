@@ -1,4 +1,4 @@
-"""Which files of a workspace are shut away."""
+"""Which files of a workspace are hidden."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
     make(tmp_path, "a.py", ".env", "b/.ssh/config", ".git/config", ".git/hooks/x", ".git/index")
     assert kept(tmp_path) == {
         ".env": "hidden",
-        ".git": "held",
+        ".git": "pinned",
         ".git/config": "read-only",
         ".git/hooks": "read-only",
         "b/.ssh": "hidden",
@@ -45,7 +45,7 @@ def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
 def test_a_folder_that_is_named_like_a_secret_file_is_searched(tmp_path):
     """A virtual environment called .env is no secret, but one in it is."""
     make(tmp_path, ".env/bin/python", ".env/lib/.npmrc")
-    assert kept(tmp_path) == {".env": "held", ".env/lib/.npmrc": "hidden"}
+    assert kept(tmp_path) == {".env": "pinned", ".env/lib/.npmrc": "hidden"}
 
 
 def test_the_applications_wishes_count(tmp_path):
@@ -66,36 +66,36 @@ def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
 
 def test_what_appears_later_is_found(tmp_path):
     """Each time anew, however short the time between."""
-    grounds = visible_files_of(Workspace(tmp_path))
+    visible = visible_files_of(Workspace(tmp_path))
     for number in range(50):
         make(tmp_path, f"folder{number}/.env")
-        assert len(grounds.find_protected()) == number + 1
+        assert len(visible.find_protected()) == number + 1
 
 
 def test_a_workspace_is_searched_once(tmp_path):
-    """Whoever asks gets the same grounds, and another workspace has its own."""
+    """A workspace always gives the same object, and another workspace has another one."""
     workspace = Workspace(tmp_path)
     assert visible_files_of(workspace) is visible_files_of(workspace)
     assert visible_files_of(workspace) is not visible_files_of(Workspace(tmp_path))
 
 
 def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
-    """With the folder that it holds open: its grounds do not keep it."""
+    """With the folder that it holds open: its visible files do not keep it alive."""
     workspace = Workspace(tmp_path)
-    grounds = visible_files_of(workspace)
+    visible = visible_files_of(workspace)
     gone = weakref.ref(workspace)
     del workspace
     assert gone() is None
-    assert grounds.find_protected() == []
+    assert visible.find_protected() == []
 
 
 def test_grounds_can_be_searched_by_several_at_once(tmp_path):
     """Each look finds what was there when it began, also while others look and files appear."""
-    grounds = visible_files_of(Workspace(tmp_path))
+    visible = visible_files_of(Workspace(tmp_path))
 
     def look(number):
         make(tmp_path, f"folder{number}/.env")
-        return f"{tmp_path}/folder{number}/.env" in {each.path for each in grounds.find_protected()}
+        return f"{tmp_path}/folder{number}/.env" in {each.path for each in visible.find_protected()}
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(look, range(200)))
@@ -110,13 +110,13 @@ def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
         return path.endswith(".env")
 
     make(tmp_path, "old/a", "old/.env")
-    grounds = VisibleFiles((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
-    first = grounds.find_protected()
+    visible = VisibleFiles((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
+    first = visible.find_protected()
     asked.clear()
-    assert grounds.find_protected() == first == [ProtectedPath(f"{tmp_path}/old/.env", "hidden", False)]
+    assert visible.find_protected() == first == [ProtectedPath(f"{tmp_path}/old/.env", "hidden", False)]
     assert asked == []
     make(tmp_path, "new/.env")
-    assert len(grounds.find_protected()) == 2
+    assert len(visible.find_protected()) == 2
     assert not any("/old/" in path for path in asked)
 
 
@@ -124,11 +124,11 @@ def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
     """When a folder was changed is the kernel's to say."""
     make(tmp_path, "app/a")
     os.utime(tmp_path / "app", (1, 1))
-    grounds = VisibleFiles((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
-    assert grounds.find_protected() == []
+    visible = VisibleFiles((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
+    assert visible.find_protected() == []
     make(tmp_path, "app/.env")
     os.utime(tmp_path / "app", (1, 1))
-    assert [each.level for each in grounds.find_protected()] == ["hidden"]
+    assert [each.level for each in visible.find_protected()] == ["hidden"]
 
 
 def test_folders_that_have_changed_places_are_read_again(tmp_path):
@@ -144,11 +144,11 @@ def test_folders_that_have_changed_places_are_read_again(tmp_path):
             break
     else:
         pytest.skip("this disk has a clock so fine that no two changes share a tick")
-    grounds = VisibleFiles((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
-    assert [each.path for each in grounds.find_protected()] == [str(two / ".env")]
+    visible = VisibleFiles((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
+    assert [each.path for each in visible.find_protected()] == [str(two / ".env")]
     for old, new in (("one", "aside"), ("two", "one"), ("aside", "two")):
         (root / old).rename(root / new)
-    assert [each.path for each in grounds.find_protected()] == [str(one / ".env")]
+    assert [each.path for each in visible.find_protected()] == [str(one / ".env")]
 
 
 def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
@@ -225,37 +225,37 @@ def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
 def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
     """What is protected by its own name says nothing of the folders that hold other protected files."""
     make(tmp_path, ".git/config")
-    assert kept(tmp_path, protected=[pattern]) == {".git": "held", ".git/config": "read-only"}
+    assert kept(tmp_path, protected=[pattern]) == {".git": "pinned", ".git/config": "read-only"}
 
 
 def test_a_folder_that_vanishes_is_passed_over(tmp_path):
     """A search never fails because somebody else tidies up."""
-    grounds = VisibleFiles((str(tmp_path / "gone"),), (), lambda path, access: True)
-    assert grounds.find_protected() == []
+    visible = VisibleFiles((str(tmp_path / "gone"),), (), lambda path, access: True)
+    assert visible.find_protected() == []
 
 
 def test_a_workspace_too_large_to_search_is_refused(tmp_path):
     """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
     make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
-    grounds = VisibleFiles((str(tmp_path),), (), lambda path, access: False, max_names=7)
-    assert grounds.find_protected() == []
+    visible = VisibleFiles((str(tmp_path),), (), lambda path, access: False, max_names=7)
+    assert visible.find_protected() == []
     make(tmp_path, "b/4")
     for _ in range(2):
         with pytest.raises(ToolError, match="more than 7 files and folders, .* choose a smaller root"):
-            grounds.find_protected()
+            visible.find_protected()
 
 
 def test_marks_tell_what_was_changed(tmp_path):
     """Changed, made and removed; also if the time of the change was set back."""
     make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
-    grounds = visible_files_of(Workspace(tmp_path))
-    before = grounds.snapshot_read_only_files()
+    visible = visible_files_of(Workspace(tmp_path))
+    before = visible.snapshot_read_only_files()
     status = os.stat(tmp_path / ".git/config")
     (tmp_path / ".git/config").write_text("y")
     os.utime(tmp_path / ".git/config", ns=(status.st_atime_ns, status.st_mtime_ns))
     (tmp_path / ".git/hooks/b").unlink()
     make(tmp_path, ".git/hooks/c", "plain")
-    after = grounds.snapshot_read_only_files()
+    after = visible.snapshot_read_only_files()
     changed = {os.path.relpath(path, tmp_path) for path in {*before, *after} if before.get(path) != after.get(path)}
     assert changed == {".git/config", ".git/hooks", ".git/hooks/b", ".git/hooks/c"}
 
@@ -265,8 +265,8 @@ def test_marks_tell_what_was_changed(tmp_path):
 )
 def test_the_innermost_folder_says_whether_one_may_write(path, may):
     """A writable folder inside one that is only read, inside a writable one."""
-    grounds = VisibleFiles(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
-    assert grounds.may_write(f"/{path}") is may
+    visible = VisibleFiles(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
+    assert visible.may_write(f"/{path}") is may
 
 
 NAMES = st.sampled_from(["a", ".env", ".git", "config", "hooks", ".ssh", "x.pem", ".npmrc", "main.py"])

@@ -17,7 +17,7 @@ from ..context import Progress
 from ..errors import ToolError
 from ..functions.checker import Validation
 from ..hooks.base import Chain
-from ..permissions.judge import Judge
+from ..permissions.judge import SupportsJudge
 from ..permissions.judgement import CallJudges
 from ..policies.classify import ClassifyRules, classify_error, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
@@ -65,7 +65,7 @@ class Settings:
     def __init__(
         self,
         *,
-        permissions: Judge | Sequence[Judge] | None,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None,
         safety: SafetyChecks | None,
         approvals: Approvals | None,
         audit: AuditLog | None,

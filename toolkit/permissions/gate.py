@@ -28,7 +28,7 @@ class PermissionGate:
 
     def judge(self, request: PermissionRequest) -> Verdict | Awaitable[Verdict]:
         if not request.tool.facts.destructive:
-            return Verdict("allow", "PermissionGate", "it is not destructive")
+            return Verdict("allow", "PermissionGate", f"`{request.tool.name}` is not destructive")
         answer = self._says_yes(request.call)
         return _await_verdict(answer, request) if inspect.isawaitable(answer) else _verdict_for_answer(answer, request)
 
@@ -40,5 +40,9 @@ async def _await_verdict(awaitable: Awaitable[bool], request: PermissionRequest)
 def _verdict_for_answer(answer: object, request: PermissionRequest) -> Verdict:
     # Only True counts as yes, because another truthy object may have been meant as something else.
     if answer is True:
-        return Verdict("allow", "PermissionGate", "the gate said yes")
-    return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")
+        return Verdict("allow", "PermissionGate", "the function of the gate returned True")
+    return Verdict(
+        "deny",
+        "PermissionGate",
+        f"`{request.tool.name}` is destructive, and the function of the gate did not return True",
+    )

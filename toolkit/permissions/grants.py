@@ -80,8 +80,8 @@ def _describe(grant: Grant, name: str) -> str:
     """Return the text that a person reads before they agree to *grant* for the tool of this *name*."""
     scopes = {
         "command": f"commands that begin with `{grant.target}`",
-        "folder": f"whatever lies under {grant.target}",
-        "tool": "every call, whatever its arguments",
+        "folder": f"everything under {grant.target}",
+        "tool": "every call, with any arguments",
     }
     return make_visible(f"`{name}`: {scopes.get(grant.scope, '')}", keep_lines=False)
 

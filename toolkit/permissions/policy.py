@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Self
 
 from .._option_checks import require_list
+from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .grants import find_covering_grant, is_answerable
+from .judge import CallGate, Judge
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
-from .possible import is_possible
 from .request import PermissionRequest
 from .rule_files import RuleSet, read_rules, user_rules
 from .rule_gaps import find_gaps
@@ -34,7 +35,7 @@ from .trust import Trust
 __all__ = ["Permissions"]
 
 
-class Permissions:
+class Permissions(Judge):
     """
     A permission mode with rules, which judges each call.
 
@@ -46,8 +47,8 @@ class Permissions:
         ignored: The settings in a project's file that do not count, because the user does not trust its folder.
     """
 
-    settles = True
-    """Whether the verdict includes the findings of checks, `approval` and hooks: the mode decides what they lead to."""
+    weighs_findings = True
+    """The mode decides what the findings of safety checks, `approval` and hooks lead to."""
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = check_mode(mode)
@@ -166,7 +167,7 @@ class Permissions:
         mode = self.mode_of(request.session)
         return _judge_request(request, rules, mode)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """
         Return a function that tells quickly whether a call of *tool* may run; None if its arguments matter.
 
@@ -193,11 +194,21 @@ class Permissions:
         """
         Return whether any call of *tool*, which has or had *names*, could ever run in *session*.
 
-        A call that would run only after a person approves it counts too. A search uses this to decide which tools
-        it may show. Each call is judged separately.
+        A call that would run only after a person approves it counts too. The arguments are not known yet, so the
+        answer is True if in doubt. A search uses this to decide which tools it may show. Each call is judged again
+        when it is made.
         """
-        mode = self.mode_of(session)
-        return is_possible(tool, self._rules_about(tool, names), mode, _word_of_mode(tool, mode), session)
+        rules, mode = self._rules_about(tool, names), self.mode_of(session)
+        mode_word = _word_of_mode(tool, mode)
+        if any(rule.word == "deny" and rule.is_total for rule in rules):
+            return False
+        if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
+            return not (mode == "plan" and mode_word == "deny")
+        if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
+            return True
+        is_allowed = any(rule.word == "allow" for rule in rules)
+        is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)
+        return not is_asked and (is_allowed or (mode_word == "allow" and not tool.facts.open_world))
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
@@ -209,8 +220,8 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
         return _build_verdict("deny", refusals, findings)
-    row, mode_word = _row(request.tool), _word_of_mode(request.tool, mode)
-    by_mode = Finding(mode_word, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
+    mode_word = _word_of_mode(request.tool, mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", _explain_mode(request.tool, mode), "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
     asks = [finding for finding in findings if finding.word == "ask"]
@@ -239,6 +250,11 @@ def _row(tool: Tool) -> Row:
 def _word_of_mode(tool: Tool, mode: Mode) -> Word:
     """Return what the mode decides about such a tool if no rule, fact or hook applies."""
     return TABLE[_row(tool)][mode]
+
+
+def _explain_mode(tool: Tool, mode: Mode) -> str:
+    """Return why the mode decides as `_word_of_mode` says."""
+    return _MODE_REASONS.get((_row(tool), mode), "mode `{mode}` allows it").format(tool=tool.name, mode=mode)
 
 
 def _is_contained(tool: Tool) -> bool:
@@ -277,7 +293,7 @@ def _explain_doubt(rule: Rule, request: PermissionRequest) -> str:
     )
     why = next(filter(None, map(why_unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):
-        why = "a redirection in the command leads to a file that cannot be told"
+        why = "the command redirects to or from an unknown file"
     return "" if why is None else f", because {why}"
 
 
@@ -304,7 +320,10 @@ def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
 
 def _open_world_finding(request: PermissionRequest) -> Finding:
     return Finding(
-        "ask", "fact `open_world`", f"`{request.tool.name}` reaches outside, and no rule says where to", "open_world"
+        "ask",
+        "fact `open_world`",
+        f"`{request.tool.name}` reaches outside, and no allow rule names the place",
+        "open_world",
     )
 
 
@@ -314,17 +333,18 @@ def _build_verdict(
     first = decisive[0]
     reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
     if word == "deny" and mode == "dont_ask":
-        reason = f"{reason}; nobody may be asked in mode `dont_ask`"
+        reason = f"{reason}; mode `dont_ask` never asks a person"
     others = [finding for finding in findings if finding not in decisive]
     return Verdict(word, first.by, reason, (*decisive, *dict.fromkeys(others)))
 
 
-_MODE_REASONS: dict[tuple[str, str], str] = {
+_MODE_REASONS: dict[tuple[Row, Mode], str] = {
     ("write", "plan"): "in mode `plan` only read-only tools run",
     ("destructive", "plan"): "in mode `plan` only read-only tools run",
-    ("write", "default"): "it changes something",
-    ("destructive", "default"): "it cannot be undone",
-    ("destructive", "auto"): "it cannot be undone",
-    ("write", "dont_ask"): "it changes something, and no rule allows it",
-    ("destructive", "dont_ask"): "it cannot be undone, and no rule allows it",
+    ("write", "default"): "`{tool}` changes something, and mode `default` asks first",
+    ("destructive", "default"): "`{tool}` cannot be undone, and mode `default` asks first",
+    ("destructive", "auto"): "`{tool}` cannot be undone, and mode `auto` asks first",
+    ("write", "dont_ask"): "`{tool}` changes something, and no rule allows it",
+    ("destructive", "dont_ask"): "`{tool}` cannot be undone, and no rule allows it",
 }
+"""Why a mode asks about or denies a tool, by the row of the tool in `TABLE`. In all other cases the mode allows it."""

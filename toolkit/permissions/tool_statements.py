@@ -63,9 +63,7 @@ async def collect_accesses(
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
         invalid = [item for item in listed if not isinstance(item, Access)]
         if invalid:
-            raise TypeError(
-                f"preflight has to return what it touches, such as Writes(path); got {describe_value(invalid[0])}"
-            )
+            raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
         accesses += listed
     return tuple(dict.fromkeys(accesses))
 
@@ -95,8 +93,8 @@ def deny_failed_preflight(tool: Tool, error: Exception) -> Finding:
 
 
 def deny_write_by_read_only(tool: Tool) -> Finding:
-    """Return the denial for a tool that is stated to be read-only and says that it is about to write."""
-    reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
+    """Return the denial for a tool that is declared read-only and says that it is about to write."""
+    reason = f"`{tool.name}` is declared read-only, but says that it is about to write"
     return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
 
 

@@ -18,13 +18,21 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import ToolkitError
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
 
-__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "why_not_trusted"]
+__all__ = [
+    "PROJECT_FOLDER",
+    "IgnoredSetting",
+    "Trust",
+    "TrustError",
+    "configuration_folder",
+    "content_digest",
+    "why_not_trusted",
+]
 
 PROJECT_FOLDER = ".toolkit"
 
@@ -148,12 +156,12 @@ class Trust:
         if not isinstance(folders, dict) or not all(
             isinstance(entry, dict) and isinstance(entry.get("sha256"), str) for entry in folders.values()
         ):
-            raise TrustError(f"{self.path}: `folders` has not the right shape, so it trusts nothing; {remedy}")
+            raise TrustError(f"{self.path}: `folders` does not have the right shape, so it trusts nothing; {remedy}")
         return folders
 
     def _write(self, folders: dict[str, dict[str, Any]]) -> None:
         text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
-        target = os.path.realpath(self.path)  # If the path is a link, the link is kept.
+        target = os.path.realpath(self.path)  # A link stays a link; its target is replaced.
         try:
             # A temporary file replaces the old one in one step; only the user can read a file made by `mkstemp`.
             handle, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".trust-")
@@ -190,6 +198,16 @@ def _lock(handle: int) -> None:
     except ImportError:  # pragma: no cover -- Windows has no `fcntl`, so the last of two writers wins there
         return
     fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+class IgnoredSetting(NamedTuple):
+    """A setting of a project that does not count, and the reason."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
 
 
 def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
@@ -235,7 +253,9 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
             for script in find_scripts(root):
                 folder_digest.add_script(root, script)
     except OSError as error:
-        raise TrustError(f"{top} cannot be read whole ({error}); make it readable, or remove what is not") from error
+        raise TrustError(
+            f"{top} cannot be read completely ({error}); make it readable, or remove what is not"
+        ) from error
     return digest.hexdigest()
 
 

@@ -18,8 +18,7 @@ from .._option_checks import require_list
 from ..access import Access
 from ..errors import find_nearest
 from ..verdicts import Finding
-from .hosts import AllowedHosts
-from .hosts import check_url as judged_host
+from .hosts import AllowedHosts, check_url
 from .paths import BadPath, Folders, quote_path, resolve_path
 from .protected_files import BUILT_IN, Protected, ProtectedFiles
 from .repositories import find_repository_rule
@@ -61,7 +60,7 @@ class SafetyChecks:
         read_only_folders: The folders that tools may only read.
         protected: Further patterns or paths that tools neither read nor write. A `Protected` object has its own
             description, level and exceptions.
-        unprotected: Built-in patterns that do not hold, by their exact text.
+        unprotected: Built-in patterns that are switched off, by their exact text.
         allowed_hosts: Hosts that tools may reach although they are private, such as "localhost:8080".
         without: The names of the checks that are switched off.
         further: The application's own checks.
@@ -120,7 +119,7 @@ class SafetyChecks:
             return _validate_finding(self._checks[name].judge(access), by)
         except Exception as error:  # noqa: BLE001 -- after any error the access was not judged
             _log.warning("%s failed", by, exc_info=True)
-            return _refusal(by, f"{by} failed ({type(error).__name__}), so nothing is let through; mend it")
+            return _refusal(by, f"{by} failed ({type(error).__name__}), so the call is denied; fix the check")
 
 
 def _validate_finding(finding: object, by: str) -> Finding | None:
@@ -134,7 +133,9 @@ def _validate_finding(finding: object, by: str) -> Finding | None:
     if isinstance(finding, Coroutine):
         finding.close()
     answer = repr(finding.word) if isinstance(finding, Finding) else f"a {type(finding).__name__}"
-    return _refusal(by, f"{by} answered with {answer}; mend it: it returns a Finding that asks or denies, or None")
+    return _refusal(
+        by, f"{by} returned {answer}; fix the check: it has to return a Finding that asks or denies, or None"
+    )
 
 
 def _refusal(by: str, reason: str) -> Finding:
@@ -214,7 +215,7 @@ class _HostCheck:
         self._allowed = allowed
 
     def judge(self, access: Access) -> Finding | None:
-        return judged_host(access.target, self._allowed)
+        return check_url(access.target, self._allowed)
 
 
 def _reads_or_writes(access: Access) -> Literal["read", "write"]:
@@ -224,7 +225,7 @@ def _reads_or_writes(access: Access) -> Literal["read", "write"]:
 def _explain_protection(path: str, rule: Protected) -> str:
     restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
     return (
-        f"{quote_path(path)} is, or holds, {rule.what}, and tools {restriction} that; "
+        f"{quote_path(path)} is, or contains, {rule.what}, and tools {restriction} it; "
         f"leave it to a person, or lift `{rule.pattern}` with SafetyChecks(unprotected=...)"
     )
 
@@ -237,7 +238,7 @@ def _index_by_name(checks: Iterable[Check]) -> dict[str, Check]:
     for check in checks:
         name = getattr(check, "name", None)
         if not isinstance(name, str) or not name or not callable(getattr(check, "judge", None)):
-            raise TypeError(f"further: {check!r} is no check; it needs a `name` and a method `judge(access)`")
+            raise TypeError(f"further: {check!r} is not a check; it needs a `name` and a method `judge(access)`")
         if name in by_name:
             raise ValueError(f"further: there are two checks {name!r}; give one another name")
         by_name[name] = check
@@ -296,7 +297,7 @@ def _resolve_pattern(rule: Protected) -> Protected:
     try:
         folder = resolve_path("/".join(names[:plain]) or "/", "/")
     except ValueError:
-        return rule  # this process cannot follow the path: it may be in another user's home
+        return rule  # this process cannot follow the path, for example into another user's home
     return replace(rule, pattern="/".join((folder, *names[plain:])))
 
 

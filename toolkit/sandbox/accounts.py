@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
 
-__all__ = ["USER_NAME", "choose_user", "describe_user"]
+__all__ = ["USER_NAME", "account_lines", "choose_user"]
 
 USER_NAME = "sandbox"
 _FIRST_NUMBER, _LAST_NUMBER = 1000, 60_000
@@ -41,13 +40,10 @@ def choose_user() -> int | None:
     return _LAST_NUMBER
 
 
-def describe_user(number: int) -> dict[str, Any]:
-    """Return the account for the launcher: bubblewrap's options, and the line to add to each list of names."""
+def account_lines(number: int) -> dict[str, str]:
+    """Return the line of the account that the launcher adds to each list of names, by the path of the list."""
     home = "/tmp/home"  # noqa: S108 -- a private folder inside the sandbox
     return {
-        "user": ["--unshare-user", "--uid", str(number), "--gid", str(number)],
-        "names": {
-            "/etc/passwd": f"{USER_NAME}:x:{number}:{number}::{home}:/bin/sh\n",
-            "/etc/group": f"{USER_NAME}:x:{number}:\n",
-        },
+        "/etc/passwd": f"{USER_NAME}:x:{number}:{number}::{home}:/bin/sh\n",
+        "/etc/group": f"{USER_NAME}:x:{number}:\n",
     }

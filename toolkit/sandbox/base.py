@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ..errors import ToolError
+from .launcher.messages import LaunchRequest
 
 __all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launcher_command"]
 
@@ -17,8 +18,8 @@ LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 """The levels, from the strongest to the weakest."""
 
-Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], dict[str, Any]]
-"""A function that returns the launcher's instructions for a command, its working folder and its private folder."""
+Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], LaunchRequest]
+"""A function that returns the launcher's request for a command, its working folder and its private folder."""
 
 _LAUNCHER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
 _MAX_ARGUMENT_CHARS = 100_000
@@ -35,7 +36,7 @@ class Sandbox:
         network: Whether a command may reach the network.
         does: What the sandbox prevents or guarantees, in sentences.
         does_not: What the sandbox does not prevent, in sentences.
-        plan: The function that makes the launcher's instructions.
+        plan: The function that makes the launcher's request.
         shows: The folders that a command can read, besides its private folder. None means that reading is not limited.
         private_as: The path of the private folder inside the sandbox. None means the same path as outside.
         findings: How a probe escaped from the sandbox on this machine, in sentences. None means that the sandbox was
@@ -111,14 +112,14 @@ class Sandbox:
             cwd: The folder in which the command starts, as a path inside the sandbox.
             env: The environment of the command.
             private: A folder that the command may write to. With it, the command has a place for temporary files.
-            status_fd: The descriptor to which the launcher writes the outcome, as JSON. Without it, only the exit code
-                tells the outcome.
+            status_fd: The descriptor to which the launcher writes a `LaunchOutcome`, as JSON. Without it, only the exit
+                code tells the outcome.
             third_fd: The descriptor that the command gets as its descriptor 3.
             grace_seconds: The time that processes have to end after SIGTERM.
         """
         request = self.plan(argv, cwd, private)
         request |= {
-            "starter": os.getpid(),
+            "starter_pid": os.getpid(),
             "status_fd": status_fd,
             "third_fd": third_fd,
             "grace_seconds": grace_seconds,
@@ -126,7 +127,7 @@ class Sandbox:
         return launcher_command(request), dict(env)
 
 
-def launcher_command(request: Mapping[str, Any]) -> list[str]:
+def launcher_command(request: LaunchRequest) -> list[str]:
     """
     Return the command line that starts the launcher with *request*.
 
@@ -135,7 +136,7 @@ def launcher_command(request: Mapping[str, Any]) -> list[str]:
     """
     text = json.dumps(request, separators=(",", ":"))
     if len(text) > _MAX_REQUEST_CHARS:
-        raise ToolError("the workspace has more protected files than a sandbox can shut away; choose a smaller root")
+        raise ToolError("the workspace has more protected files than a sandbox can hide; choose a smaller root")
     if not sys.executable:
         raise ToolError("no Python interpreter is known that could start a sandbox; set `sys.executable`")
     pieces = [text[at : at + _MAX_ARGUMENT_CHARS] for at in range(0, len(text), _MAX_ARGUMENT_CHARS)]

@@ -10,16 +10,15 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Container, Iterator, Sequence
-from typing import Any
 
 from ..errors import ToolError
-from .accounts import USER_NAME, choose_user, describe_user
+from .accounts import USER_NAME, account_lines, choose_user
 from .base import Sandbox
 from .kernel_files import DEVICES, mask_kernel_files
+from .launcher.messages import HiddenFiles, LaunchRequest
 from .limits import Limits
 from .recheck import RecheckServer
-from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, supports_machine
-from .seccomp import build_filter as filter_for
+from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
 from .visible_files import VisibleFiles
 
@@ -55,42 +54,50 @@ def bubblewrap(
         local_sockets: Whether a command can open unix sockets: its own, and those of other programs in the workspace.
         machine: The machine whose system calls are filtered, by default this one.
     """
-    bounds = (limits or Limits()).as_wish()
+    bounds = limits or Limits()
     is_filtered = supports_machine(machine)
     is_local = local_sockets or not is_filtered
     user = choose_user()
-    account = {} if user is None else {**describe_user(user), "devices": DEVICES}
+    own_lines = {} if user is None else account_lines(user)
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
     families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if local_sockets else ()))
-    recheck_server = RecheckServer(lambda: {"shut": list(_workspace_mounts(visible_files, read_only))})
 
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        options = [*_namespace_options(network), *account.get("user", ()), *_own_folder_options(private)]
-        options += [*_system_options(network, extra_folders, account.get("names", ())), *mask_kernel_files()]
+    def find_hidden() -> HiddenFiles:
+        return {"protected_mounts": list(_workspace_mounts(visible_files, read_only))}
+
+    recheck_server = RecheckServer(find_hidden)
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
+        options += [*_system_options(network, extra_folders, own_lines), *mask_kernel_files()]
         mounts = list(_workspace_mounts(visible_files, read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
         _check_argument_count(
             len(options) + sum(map(len, mounts)) + len(last_options) + len(argv),
             len(mounts) - len(visible_files.workspace_folders),
         )
-        request: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": mounts, "then": last_options}
-        request |= {
-            "tops": list(visible_files.workspace_folders),
-            "look": recheck_server.address,
-            "drop": False,
-            **bounds,
+        request: LaunchRequest = {
+            "argv": [program, *argv],
+            "bubblewrap_options": options,
+            "protected_mounts": mounts,
+            "bubblewrap_last_options": last_options,
+            "workspace_folders": list(visible_files.workspace_folders),
+            "recheck_address": recheck_server.address,
+            "account_lines": own_lines,
+            "guarded_devices": [] if user is None else list(DEVICES),
+            "limits": bounds.resource_limits(),
+            "max_processes": bounds.counted_processes,
         }
-        request |= {key: account[key] for key in ("names", "devices") if key in account}
         if is_filtered:
-            request["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
+            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=machine)).decode()
         return request
 
     return Sandbox(
         name="bubblewrap",
         network=network,
         does=_does(is_filtered, is_local, user),
-        does_not=_does_not(is_filtered, is_local, network, "crowd" in bounds),
+        does_not=_does_not(is_filtered, is_local, network, bounds.counted_processes is not None),
         plan=plan,
         shows=(*list_readable_folders(extra_folders), *visible_files.workspace_folders),
         private_as=_TEMPORARY_FOLDER,
@@ -122,16 +129,20 @@ def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...
 def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -> tuple[str, ...]:
     table = [
         (network, "it reaches the network, this machine's own services included"),
-        (True, "what gets a protected name only while a command runs, by any program, is covered from the next one on"),
+        (True, "a file that gets a protected name while a command runs is covered only from the next command on"),
         (True, "if a protected file is replaced or removed, the command is ended, but may see it for a moment before"),
         (True, "a hard link to a protected file is taken for another file"),
         (True, "a FIFO that another program reads can be written, as a file can, where the workspace can be"),
         (is_local, "it reaches services of this machine by unix sockets in the folders that it sees"),
         (not is_local, "programs that need unix sockets fail; best_sandbox(local_sockets=True) allows them"),
-        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
+        (not is_filtered, "dangerous system calls are not refused: the calls of this machine are not known"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
     return tuple(words for holds, words in table if holds)
+
+
+def _user_options(user: int | None) -> list[str]:
+    return [] if user is None else ["--unshare-user", "--uid", str(user), "--gid", str(user)]
 
 
 def _namespace_options(network: bool) -> list[str]:

@@ -13,9 +13,9 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from .base import Sandbox
+from .launcher.messages import HiddenFiles, LaunchRequest
 from .limits import Limits
 from .recheck import RecheckServer
 from .seccomp import NETWORK_FAMILIES, build_filter, supports_machine
@@ -84,36 +84,41 @@ def landlock(
     """
     abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
-    bounds = (limits or Limits()).as_wish()
+    bounds = limits or Limits()
     is_filtered = supports_machine(machine)
 
-    def build_rules() -> dict[str, Any]:
+    def find_hidden() -> HiddenFiles:
         hidden = [protected.path for protected in visible_files.find_protected() if protected.level == "hidden"]
         rules = {**_system_rules(extra_folders), **dict(_workspace_rules(visible_files, hidden, files))}
-        ruleset = {
-            "files": files,
-            "network": 0 if network else ports,
-            "scoped": scoped,
-            "size": size,
-            "file_rights": _FILE_RIGHTS & files,
-            "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
+        return {
+            "protected_mounts": [[path] for path in hidden],
+            "landlock": {
+                "handled_access_fs": files,
+                "handled_access_net": 0 if network else ports,
+                "scoped": scoped,
+                "struct_bytes": size,
+                "single_file_rights": _FILE_RIGHTS & files,
+                "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
+            },
         }
-        return {"landlock": ruleset, "shut": [[path] for path in hidden]}
 
-    recheck_server = RecheckServer(build_rules)
+    recheck_server = RecheckServer(find_hidden)
 
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        request = {
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        hidden_files = find_hidden()
+        request: LaunchRequest = {
             "argv": list(argv),
             "cwd": cwd,
-            "drop": True,
-            "look": recheck_server.address,
-            **build_rules(),
-            **bounds,
+            "drop_privileges": True,
+            "recheck_address": recheck_server.address,
+            "private_folder_rules": [(private, files & ~_MAKE_DEVICES)] if private else [],
+            "protected_mounts": hidden_files["protected_mounts"],
+            "landlock": hidden_files["landlock"],
+            "limits": bounds.resource_limits(),
+            "max_processes": bounds.counted_processes,
         }
-        request["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
         if is_filtered:
-            request["seccomp"] = base64.b64encode(
+            request["seccomp_filter"] = base64.b64encode(
                 build_filter(NETWORK_FAMILIES if network else (), machine=machine)
             ).decode()
         return request
@@ -122,7 +127,7 @@ def landlock(
         name="landlock",
         network=network or not (is_filtered or ports),
         does=_does(is_filtered, abi, network),
-        does_not=_does_not(is_filtered, abi, network, "crowd" in bounds),
+        does_not=_does_not(is_filtered, abi, network, bounds.counted_processes is not None),
         plan=plan,
         shows=(*list_readable_folders(extra_folders), *visible_files.workspace_folders),
     )
@@ -132,7 +137,7 @@ def _does(is_filtered: bool, abi: int, network: bool) -> tuple[str, ...]:
     """Return what the sandbox guarantees, which depends on the kernel and the machine."""
     table = [
         (True, "reads the system's programs and the workspace only, writes only to the workspace and a private folder"),
-        (True, "secrets in the workspace cannot be read; beside one, directly in its folder, no file can be made"),
+        (True, "secrets in the workspace cannot be read; in the folder of a secret, no file can be made"),
         (is_filtered and not network, "opens no socket, so it reaches neither the network nor local services"),
         (is_filtered and network, "opens sockets for the network only, none to local services"),
         (not is_filtered and abi >= 4 and not network, "opens no TCP connections and listens on no port"),
@@ -147,17 +152,20 @@ def _does(is_filtered: bool, abi: int, network: bool) -> tuple[str, ...]:
 def _does_not(is_filtered: bool, abi: int, network: bool, is_root: bool) -> tuple[str, ...]:
     table = [
         (network, "it reaches the network, this machine's own services included"),
-        (True, "files that make programs run code can be changed in the workspace, which is noticed and told"),
+        (
+            True,
+            "files of the workspace that make programs run code can be changed; the result of the command reports it",
+        ),
         (True, "names, owners and modes of files outside can be seen, and changed where the user may"),
         (True, "the names of all processes can be seen"),
         (True, "what gets a protected name only while a command runs can be seen by that command"),
         (True, "there is no shared folder for temporary files; they go to the private one, TMPDIR"),
         (abi < 2, "files cannot be moved from one folder to another"),
         (abi < 3, "files outside can be emptied where the user may"),
-        (abi < 6, "it can signal the user's other processes, and one that does may leave a process behind"),
-        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
-        (not is_filtered and abi < 4, "the network is not shut off"),
-        (not is_filtered and abi >= 4 and not network, "UDP and local sockets are not shut off"),
+        (abi < 6, "it can signal the user's other processes, the launcher too, and so leave a process behind"),
+        (not is_filtered, "dangerous system calls are not refused: the calls of this machine are not known"),
+        (not is_filtered and abi < 4, "the network is not blocked"),
+        (not is_filtered and abi >= 4 and not network, "UDP and local sockets are not blocked"),
         (is_root, "as root, it reads files of /proc that are for root alone, about memory, timers and keys"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]

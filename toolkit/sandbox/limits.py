@@ -35,9 +35,14 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"Limits: `{field.name}` has to be a whole number above 0, got {value!r}")
 
-    def as_wish(self) -> dict[str, object]:
-        """Return the limits in the form for the launcher."""
-        limits = {
+    @property
+    def counted_processes(self) -> int | None:
+        """The most processes that the launcher has to count; None if the system enforces the limit by itself."""
+        return self.processes if os.geteuid() == 0 else None
+
+    def resource_limits(self) -> dict[str, int]:
+        """Return the limits that the system enforces, by their names without `RLIMIT_`."""
+        return {
             "CPU": self.cpu_seconds,
             "FSIZE": self.file_bytes,
             "DATA": self.memory_bytes,
@@ -45,6 +50,3 @@ class Limits:
             "NOFILE": self.open_files,
             "CORE": 0,
         }
-        if os.geteuid() == 0:
-            return {"limits": limits, "crowd": self.processes}
-        return {"limits": limits}

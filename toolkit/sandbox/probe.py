@@ -1,8 +1,8 @@
 """
 The trial of a sandbox before it is trusted: one run that shows that commands run and cannot escape.
 
-The probe runs in a folder of its own. This folder has a substitute for a workspace, with a protected file and a socket
-in it, and a folder next to it that is outside. The real workspace is part of the sandbox too, but nothing in it is
+The probe makes a folder for itself. In it is a substitute for a workspace, with a protected file and a socket, and
+next to that a folder that counts as outside. The real workspace is part of the sandbox too, but nothing in it is
 searched or touched. Inside the sandbox, `launcher/escapes.py` tries everything that the sandbox has to prevent, and
 reports what succeeded.
 """
@@ -26,14 +26,14 @@ from ..errors import ToolError
 from .base import Sandbox
 from .visible_files import VisibleFiles
 
-__all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
+__all__ = ["ESCAPES", "EscapesByAttempt", "ProbeError", "probe_sandbox", "run_trial"]
 
 ESCAPES = Path(__file__).parent / "launcher" / "escapes.py"
 _EXPECTED_OUTPUT = b"42"
 _SCRIPT = 'echo $((6 * 7)); exec "$@"'
 _TIMEOUT_SECONDS = 20
 
-Findings = dict[str, list[str]]
+EscapesByAttempt = dict[str, list[str]]
 """What each attempt to escape reached, by the name of the attempt. The list is empty if the attempt was prevented."""
 
 
@@ -67,7 +67,7 @@ class _ProbeSetup:
         return f"{self.folder}/outside"
 
     def add_folders(self, visible_files: VisibleFiles) -> VisibleFiles:
-        """Return *visible_files* with the folders of this stage added. Only these are searched for protected files."""
+        """Return *visible_files* with the folders of the probe added. Only these are searched for protected files."""
 
         def is_protected(path: str, access: Literal["read", "write"]) -> bool:
             names = {"secret"} if access == "read" else {"secret", "protected"}
@@ -104,10 +104,13 @@ class _ProbeSetup:
         }
 
 
-def probe_sandbox(build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles) -> Findings:
+def probe_sandbox(
+    build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles
+) -> EscapesByAttempt:
     """
-    Run every attempt to escape in the sandbox that *build_sandbox* returns for *visible_files*, and return what each
-    reached.
+    Run every attempt to escape from a sandbox, and return what each attempt reached.
+
+    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe.
 
     Raises:
         ProbeError: No command runs in the sandbox.
@@ -123,12 +126,12 @@ def probe_sandbox(build_sandbox: Callable[[VisibleFiles], Sandbox | str], visibl
         program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(targets)]
         output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], setup.inside)
         try:
-            findings: Findings = json.loads(output)
+            escapes: EscapesByAttempt = json.loads(output)
         except ValueError:
-            return {"not be run": [errors or "it said nothing"]}
+            return {"not be run": [errors or "it wrote no message"]}
         if os.path.exists(f"{setup.outside}/{setup.token}"):
-            findings["write_outside"].append(setup.outside)
-        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in findings.items()}
+            escapes["write_outside"].append(setup.outside)
+        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in escapes.items()}
 
 
 def run_trial(sandbox: Sandbox, root: str) -> None:
@@ -159,7 +162,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
     errors = completed.stderr.decode(errors="replace").strip()[-300:]
     first, _, rest = completed.stdout.partition(b"\n")
     if first != _EXPECTED_OUTPUT:
-        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it said nothing'}")
+        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it wrote no message'}")
     return rest, errors
 
 

@@ -18,14 +18,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..errors import ToolError
+from .launcher.messages import HiddenFiles, RecheckAnswer
 
 __all__ = ["FindHidden", "RecheckServer"]
 
-FindHidden: TypeAlias = Callable[[], dict[str, Any]]
-"""A function that returns what has to be hidden now, in the form for the launcher."""
+FindHidden: TypeAlias = Callable[[], HiddenFiles]
+"""A function that returns what has to be hidden now."""
 
 _SEND_TIMEOUT_SECONDS = 5.0
 
@@ -59,7 +60,7 @@ class RecheckServer:
                 listener.bind(f"\0{name}")
                 listener.listen(64)
                 arguments = (listener, self._find_hidden)
-                threading.Thread(target=_serve, args=arguments, name="toolkit-lookout", daemon=True).start()
+                threading.Thread(target=_serve, args=arguments, name="toolkit-recheck", daemon=True).start()
             except (OSError, RuntimeError) as error:
                 raise ToolError(f"protected files could not be looked up ({error}); try again later") from error
             stack.pop_all()
@@ -97,4 +98,5 @@ def _build_answer(find_hidden: FindHidden) -> bytes:
     try:
         return json.dumps(find_hidden()).encode()
     except Exception as error:  # noqa: BLE001 -- the error must fail the command, not this thread
-        return json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode()
+        answer: RecheckAnswer = {"failure": f"{type(error).__name__}: {error}"}
+        return json.dumps(answer).encode()

@@ -23,8 +23,8 @@ from .name_filter import PROBE_NAME, FindSuspects, IsProtected, build_suspect_fi
 
 __all__ = ["ProtectedPath", "VisibleFiles", "visible_files_of"]
 
-ProtectionLevel = Literal["hidden", "read-only", "held"]
-_LEVEL_ORDER: dict[ProtectionLevel, int] = {"hidden": 0, "read-only": 1, "held": 2}
+ProtectionLevel = Literal["hidden", "read-only", "pinned"]
+_LEVEL_ORDER: dict[ProtectionLevel, int] = {"hidden": 0, "read-only": 1, "pinned": 2}
 _MAX_SNAPSHOT_FILES = 2000
 _MAX_FOLDERS_BEHIND_LINK = 200
 # The search of so many names takes about ten seconds. An error is better than such a wait before every command.
@@ -41,7 +41,7 @@ class ProtectedPath:
 
     Attributes:
         path: The absolute path, without links.
-        level: "hidden" cannot be read or written. "read-only" cannot be written. "held" is a folder on the path to a
+        level: "hidden" cannot be read or written. "read-only" cannot be written. "pinned" is a folder on the path to a
             protected file, and cannot be renamed.
         is_folder: Whether it is a folder.
     """
@@ -121,7 +121,7 @@ class VisibleFiles:
                 enclosing.pop()
             if enclosing and (enclosing[-1].level == "hidden" or item.level != "hidden"):
                 continue  # the folder's own protection covers it
-            if item.is_folder and item.level != "held":
+            if item.is_folder and item.level != "pinned":
                 enclosing.append(item)
             named.append(item)
         return named
@@ -213,7 +213,7 @@ class VisibleFiles:
             return "hidden"
         if self.is_protected(inner, "write"):
             return "read-only"
-        return "held"
+        return "pinned"
 
     def _find_link_targets(self, link: str, level: ProtectionLevel | None) -> Iterator[ProtectedPath]:
         """
@@ -231,7 +231,7 @@ class VisibleFiles:
             level = self._protection_level(path, is_folder := os.path.isdir(place))
             if level is None or place in above or not os.path.exists(place):
                 continue
-            if level != "held":
+            if level != "pinned":
                 if any(place.startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):
                     yield ProtectedPath(place, level, is_folder)
             elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):

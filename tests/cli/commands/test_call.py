@@ -230,8 +230,8 @@ def test_everything_that_had_a_say_is_told(shop):
     """One line each, the decisive one first."""
     ran = shop.run("explain", "tools.py", "cancel", "day=2026-05-01", "--rule", "ask cancel", "-o", "text")
     assert ran.out.splitlines() == [
-        "ask by rule `ask cancel`: a rule says ask: cancel; it cannot be undone",
-        "  ask by mode `default`: it cannot be undone",
+        "ask by rule `ask cancel`: a rule says ask: cancel; `cancel` cannot be undone, and mode `default` asks first",
+        "  ask by mode `default`: `cancel` cannot be undone, and mode `default` asks first",
     ]
 
 

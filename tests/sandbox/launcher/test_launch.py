@@ -16,20 +16,19 @@ from toolkit.errors import ToolError
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.launcher import attempt as attempts
 from toolkit.sandbox.launcher import confine as confining
-from toolkit.sandbox.launcher import covers
+from toolkit.sandbox.launcher import covers, process_tree
 from toolkit.sandbox.launcher import launch as launcher
-from toolkit.sandbox.launcher import process_tree as tending
 from toolkit.sandbox.limits import Limits
 
 from ..levels import running, until
 
 
-def outcome(wish, **options):
-    """What the launcher reports for *wish*, and the finished process."""
+def outcome(launch, **options):
+    """What the launcher reports for *launch*, and the finished process."""
     read, write = os.pipe()
     with os.fdopen(read) as status:
         done = subprocess.run(
-            launcher_command({**wish, "status_fd": write}),
+            launcher_command({**launch, "status_fd": write}),
             pass_fds=(write,),
             capture_output=True,
             text=True,
@@ -40,36 +39,39 @@ def outcome(wish, **options):
         return json.load(status), done
 
 
-def shell(script, **wish):
-    return {"argv": ["/bin/sh", "-c", script], "cwd": "/", **wish}
+def shell(script, **launch):
+    return {"argv": ["/bin/sh", "-c", script], "cwd": "/", **launch}
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -15 $$", 143)])
 def test_the_exit_code_is_a_shells(script, code):
     """A signal counts as 128 and its number."""
     report, done = outcome(shell(script))
-    assert report == {"exit": code, "left": 0}
+    assert report == {"exit_code": code, "processes_left": 0}
     assert done.returncode == code
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("launch", "said"),
     [
         ({"argv": ["/nowhere"]}, "cannot run /nowhere"),
         ({"argv": ["/bin/true"], "cwd": "/nowhere"}, "cannot enter the folder for /bin/true"),
-        ({"argv": ["/bin/true"], "seccomp": "AAAA"}, "cannot apply seccomp to /bin/true"),
+        ({"argv": ["/bin/true"], "seccomp_filter": "AAAA"}, "cannot apply seccomp to /bin/true"),
         (
-            {"argv": ["/bin/true"], "landlock": {"files": 1 << 60, "network": 0, "scoped": 0, "size": 8}},
+            {
+                "argv": ["/bin/true"],
+                "landlock": {"handled_access_fs": 1 << 60, "handled_access_net": 0, "scoped": 0, "struct_bytes": 8},
+            },
             "cannot apply Landlock to /bin/true",
         ),
         ({"argv": ["/bin/true"], "limits": {"CPU": "many"}}, "cannot limit /bin/true"),
     ],
 )
-def test_what_cannot_be_set_up_does_not_run(wish, said):
+def test_what_cannot_be_set_up_does_not_run(launch, said):
     """It is reported, with the step that failed."""
-    report, done = outcome(wish)
-    assert report["exit"] == done.returncode == 125
-    assert report["failed"].startswith(said)
+    report, done = outcome(launch)
+    assert report["exit_code"] == done.returncode == 125
+    assert report["failure"].startswith(said)
 
 
 def test_without_a_pipe_the_failure_goes_to_standard_error():
@@ -82,7 +84,7 @@ def test_without_a_pipe_the_failure_goes_to_standard_error():
 def test_what_is_left_running_is_ended_and_counted():
     """Also what has left the group and the session."""
     report, done = outcome(shell("setsid sleep 71.31 & sleep 71.31 & echo $!"))
-    assert report == {"exit": 0, "left": 2}
+    assert report == {"exit_code": 0, "processes_left": 2}
     assert running("71.31") == []
 
 
@@ -100,7 +102,7 @@ os.execve("/bin/sleep", ["sleep", "71.41"], {})
 def test_a_daemon_is_ended_and_counted():
     """It has left its parents, its session and its environment, closed its pipes, and ignores the polite signal."""
     report, done = outcome({"argv": [sys.executable, "-I", "-S", "-c", DAEMON], "cwd": "/"})
-    assert report == {"exit": 0, "left": 1}
+    assert report == {"exit_code": 0, "processes_left": 1}
     assert running("71.41") == []
 
 
@@ -166,29 +168,29 @@ def test_the_death_of_whoever_started_it_ends_everything():
 
 
 def test_an_orphan_does_not_start():
-    """If whoever started it is gone before it could ask to be told, it does nothing."""
+    """It does nothing if its starter ended before it could ask for a signal."""
     done = subprocess.run(
-        launcher_command(shell("echo ran", starter=1 << 30)), capture_output=True, text=True, check=False
+        launcher_command(shell("echo ran", starter_pid=1 << 30)), capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.returncode) == ("", 125)
 
 
-def test_a_crowd_is_ended():
+def test_a_command_with_too_many_processes_is_ended():
     """Where the system does not count processes, the launcher does."""
     script = "i=0; while [ $i -lt 60 ]; do sleep 75.71 & i=$((i+1)); done; echo all; wait"
-    report, done = outcome(shell(script, crowd=30, pen=None))
-    assert report["stopped"] == "crowd"
+    report, done = outcome(shell(script, max_processes=30, cgroup=None))
+    assert report["stop_reason"] == "too_many_processes"
     assert running("75.71") == []
 
 
-def test_a_crowd_is_ended_while_other_programs_end():
+def test_a_command_with_too_many_processes_is_ended_while_other_programs_end():
     """That the machine has no more processes than before does not mean that the command has few."""
     others = [subprocess.Popen(["sleep", "77.91"]) for _ in range(100)]
     script = "echo ready; read go; i=0; while [ $i -lt 60 ]; do sleep 77.81 & i=$((i+1)); done; wait"
     read, write = os.pipe()
-    wish = shell(script, crowd=30, pen=None, status_fd=write)
+    launch = shell(script, max_processes=30, cgroup=None, status_fd=write)
     with subprocess.Popen(
-        launcher_command(wish), pass_fds=(write,), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        launcher_command(launch), pass_fds=(write,), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as launcher:
         os.close(write)
         assert launcher.stdout.readline() == "ready\n"
@@ -198,7 +200,7 @@ def test_a_crowd_is_ended_while_other_programs_end():
         launcher.stdin.write("go\n")
         launcher.stdin.flush()
         with os.fdopen(read) as status:
-            assert json.load(status)["stopped"] == "crowd"
+            assert json.load(status)["stop_reason"] == "too_many_processes"
     assert running("77.81") == []
 
 
@@ -212,10 +214,10 @@ def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
-    parts = [shutil.copy(part.__file__, folder) for part in (launcher, attempts, confining, covers, tending)]
-    wish = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
+    parts = [shutil.copy(part.__file__, folder) for part in (launcher, attempts, confining, covers, process_tree)]
+    launch = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
     with subprocess.Popen(
-        [python, "-I", "-S", parts[0], json.dumps(wish)],
+        [python, "-I", "-S", parts[0], json.dumps(launch)],
         user=65534,
         group=65534,
         stdin=subprocess.DEVNULL,
@@ -232,48 +234,62 @@ def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
 
 def test_limits_above_what_we_may_are_lowered():
     """A hard limit is not raised, and one that this system does not know is passed over."""
-    report, done = outcome(shell("ulimit -n", limits={"NOFILE": 1 << 40, "WISHES": 3, **Limits().as_wish()["limits"]}))
-    assert report["exit"] == 0
+    report, done = outcome(shell("ulimit -n", limits={"NOFILE": 1 << 40, "UNKNOWN": 3, **Limits().resource_limits()}))
+    assert report["exit_code"] == 0
     assert int(done.stdout) <= 4096
 
 
-def test_what_is_shut_away_can_be_known_beforehand():
-    """Without anybody to ask, the command begins when it is done."""
-    report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": []})
-    assert report == {"exit": 0, "left": 0}
+def test_a_request_without_an_address_is_not_rechecked():
+    """The command begins as soon as the files are hidden."""
+    report, done = outcome({"argv": ["/bin/echo", "ran"], "protected_mounts": []})
+    assert report == {"exit_code": 0, "processes_left": 0}
     assert done.stdout == "ran\n"
 
 
-def test_if_nobody_answers_nothing_runs():
-    """It is not known what there is to shut away."""
-    report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": [], "look": "toolkit-nobody", "starter": os.getpid()})
-    assert report["failed"].startswith("what is protected could not be looked up again: ")
+def test_nothing_runs_if_the_starter_does_not_answer():
+    """It is not known what has to be hidden."""
+    report, done = outcome(
+        {
+            "argv": ["/bin/echo", "ran"],
+            "protected_mounts": [],
+            "recheck_address": "toolkit-missing",
+            "starter_pid": os.getpid(),
+        }
+    )
+    assert report["failure"].startswith("what is protected could not be looked up again: ")
     assert done.stdout == ""
 
 
 ANOTHER = """
 from toolkit.sandbox.recheck import RecheckServer
-lookout = RecheckServer(lambda: {"shut": []})
-print(lookout.address, flush=True)
+server = RecheckServer(lambda: {"protected_mounts": []})
+print(server.address, flush=True)
 input()
 """
 
 
-def test_nobody_else_is_believed():
+def test_only_the_starter_is_believed():
     """Another process that answers could have anything shown."""
     argv = [sys.executable, "-c", ANOTHER]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         name = other.stdout.readline().strip()
-        report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": [], "look": name, "starter": os.getpid()})
+        report, done = outcome(
+            {"argv": ["/bin/echo", "ran"], "protected_mounts": [], "recheck_address": name, "starter_pid": os.getpid()}
+        )
         other.communicate("\n")
-    assert report["failed"].endswith(f"process {other.pid} answered, which did not start this one")
+    assert report["failure"].endswith(f"process {other.pid} answered, which did not start this one")
     assert done.stdout == ""
 
 
 def test_options_go_through_a_file():
     """They may be longer than a command line, and end with the command itself."""
-    wish = {"argv": ["bwrap", "true"], "options": ["--bind", "/a", "/b"], "shut": [["--x", "/c"]], "then": ["--y"]}
-    argv = confining.build_bubblewrap_command({**wish, "filter": "QUJD"}, is_gated=False)
+    launch = {
+        "argv": ["bwrap", "true"],
+        "bubblewrap_options": ["--bind", "/a", "/b"],
+        "protected_mounts": [["--x", "/c"]],
+        "bubblewrap_last_options": ["--y"],
+    }
+    argv = confining.build_bubblewrap_command({**launch, "bubblewrap_filter": "QUJD"}, is_gated=False)
     file, content = int(argv[2]), b""
     try:
         content = os.read(file, 1000).split(b"\0")
@@ -288,13 +304,13 @@ def test_options_go_through_a_file():
 
 def test_more_than_a_command_line_holds_is_refused():
     """With the reason; a kernel would only say that the list is too long."""
-    with pytest.raises(ToolError, match="more protected files than a sandbox can shut away"):
-        launcher_command({"hidden": ["x" * 1000] * 1600})
+    with pytest.raises(ToolError, match="more protected files than a sandbox can hide"):
+        launcher_command({"argv": ["x" * 1000] * 1600})
 
 
 MISSED = """
 import os
-from toolkit.sandbox.launcher import process_tree as tending
+from toolkit.sandbox.launcher import process_tree
 from toolkit.sandbox.launcher.confine import prctl
 
 prctl(36, 1)  # what it orphans becomes ours, as in the launcher
@@ -305,7 +321,7 @@ if child == 0:
         os._exit(0)
     os.execv("/bin/sleep", ["sleep", "73.41"])
 os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-real, calls = tending._processes, []
+real, calls = process_tree._processes, []
 
 
 def processes(names=None):
@@ -313,8 +329,8 @@ def processes(names=None):
     return iter(()) if len(calls) < 3 else real(names)
 
 
-tending._processes = processes
-print(tending.ProcessTree(child, {"pen": None}, signal_pipe=news, name_watch=None).wait_for_end())
+process_tree._processes = processes
+print(process_tree.ProcessTree(child, {"argv": []}, signal_pipe=news, name_watch=None).wait_for_end())
 """
 
 
@@ -322,5 +338,5 @@ print(tending.ProcessTree(child, {"pen": None}, signal_pipe=news, name_watch=Non
 def test_a_process_that_the_table_missed_is_ended_and_counted():
     """One that forks and ends while the table is read leaves no trace in it."""
     done = subprocess.run([sys.executable, "-c", MISSED], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "{'exit': 0, 'left': 1}\n", done.stderr
+    assert done.stdout == "{'exit_code': 0, 'processes_left': 1}\n", done.stderr
     assert running("73.41") == []

@@ -207,7 +207,7 @@ def _warn_of_changes(outcome: CommandOutcome, workspace: Workspace) -> str:
 _STOP_REASONS = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
-    "crowd": "stopped: it started more processes than it may, and all were ended",
+    "too_many_processes": "stopped: it started more processes than it may, and all were ended",
     "uncovered": UNCOVERED_MESSAGE,
 }
 

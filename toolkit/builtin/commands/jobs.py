@@ -64,7 +64,7 @@ UNCOVERED_MESSAGE = (
 _STOP_REASONS = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
-    "crowd": "stopped: it started more processes than it may",
+    "too_many_processes": "stopped: it started more processes than it may",
     "uncovered": UNCOVERED_MESSAGE,
 }
 

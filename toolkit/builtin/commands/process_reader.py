@@ -19,6 +19,7 @@ from typing import Any
 
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
+from ...sandbox.launcher.messages import LaunchOutcome
 
 __all__ = ["MARK_VARIABLE", "CommandOutcome", "CommandSpec", "OutputReader"]
 
@@ -62,8 +63,8 @@ class CommandOutcome:
 
     Attributes:
         exit_code: The exit code as a shell counts it: 128 plus the number of the signal if the command was killed.
-        stop_reason: The reason if the command did not end by itself, else None. "timeout", "stopped", "crowd" (more
-            processes than allowed) or "uncovered" (a protected file could be seen, because another program saved it
+        stop_reason: The reason if the command did not end by itself, else None. "timeout", "stopped",
+            "too_many_processes", or "uncovered" (a protected file could be seen, because another program saved it
             anew).
         left_running: How many processes the command left running. They were ended.
         state_report: The bytes that the command wrote to descriptor 3.
@@ -157,20 +158,22 @@ class OutputReader:
 
     def _build_outcome(self, code: int) -> CommandOutcome:
         try:
-            outcome = json.loads(self._messages["status"].decode())
+            outcome: LaunchOutcome = json.loads(self._messages["status"].decode())
         except ValueError:
             # The launcher was killed, so the processes that it looked after may still run.
             _kill_marked(self._mark)
-            outcome = {"exit": code if code >= 0 else 128 - code}
-        if "failed" in outcome:
-            raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
-        stop_reason = "crowd" if outcome.get("stopped") == "crowd" else self._stop_reason
-        if "path" in outcome:  # this holds even if the command ended before the launcher noticed
+            outcome = {"exit_code": code if code >= 0 else 128 - code}
+        if "failure" in outcome:
+            raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failure']}")
+        stop_reason = self._stop_reason
+        if outcome.get("stop_reason") == "too_many_processes":
+            stop_reason = "too_many_processes"
+        if "uncovered_path" in outcome:  # this holds even if the command ended before the launcher noticed
             stop_reason = "uncovered"
         return CommandOutcome(
-            exit_code=int(outcome["exit"]),
+            exit_code=outcome["exit_code"],
             stop_reason=stop_reason,
-            left_running=int(outcome.get("left", 0)),
+            left_running=outcome.get("processes_left", 0),
             state_report=bytes(self._messages["said"]),
         )
 

@@ -1,7 +1,7 @@
 """
 The child of the launcher: it gives up all rights that the command must not have, and becomes the command.
 
-This file imports nothing else of the package, because the launcher loads it by path.
+At run time this file imports nothing else of the package, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import signal
 import stat
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from .messages import LaunchRequest
 
 __all__ = [
     "NOT_RUN_EXIT_CODE",
-    "Gate",
+    "StartGate",
     "become_command",
     "build_bubblewrap_command",
     "prctl",
@@ -40,7 +43,7 @@ _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 1, 32, 409
 _ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 
-def become_command(request: dict[str, Any], error_fd: int, gate: Gate | None) -> NoReturn:
+def become_command(request: LaunchRequest, error_fd: int, gate: StartGate | None) -> NoReturn:
     """
     Replace this process with the command that *request* describes.
 
@@ -57,7 +60,7 @@ def become_command(request: dict[str, Any], error_fd: int, gate: Gate | None) ->
             signal.signal(number, signal.SIG_DFL)
         step = "run"
         argv = list(request["argv"])
-        if request.get("options") is not None:
+        if "bubblewrap_options" in request:
             if gate is not None:
                 gate.hand_to_bubblewrap()  # before the files for bubblewrap, which might get its numbers
             argv = build_bubblewrap_command(request, is_gated=gate is not None)
@@ -69,7 +72,7 @@ def become_command(request: dict[str, Any], error_fd: int, gate: Gate | None) ->
     os._exit(NOT_RUN_EXIT_CODE)
 
 
-class Gate(NamedTuple):
+class StartGate(NamedTuple):
     """
     The point where a child waits until its parent lets it begin.
 
@@ -103,17 +106,18 @@ _WAIT_SCRIPT = f"""
 """
 
 
-def _enter_folder(request: dict[str, Any]) -> None:
-    if request.get("cwd") is not None:
+def _enter_folder(request: LaunchRequest) -> None:
+    if "cwd" in request:
         os.chdir(request["cwd"])
 
 
-def _enter_cgroup(request: dict[str, Any]) -> None:
-    if request["pen"] is not None:
-        write_text(f"{request['pen']}/cgroup.procs", "0")
+def _enter_cgroup(request: LaunchRequest) -> None:
+    cgroup = request.get("cgroup")
+    if cgroup is not None:
+        write_text(f"{cgroup}/cgroup.procs", "0")
 
 
-def _set_limits(request: dict[str, Any]) -> None:
+def _set_limits(request: LaunchRequest) -> None:
     import resource
 
     for name, limit in request.get("limits", {}).items():
@@ -127,8 +131,8 @@ def _set_limits(request: dict[str, Any]) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-def _drop_privileges(request: dict[str, Any]) -> None:
-    if not request.get("drop"):
+def _drop_privileges(request: LaunchRequest) -> None:
+    if not request.get("drop_privileges"):
         return
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if os.geteuid() == 0:
@@ -140,7 +144,7 @@ def _drop_privileges(request: dict[str, Any]) -> None:
         _check_result(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def _guard_devices(request: dict[str, Any]) -> None:
+def _guard_devices(request: LaunchRequest) -> None:
     """
     Make the paths of devices read-only for bubblewrap, which shows them to the command.
 
@@ -148,10 +152,11 @@ def _guard_devices(request: dict[str, Any]) -> None:
     read and written. Where nothing can be mounted, this function does nothing; the probe of the sandbox then notices
     it.
     """
-    if not request.get("devices") or not _make_own_mounts():
+    devices = request.get("guarded_devices")
+    if not devices or not _make_own_mounts():
         return
     _mount(None, "/", _MS_REC | _MS_SLAVE)
-    for path in filter(os.path.exists, request["devices"]):
+    for path in filter(os.path.exists, devices):
         _mount(path, path, _MS_BIND)
         _mount(path, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _mount_flags(path))
         _reopen(path)
@@ -202,19 +207,19 @@ def _mount(source: str | None, target: str, flags: int) -> None:
     _check_result(_libc.mount(source_path, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
 
 
-def _apply_landlock(request: dict[str, Any]) -> None:
-    ruleset_request = request.get("landlock")
-    if ruleset_request is None:
+def _apply_landlock(request: LaunchRequest) -> None:
+    if "landlock" not in request:
         return
-    handled = (ctypes.c_uint64 * 3)(ruleset_request["files"], ruleset_request["network"], ruleset_request["scoped"])
-    ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, ruleset_request["size"], 0)
-    for path, rights in (*ruleset_request["rules"], *request.get("own_rules", ())):
+    rules = request["landlock"]
+    handled = (ctypes.c_uint64 * 3)(rules["handled_access_fs"], rules["handled_access_net"], rules["scoped"])
+    ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, rules["struct_bytes"], 0)
+    for path, rights in (*rules["rules"], *request.get("private_folder_rules", ())):
         try:
             folder = _open_without_links(path)
         except OSError:
             continue  # it is gone, or a link has replaced it: then it is not granted
         if not os.path.isdir(f"/proc/self/fd/{folder}"):
-            rights &= ruleset_request["file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
+            rights &= rules["single_file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
         rule = ctypes.create_string_buffer(rights.to_bytes(8, sys.byteorder) + folder.to_bytes(4, sys.byteorder), 12)
         _syscall(_SYS_LANDLOCK_ADD, ruleset, 1, rule, 0)
         os.close(folder)
@@ -232,10 +237,10 @@ def _open_without_links(path: str) -> int:
     return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), open_how, 24)
 
 
-def _apply_seccomp(request: dict[str, Any]) -> None:
-    if request.get("seccomp") is None:
+def _apply_seccomp(request: LaunchRequest) -> None:
+    if "seccomp_filter" not in request:
         return
-    code = base64.b64decode(request["seccomp"])
+    code = base64.b64decode(request["seccomp_filter"])
     buffer = ctypes.create_string_buffer(code, len(code))
 
     class Program(ctypes.Structure):
@@ -245,22 +250,23 @@ def _apply_seccomp(request: dict[str, Any]) -> None:
     _check_result(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0), "seccomp")
 
 
-def build_bubblewrap_command(request: dict[str, Any], *, is_gated: bool) -> list[str]:
+def build_bubblewrap_command(request: LaunchRequest, *, is_gated: bool) -> list[str]:
     """Return the command line of bubblewrap. Its options are passed in a file, because they may be long."""
     options = [
-        *request["options"],
-        *(option for group in request.get("shut", ()) for option in group),
-        *request.get("then", ()),
+        *request["bubblewrap_options"],
+        *(option for mount in request.get("protected_mounts", ()) for option in mount),
+        *request.get("bubblewrap_last_options", ()),
     ]
     program, *rest = request["argv"]
-    if request.get("filter") is not None:
-        options = ["--seccomp", str(_make_memory_file("filter", base64.b64decode(request["filter"]))), *options]
-    for path, line in request.get("names", {}).items():
+    if "bubblewrap_filter" in request:
+        code = base64.b64decode(request["bubblewrap_filter"])
+        options = ["--seccomp", str(_make_memory_file("filter", code)), *options]
+    for path, line in request.get("account_lines", {}).items():
         options = [
             "--perms",
             "0444",
             "--ro-bind-data",
-            str(_make_memory_file("names", _read_lines(path) + line.encode())),
+            str(_make_memory_file("account", _read_lines(path) + line.encode())),
             path,
             *options,
         ]
@@ -286,7 +292,7 @@ def _make_memory_file(name: str, content: bytes) -> int:
     return file
 
 
-_STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
+_STEPS: list[tuple[str, Callable[[LaunchRequest], None]]] = [
     ("enter the folder for", _enter_folder),
     ("count the processes of", _enter_cgroup),
     ("limit", _set_limits),

@@ -66,7 +66,7 @@ class NameWatch:
 
     def fileno(self) -> int:
         """
-        Return the descriptor that becomes readable when `find_replaced_path` may have news, or -1 if there is none.
+        Return the descriptor that becomes readable when `find_replaced_path` may find a path, or -1 if there is none.
 
         Without a descriptor, the caller has to call `find_replaced_path` regularly.
         """
@@ -114,7 +114,7 @@ class NameWatch:
                 return
 
     def _read_events(self) -> Iterator[tuple[str, str, int]]:
-        # Not all events are read: a command may make new ones forever, and the launcher must hear other news, too.
+        # Not all events are read: a command may make new ones forever, and the launcher has other events to handle.
         for _ in range(_MAX_READS if self._inotify_fd is not None else 0):
             try:
                 data = os.read(self.fileno(), _MAX_READ_BYTES)

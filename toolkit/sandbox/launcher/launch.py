@@ -10,9 +10,8 @@ If files are hidden, the child stops at a gate when they are hidden. The launche
 whether there are more files to hide by now. If there are, the launcher ends the child, and the next child begins with
 the longer list. If there are none, the command begins.
 
-The outcome is written to a pipe that the command never sees, as one JSON object: `{"exit": 0, "left": 0}`. If no
-command was run, the object has the reason in `failure_outcome`. If the command was ended, it has `stopped`: "asked",
-"crowd" or "uncovered". If a protected file could be seen, it has the `path` of the file.
+The request and the outcome are JSON objects; `messages.py` describes them. The outcome is written to a pipe that the
+command never sees.
 """
 
 from __future__ import annotations
@@ -25,7 +24,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .messages import LaunchOutcome, LaunchRequest
 
 if __package__:
     from .attempt import LaunchAttempt, failure_outcome, move_descriptor
@@ -48,9 +50,11 @@ def main(arguments: list[str]) -> int:
 
     As in a shell, the exit code after a signal is 128 plus the number of the signal.
     """
-    request = json.loads("".join(arguments))
-    status_fd = None if request.get("status_fd") is None else move_descriptor(request["status_fd"])
-    third_fd = None if request.get("third_fd") is None else move_descriptor(request["third_fd"])
+    request: LaunchRequest = json.loads("".join(arguments))
+    status_fd, third_fd = (
+        None if number is None else move_descriptor(number)
+        for number in (request.get("status_fd"), request.get("third_fd"))
+    )
     if third_fd is not None:
         os.dup2(third_fd, 3, inheritable=True)
     error_fd = move_descriptor(os.dup(2))
@@ -58,42 +62,44 @@ def main(arguments: list[str]) -> int:
     if _LINUX:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != request.get("starter", os.getppid()):
+    if os.getppid() != request.get("starter_pid", os.getppid()):
         return NOT_RUN_EXIT_CODE  # the starter died before we could ask for a signal
-    if "pen" not in request:
-        request["pen"] = _make_cgroup(request["crowd"]) if request.get("crowd") else None
+    if "cgroup" not in request:
+        max_processes = request.get("max_processes")
+        request["cgroup"] = None if max_processes is None else _make_cgroup(max_processes)
     outcome = _run_attempts(request, signal_pipe, error_fd, third_fd)
-    _remove_cgroup(request["pen"])
-    if "failed" in outcome and status_fd is None:
-        _write_message(error_fd, outcome["failed"])
-    elif "path" in outcome:
-        stopped = "stopped: " if outcome.get("stopped") else ""
+    _remove_cgroup(request["cgroup"])
+    if "failure" in outcome and status_fd is None:
+        _write_message(error_fd, outcome["failure"])
+    elif "uncovered_path" in outcome:
+        stopped = "stopped: " if "stop_reason" in outcome else ""
         _write_message(
-            error_fd, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen"
+            error_fd,
+            f"{stopped}{outcome['uncovered_path']} was replaced or removed while the command ran, and could be seen",
         )
     if status_fd is not None:
         write_all(status_fd, json.dumps(outcome).encode())
-    return int(outcome["exit"])
+    return outcome["exit_code"]
 
 
-def _run_attempts(request: dict[str, Any], signal_pipe: int, error_fd: int, third_fd: int | None) -> dict[str, Any]:
+def _run_attempts(request: LaunchRequest, signal_pipe: int, error_fd: int, third_fd: int | None) -> LaunchOutcome:
     """
     Run the command, and return how it ended or why it was not run.
 
     A new attempt is made as long as there are more files to hide than the last attempt has hidden.
     """
     for _ in range(_MAX_ATTEMPTS):
-        attempt = LaunchAttempt(request, signal_pipe=signal_pipe, error_fd=error_fd)
+        attempt = LaunchAttempt.start(request, signal_pipe=signal_pipe, error_fd=error_fd)
         outcome = attempt.wait_at_gate()
-        if outcome is None:
+        if outcome is not None:
+            return outcome
+        if attempt.to_hide_next is None:
             if third_fd is not None:
                 os.close(third_fd)
                 os.close(3)
             return attempt.run_command()
-        if "shut" not in outcome:
-            return outcome
-        request = {**request, **outcome}
-    return failure_outcome("protected files keep appearing in the workspace; try again when whoever makes them is done")
+        request = {**request, **attempt.to_hide_next}
+    return failure_outcome("protected files keep appearing in the workspace; try again when no program makes new ones")
 
 
 def _write_message(file: int, text: str) -> None:

@@ -1,7 +1,7 @@
 """
 A child of the launcher and all its descendants: the launcher waits for them and ends them, so that none is left.
 
-This file imports only the file next to it, because the launcher loads it by path.
+At run time this file imports only `covers`, the file next to it, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .messages import LaunchOutcome, LaunchRequest, StopReason
 
 if __package__:
     from .covers import MountWatch, NameWatch
@@ -35,7 +38,7 @@ class ProcessTree:
     A child, and the processes that it starts.
 
     Attributes:
-        stop_reason: Why the child was ended, if it did not end by itself: "asked", "crowd" or "uncovered".
+        stop_reason: Why the child was ended; None if it ended by itself.
         uncovered_path: A protected file that the child could have seen.
 
     Args:
@@ -45,23 +48,23 @@ class ProcessTree:
         name_watch: The files that the child must not see. The child is ended if a cover comes off.
     """
 
-    def __init__(self, child: int, request: dict[str, Any], *, signal_pipe: int, name_watch: NameWatch | None) -> None:
+    def __init__(self, child: int, request: LaunchRequest, *, signal_pipe: int, name_watch: NameWatch | None) -> None:
         self._child = child
         self._signal_pipe = signal_pipe
         self._name_watch = name_watch
-        self._secrets = [mount[-1] for mount in request.get("shut", ()) if "/dev/null" in mount]
+        self._secrets = [mount[-1] for mount in request.get("protected_mounts", ()) if "/dev/null" in mount]
         self._mount_watch: MountWatch | None = None
         self._has_mount_change = False
         # Bubblewrap's outer process gets no SIGTERM, because its end would end all other processes at once.
-        self._monitor = child if request.get("options") is not None else None
+        self._monitor = child if "bubblewrap_options" in request else None
         self._held_processes: tuple[int, ...] = ()
         self._command_pidfd: int | None = None
         self._grace_seconds = float(request.get("grace_seconds", 2.0))
-        self._max_processes = request.get("crowd") if request["pen"] is None else None
+        self._max_processes = request.get("max_processes") if request.get("cgroup") is None else None
         self._count_threshold = _count_machine_processes() + (self._max_processes or 0)
         self._next_count_at = time.monotonic() + _COUNT_SECONDS
         self._status: int | None = None
-        self.stop_reason = ""
+        self.stop_reason: StopReason | None = None
         self.uncovered_path: str | None = None
 
     def wait_until_readable(self, file: int, *, until: float) -> bool:
@@ -75,7 +78,7 @@ class ProcessTree:
             if file in ready:
                 return True
             if _asks_to_stop(self._wait_for_signals(0)):
-                self.stop_reason = "asked"
+                self.stop_reason = "requested"
         return False
 
     def hold_bubblewrap(self, command: int) -> None:
@@ -97,13 +100,13 @@ class ProcessTree:
         self._held_processes = (self._child, first)
         os.kill(self._child, signal.SIGSTOP)
 
-    def wait_for_end(self) -> dict[str, Any]:
+    def wait_for_end(self) -> LaunchOutcome:
         """Wait for the command, end the processes that it left, and return the outcome."""
         self._reap()
         while self._status is None and not self._has_command_ended():
             self._watch()
         if self.uncovered_path is None:
-            self._has_mount_change = True  # the command may have ended before the news arrived
+            self._has_mount_change = True  # the command may have ended before the change was reported
             self.uncovered_path = self._find_uncovered_path()
         if self._mount_watch is not None:
             # The file is closed before the other processes end: the last process to hold the mounts waits while they
@@ -114,11 +117,11 @@ class ProcessTree:
         left = len(others) if self._held_processes or not self._monitor else 0
         self._end_all(0.2)
         code = _KILLED_EXIT_CODE if self._status is None else os.waitstatus_to_exitcode(self._status)
-        outcome: dict[str, Any] = {"exit": code if code >= 0 else 128 - code, "left": left}
-        if self.stop_reason:
-            outcome["stopped"] = self.stop_reason
+        outcome: LaunchOutcome = {"exit_code": code if code >= 0 else 128 - code, "processes_left": left}
+        if self.stop_reason is not None:
+            outcome["stop_reason"] = self.stop_reason
         if self.uncovered_path is not None:
-            outcome["path"] = self.uncovered_path
+            outcome["uncovered_path"] = self.uncovered_path
         return outcome
 
     def kill(self) -> None:
@@ -130,7 +133,7 @@ class ProcessTree:
         return self._command_pidfd is not None and bool(select.select([self._command_pidfd], [], [], 0)[0])
 
     def _watch(self) -> None:
-        """Wait for news and act on it. The processes are counted regularly if no limit of the system does it."""
+        """Wait for an event and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command_pidfd is None else [self._command_pidfd]
         seconds = 0.1 if self._max_processes else None
         if self._name_watch is not None:
@@ -144,9 +147,9 @@ class ProcessTree:
         if self._status is not None or self._has_command_ended():
             return
         if _asks_to_stop(signals):
-            self._stop("asked", self._grace_seconds)
+            self._stop("requested", self._grace_seconds)
         elif self._has_too_many_processes():
-            self._stop("crowd", 0)
+            self._stop("too_many_processes", 0)
 
     def _has_too_many_processes(self) -> bool:
         """
@@ -173,9 +176,9 @@ class ProcessTree:
         self._has_mount_change = False
         return uncovered_path or (None if self._name_watch is None else self._name_watch.find_replaced_path())
 
-    def _stop(self, why: str, polite_seconds: float) -> None:
+    def _stop(self, why: StopReason, grace_seconds: float) -> None:
         self.stop_reason = why
-        self._end_all(polite_seconds)
+        self._end_all(grace_seconds)
 
     def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
         """
@@ -201,22 +204,22 @@ class ProcessTree:
                 self._status = status
         return True
 
-    def _end_all(self, polite_seconds: float) -> None:
+    def _end_all(self, grace_seconds: float) -> None:
         """
         End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
 
         The launcher gives up after ten seconds of SIGKILL.
         """
-        if polite_seconds and self._others():
+        if grace_seconds and self._others():
             self._signal_all(signal.SIGTERM, spared=self._monitor)
-            self._wait_until_alone(time.monotonic() + polite_seconds)
-        if polite_seconds and self._held_processes and self._has_command_ended():
+            self._wait_until_alone(time.monotonic() + grace_seconds)
+        if grace_seconds and self._held_processes and self._has_command_ended():
             # If bubblewrap may end in its normal way, its exit code is that of the command. It would wait for a command
             # that has not ended.
             _kill(self._child, signal.SIGCONT)
             self._held_processes = ()
-            self._wait_until_alone(time.monotonic() + polite_seconds)
-        if self._command_pidfd is not None and not polite_seconds:
+            self._wait_until_alone(time.monotonic() + grace_seconds)
+        if self._command_pidfd is not None and not grace_seconds:
             # The first process inside would end the command too, but only when that process is ended itself.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._command_pidfd, signal.SIGKILL)
