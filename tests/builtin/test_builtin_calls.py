@@ -95,7 +95,7 @@ CALLS = {
     "bash": {"command": "echo hi"},
 }
 READS = dict.fromkeys(MODES, "ok")
-WRITES = {"plan": "denied", "default": "waiting", "auto": "ok", "dont_ask": "denied", "bypass": "ok"}
+WRITES = {"plan": "denied", "default": "waiting", "auto": "ok", "deny_unlisted": "denied", "bypass": "ok"}
 KINDS = {
     **dict.fromkeys(("read", "glob", "grep", "job_output"), READS),
     **dict.fromkeys(("write", "edit"), WRITES),
@@ -114,10 +114,10 @@ async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session,
 async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, mode):
     """It reads only, but an address can carry something out."""
     verdict = await dispatcher(mode).explain("web_fetch", {"url": "https://example.com/"})
-    assert verdict.word == {"dont_ask": "deny", "bypass": "allow"}.get(mode, "ask")
+    assert verdict.word == {"deny_unlisted": "deny", "bypass": "allow"}.get(mode, "ask")
 
 
-@pytest.mark.parametrize("mode", ["plan", "default", "dont_ask"])
+@pytest.mark.parametrize("mode", ["plan", "default", "deny_unlisted"])
 @pytest.mark.parametrize("call", [write_call(), edit_call(), ("bash", {"command": "echo > notes.txt"})])
 async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mode, call):
     """Neither the preview nor the refusal touches a file."""
@@ -154,7 +154,7 @@ async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandb
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("dont_ask", "denied"), ("bypass", "ok")]
+    ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
 async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher, mode, kind):
     """Nobody chose to run commands without one."""
@@ -165,7 +165,7 @@ async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher,
 @pytest.mark.parametrize("sandbox", ["none", *REAL])
 async def test_a_rule_lets_a_command_run_unasked(dispatcher, sandbox):
     """In a sandbox, or where the application wanted none."""
-    allowed = dispatcher("dont_ask", ["allow bash(echo:*)"], sandbox=sandbox)
+    allowed = dispatcher("deny_unlisted", ["allow bash(echo:*)"], sandbox=sandbox)
     assert (await allowed.call("bash", {"command": "echo hi"})).text == "hi"
     assert (await allowed.call("bash", {"command": "echo hi > notes.txt"})).kind == "denied"
 

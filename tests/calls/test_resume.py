@@ -375,7 +375,8 @@ async def test_a_grant_without_the_session_is_refused(shed, made_in):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("plan", "denied"), ("dont_ask", "denied"), ("auto", "ok"), ("bypass", "ok"), ("default", "ok")]
+    ("mode", "kind"),
+    [("plan", "denied"), ("deny_unlisted", "denied"), ("auto", "ok"), ("bypass", "ok"), ("default", "ok")],
 )
 async def test_an_answer_is_judged_under_the_policy_of_its_moment(shed, mode, kind):
     """What became stricter holds; what a person agreed to under one mode, they agreed to under another."""

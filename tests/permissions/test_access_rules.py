@@ -121,7 +121,7 @@ def office(tmp_path):
 @pytest.mark.parametrize("word", ["deny", "ask"])
 async def test_what_is_written_is_stopped_whatever_the_tool(office, name, arguments, word):
     """By a marker, by a preflight, by a redirection, or where it cannot be told."""
-    mode = {"deny": "bypass", "ask": "dont_ask"}[word]
+    mode = {"deny": "bypass", "ask": "deny_unlisted"}[word]
     assert await office.kind(name, f"{word} access:write(src/**)", f"allow {name}", mode=mode, **arguments) == "denied"
 
 

@@ -44,12 +44,12 @@ def shown(catalog, mode, rules=(), session=None):
         ("bypass", [], "look change wipe fetch sign"),
         ("plan", [], "look fetch sign"),
         ("plan", ["allow change"], "look fetch sign"),
-        ("dont_ask", [], "look"),
-        ("dont_ask", ["allow change"], "look change"),
-        ("dont_ask", ["allow fetch(https://example.org/**)"], "look fetch"),
-        ("dont_ask", ["ask look"], ""),
-        ("dont_ask", ["ask look(path=/etc/**)"], "look"),
-        ("dont_ask", ["allow sign"], "look"),
+        ("deny_unlisted", [], "look"),
+        ("deny_unlisted", ["allow change"], "look change"),
+        ("deny_unlisted", ["allow fetch(https://example.org/**)"], "look fetch"),
+        ("deny_unlisted", ["ask look"], ""),
+        ("deny_unlisted", ["ask look(path=/etc/**)"], "look"),
+        ("deny_unlisted", ["allow sign"], "look"),
         ("default", ["deny wipe"], "look change fetch sign"),
         ("default", ["deny erase"], "look change fetch sign"),
         ("default", ["deny wipe(*)"], "look change fetch sign"),
@@ -76,7 +76,7 @@ def test_what_a_person_granted_is_shown_where_nobody_is_asked(catalog):
     """A grant answers for a person."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(catalog["change"]), scope="tool"))
-    assert shown(catalog, "dont_ask", session=session) == ["look", "change"]
+    assert shown(catalog, "deny_unlisted", session=session) == ["look", "change"]
 
 
 def test_a_name_given_by_the_catalog_counts(catalog):

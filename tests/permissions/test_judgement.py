@@ -258,7 +258,7 @@ async def test_of_several_judges_the_strictest_decides(first, second, kind):
     assert [len(each.requests) for each in judges] == [1, 1]
 
 
-@pytest.mark.parametrize("mode", ["plan", "default", "auto", "dont_ask", "bypass"])
+@pytest.mark.parametrize("mode", ["plan", "default", "auto", "deny_unlisted", "bypass"])
 @pytest.mark.parametrize("word", ["allow", "ask", "deny"])
 async def test_who_joins_permissions_never_loosens_them(mode, word):
     """And is never loosened by them."""
@@ -341,7 +341,7 @@ async def test_a_hook_that_asks_is_heard(reason, shown, permissions):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("plan", "waiting"), ("auto", "waiting"), ("dont_ask", "denied"), ("bypass", "ok")]
+    ("mode", "kind"), [("plan", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
 async def test_what_a_hook_asks_is_subject_to_the_mode(mode, kind):
     """As every ask is."""

@@ -6,18 +6,18 @@ from toolkit.facts import Facts
 from toolkit.permissions.modes import MODES, TABLE, check_mode, row_of
 
 PROMISED = {
-    "refused": {"plan": "deny", "default": "deny", "auto": "deny", "dont_ask": "deny", "bypass": "deny"},
-    "asked": {"plan": "ask", "default": "ask", "auto": "ask", "dont_ask": "deny", "bypass": "allow"},
-    "read_only": {"plan": "allow", "default": "allow", "auto": "allow", "dont_ask": "allow", "bypass": "allow"},
-    "write": {"plan": "deny", "default": "ask", "auto": "allow", "dont_ask": "deny", "bypass": "allow"},
-    "destructive": {"plan": "deny", "default": "ask", "auto": "ask", "dont_ask": "deny", "bypass": "allow"},
+    "refused": {"plan": "deny", "default": "deny", "auto": "deny", "deny_unlisted": "deny", "bypass": "deny"},
+    "asked": {"plan": "ask", "default": "ask", "auto": "ask", "deny_unlisted": "deny", "bypass": "allow"},
+    "read_only": {"plan": "allow", "default": "allow", "auto": "allow", "deny_unlisted": "allow", "bypass": "allow"},
+    "write": {"plan": "deny", "default": "ask", "auto": "allow", "deny_unlisted": "deny", "bypass": "allow"},
+    "destructive": {"plan": "deny", "default": "ask", "auto": "ask", "deny_unlisted": "deny", "bypass": "allow"},
 }
 
 
 def test_the_table_is_the_promised_one():
     """Row by row, and in the promised order of modes."""
     assert PROMISED == TABLE
-    assert MODES == ("plan", "default", "auto", "dont_ask", "bypass")
+    assert MODES == ("plan", "default", "auto", "deny_unlisted", "bypass")
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,11 @@ def test_a_mode_is_one_of_five(mode):
 @pytest.mark.parametrize("mode", ["", "Plan", "yolo", None, True, 0, ["plan"], {"plan"}], ids=repr)
 def test_anything_else_is_no_mode(mode):
     """The error names it, and the five that are."""
-    with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, dont_ask, bypass"):
+    with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, deny_unlisted, bypass"):
         check_mode(mode)
+
+
+def test_a_former_name_of_a_mode_is_refused_with_the_new_one():
+    """Code says which mode it wants; only files may keep the old word."""
+    with pytest.raises(ValueError, match="'dont_ask' is called 'deny_unlisted' now"):
+        check_mode("dont_ask")

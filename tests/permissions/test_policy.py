@@ -71,7 +71,7 @@ RULES = {
     "deny that": ["deny {}(path=docs/**)"],
 }
 
-# R runs, A asks, D is denied: in plan, default, auto, dont_ask and bypass; and the same with a grant for the tool.
+# R runs, A asks, D is denied: in plan, default, auto, deny_unlisted and bypass; and the same with a grant for the tool.
 EXPECTED = """
 reads      none         R R R R R   R R R R R
 reads      allow        R R R R R   R R R R R
@@ -314,9 +314,9 @@ async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, e
         (
             "writes",
             "none",
-            "dont_ask",
-            "mode `dont_ask`",
-            "`writes` changes something, and no rule allows it; mode `dont_ask` never asks a person",
+            "deny_unlisted",
+            "mode `deny_unlisted`",
+            "`writes` changes something, and no rule allows it; mode `deny_unlisted` never asks a person",
         ),
         ("writes", "deny", "bypass", "rule `deny writes`", "a rule says deny: writes"),
         ("writes", "allow+deny", "bypass", "rule `deny writes`", "a rule says deny: writes"),

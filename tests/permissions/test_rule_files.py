@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.permissions import Permissions
 from toolkit.permissions.rule_files import RuleFileError, read_rules, user_rules
 from toolkit.permissions.rules import Rule
 from toolkit.permissions.trust import Trust
@@ -161,7 +162,7 @@ def test_every_mistake_in_every_file_is_told_at_once(user, project, trust):
         (f"{user}: ask: has to be a list", 'ask = ["bash(npm test)"]'),
         (f"{theirs}: allow[0]: rule `mcp:*/x`", "one origin"),
         (f"{theirs}: 'xyzzy' is not known", "write one of mode, allow, ask, deny"),
-        (f"{theirs}: mode: 5 is not known", "write one of plan, default, auto, dont_ask, bypass"),
+        (f"{theirs}: mode: 5 is not known", "write one of plan, default, auto, deny_unlisted, bypass"),
         ("session rules, [0]: rule ''", "names no tool"),
         ("session rules, [2]: rule 7", "begins with"),
     ]
@@ -301,3 +302,10 @@ def test_the_users_file_is_in_the_users_configuration(monkeypatch, tmp_path):
     """Where other programs keep theirs."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert user_rules() == tmp_path / "toolkit/permissions.toml"
+
+
+def test_a_file_may_keep_the_former_name_of_a_mode(tmp_path):
+    """Files of users outlive the words of a version."""
+    path = tmp_path / "permissions.toml"
+    path.write_text('mode = "dont_ask"\n')
+    assert Permissions.from_files(user=path).mode == "deny_unlisted"

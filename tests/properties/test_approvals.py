@@ -406,7 +406,7 @@ class Approving(RuleBasedStateMachine):
 
 
 # The modes in which an ask of a hook is settled without a person: it runs, or is denied.
-_SETTLED = ("dont_ask", "bypass")
+_SETTLED = ("deny_unlisted", "bypass")
 
 TestApproving = Approving.TestCase
 TestApproving.settings = settings(stateful_step_count=30)

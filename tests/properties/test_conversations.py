@@ -82,7 +82,7 @@ def replies(draw):
 
 OPTIONS = st.fixed_dictionaries(
     {
-        "mode": st.sampled_from([None, "plan", "auto", "bypass", "dont_ask"]),
+        "mode": st.sampled_from([None, "plan", "auto", "bypass", "deny_unlisted"]),
         "max_turns": st.integers(1, 6),
         "budget": st.builds(Budget, calls=st.none() | st.integers(1, 5), tokens=st.none() | st.integers(1, 200)),
         "frame_results": st.booleans(),

@@ -168,7 +168,7 @@ async def test_a_grant_does_not_survive_an_edit(desk):
     ("mode", "tools", "kind"),
     [
         ("plan", "[look]", "ok"), ("plan", "[cut]", "denied"), ("default", "[look]", "ok"), ("default", "[cut]", "waiting"),
-        ("auto", "[cut]", "ok"), ("auto", "[burn]", "waiting"), ("dont_ask", "[cut]", "denied"), ("bypass", "[burn]", "ok"),
+        ("auto", "[cut]", "ok"), ("auto", "[burn]", "waiting"), ("deny_unlisted", "[cut]", "denied"), ("bypass", "[burn]", "ok"),
     ],
 )  # fmt: skip
 async def test_modes_judge_a_skill_by_what_it_is(desk, mode, tools, kind):

@@ -40,7 +40,7 @@ class Permissions(Judge):
     A permission mode with rules, which judges each call.
 
     Args:
-        mode: "plan", "default", "auto", "dont_ask" or "bypass"; see `modes.TABLE`.
+        mode: "plan", "default", "auto", "deny_unlisted" or "bypass"; see `modes.TABLE`.
         rules: `Rule` objects, or texts such as "allow read" and "deny bash(git push:*)".
 
     Attributes:
@@ -332,8 +332,8 @@ def _build_verdict(
 ) -> Verdict:
     first = decisive[0]
     reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
-    if word == "deny" and mode == "dont_ask":
-        reason = f"{reason}; mode `dont_ask` never asks a person"
+    if word == "deny" and mode == "deny_unlisted":
+        reason = f"{reason}; mode `deny_unlisted` never asks a person"
     others = [finding for finding in findings if finding not in decisive]
     return Verdict(word, first.by, reason, (*decisive, *dict.fromkeys(others)))
 
@@ -344,7 +344,7 @@ _MODE_REASONS: dict[tuple[Row, Mode], str] = {
     ("write", "default"): "`{tool}` changes something, and mode `default` asks first",
     ("destructive", "default"): "`{tool}` cannot be undone, and mode `default` asks first",
     ("destructive", "auto"): "`{tool}` cannot be undone, and mode `auto` asks first",
-    ("write", "dont_ask"): "`{tool}` changes something, and no rule allows it",
-    ("destructive", "dont_ask"): "`{tool}` cannot be undone, and no rule allows it",
+    ("write", "deny_unlisted"): "`{tool}` changes something, and no rule allows it",
+    ("destructive", "deny_unlisted"): "`{tool}` cannot be undone, and no rule allows it",
 }
 """Why a mode asks about or denies a tool, by the row of the tool in `TABLE`. In all other cases the mode allows it."""

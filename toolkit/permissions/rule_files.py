@@ -23,6 +23,7 @@ from typing import Any, get_args
 from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..verdicts import Word
+from .modes import FORMER_NAMES, MODES
 from .rules import Rule, RuleError, read_rule
 from .toml_files import TomlFile
 from .trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
@@ -30,7 +31,6 @@ from .trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, 
 __all__ = ["RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
 _FILE_NAME = "permissions.toml"
-_MODES = ("plan", "default", "auto", "dont_ask", "bypass")
 _WORDS: tuple[Word, ...] = get_args(Word)
 _MAX_SHOWN_PROBLEMS = 20
 
@@ -169,10 +169,10 @@ class _RuleFile:
             self._add_rules(key, value)
         elif key != "mode":
             self._problems.append(f"{self.file.path}: {explain_unknown_choice(key, ('mode', *_WORDS))}")
-        elif isinstance(value, str) and value in _MODES:
-            self.mode = value
+        elif isinstance(value, str) and value in (*MODES, *FORMER_NAMES):
+            self.mode = FORMER_NAMES.get(value, value)
         else:
-            self._problems.append(f"{self.file.path}: mode: {explain_unknown_choice(value, _MODES)}")
+            self._problems.append(f"{self.file.path}: mode: {explain_unknown_choice(value, MODES)}")
 
     def _add_rules(self, word: Word, texts: Any) -> None:
         if not isinstance(texts, list):

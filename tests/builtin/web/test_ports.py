@@ -33,7 +33,7 @@ async def fetched(server, by: Dispatcher, path="/", *, session=None, host="publi
     return await by.call("web_fetch", {"url": server.url(path, host=host)}, session=session)
 
 
-@pytest.mark.parametrize("mode", ["default", "auto", "dont_ask", "bypass"])
+@pytest.mark.parametrize("mode", ["default", "auto", "deny_unlisted", "bypass"])
 async def test_another_port_of_a_public_host_is_refused_before_a_person_is_asked(server, mode):
     """The message names the port, the rule and the option that open it."""
     result = await fetched(server, dispatcher(mode=mode))

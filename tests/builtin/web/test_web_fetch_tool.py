@@ -361,7 +361,7 @@ async def test_a_rule_made_since_holds_for_what_is_kept(server):
     session, permissions = Session(), Permissions("bypass")
     by = dispatcher(permissions)
     assert (await call(server, by=by, session=session)).kind == "ok"
-    permissions.set_mode("dont_ask")
+    permissions.set_mode("deny_unlisted")
     assert (await call(server, by=by, session=session)).kind == "denied"
 
 
