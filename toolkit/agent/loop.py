@@ -155,7 +155,7 @@ async def _run_calls(active_run: ActiveRun, calls: tuple[ToolCall, ...]) -> RunE
 async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run *calls* and return their results; *active_run* watches each call."""
     with watch_calls(active_run):
-        return await active_run.toolbox.call_many(calls, session=active_run.session, resources=active_run.resources)
+        return await active_run.toolbox.call_many(calls, active_run.session, active_run.resources)
 
 
 @contextlib.contextmanager
@@ -197,7 +197,7 @@ async def withdraw_requests(active_run: ActiveRun, reason: str) -> None:
     """Deny every request that still waits in a run that is over, so that a later approval cannot run the call."""
     for request in active_run.to_run(_WAITING_ENDING).requests:
         with contextlib.suppress(ApprovalError):  # the request was answered or has expired meanwhile
-            await active_run.toolbox.resume(request, Decision.deny(reason), session=active_run.session)
+            await active_run.toolbox.dispatcher.resume(request, Decision.deny(reason), session=active_run.session)
     active_run.sub_runs.clear()
     for index, (call, result) in enumerate(zip(*active_run.last_turn(), strict=True)):
         if result.kind == "waiting":

@@ -137,7 +137,7 @@ async def _apply_decision(
 ) -> ToolResult:
     """Apply *decision* to the call of *request*, and return the result of the call."""
     toolbox = active_run.toolbox
-    tool = toolbox.catalog.get(request.tool)
+    tool = toolbox.dispatcher.catalog.get(request.tool)
     is_blocked = (
         toolbox.mode_of(active_run.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
     )
@@ -149,7 +149,7 @@ async def _apply_decision(
     active_run.record_start(call)
     try:
         with watch_calls(active_run):
-            result = await toolbox.resume(
+            result = await toolbox.dispatcher.resume(
                 request,
                 decision,
                 session=active_run.session,

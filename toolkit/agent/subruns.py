@@ -91,7 +91,7 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
     child = _build_child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
     request_ids = {request.id for request in sub.run.requests}
-    tool = parent.toolbox.permitted(parent.session).get(call.name)
+    tool = parent.toolbox.dispatcher.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
         # The policy of today counts: a skill's file may have been edited or removed, its project may not be trusted any
         # more, or there may be a new rule.

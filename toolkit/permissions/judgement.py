@@ -8,7 +8,6 @@ Everything is judged on decoded arguments. A call that cannot be judged is denie
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -142,11 +141,12 @@ class CallJudges:
             _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
-    def with_visibility(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> CallJudges:
-        """Return a copy with the same judges, and with *could_allow* as one more condition for tools to be shown."""
-        judges = copy.copy(self)
-        judges._visibility_checks = [*self._visibility_checks, could_allow]  # noqa: SLF001 -- an object of this class
-        return judges
+    def with_judges(self, permissions: Judge | Sequence[Judge] | None) -> CallJudges:
+        """Return the same checks and judges, with the judges of *permissions* added after them."""
+        if permissions is None:
+            return self
+        added = permissions if isinstance(permissions, Sequence) else (permissions,)
+        return CallJudges(self._safety, (*self._judges, *added), self._own_files)
 
     def build_visibility_check(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
         """
