@@ -22,7 +22,7 @@ from ..session import Session
 from ..spec import Tool
 from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
-from .call_watcher import current_watcher
+from .call_watcher import current_run
 from .runs import Run
 
 __all__ = [
@@ -60,8 +60,8 @@ def exit_plan_tool() -> Tool:
         """
         if not plan.strip():
             raise BadArgs("plan: expected a text that is not empty")
-        watcher = current_watcher.get()
-        if watcher is None or not watcher.accept_plan(plan):
+        run = current_run.get()
+        if run is None or not run.accept_plan(plan):
             raise ToolError("nothing is being planned here, or a plan was handed over already; go on without this one")
         return "The plan was handed to the user."
 

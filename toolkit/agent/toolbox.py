@@ -36,7 +36,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..values.visible import make_visible
-from .call_watcher import current_watcher
+from .call_watcher import current_run
 from .plan_mode import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
 from .valid_messages import build_unfinished_result
 
@@ -161,15 +161,15 @@ class Toolbox:
         )
 
     async def _call_and_watch(self, call: ToolCall, resources: Mapping[Any, Any] | None) -> ToolResult:
-        watcher = current_watcher.get()
-        if watcher is None:
+        run = current_run.get()
+        if run is None:
             return await self.dispatcher.call(call, resources=resources)
-        seconds_left = watcher.remaining_seconds()  # asked for each call, because the calls before it have used time
+        seconds_left = run.ledger.remaining_seconds()  # asked for each call, because the calls before it have used time
         if seconds_left == 0:
-            return watcher.record_result(call, build_unfinished_result(call, "no time is left"))
-        watcher.record_start(call)
+            return run.watcher.record_result(call, build_unfinished_result(call, "no time is left"))
+        run.watcher.record_start(call, self.summary_of)
         result = await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-        return watcher.record_result(call, result)
+        return run.watcher.record_result(call, result)
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
@@ -342,9 +342,9 @@ def _try_add_record(store: ApprovalStore, record: Record) -> bool:
 
 
 def _report_progress(progress: Progress) -> None:
-    watcher = current_watcher.get()
-    if watcher is not None:
-        watcher.report_progress(progress)
+    run = current_run.get()
+    if run is not None:
+        run.watcher.report_progress(progress)
 
 
 def _shorten_summary(text: str) -> str:
