@@ -1,9 +1,9 @@
 """
 An event loop in its own thread, for code that has no event loop.
 
-The loop lives as long as its dispatcher, so a client or a lock that one call creates in it still works in the next
-call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends when its
-dispatcher is freed.
+The loop lives as long as the dispatchers that share it, so a client or a lock that one call creates in it still works
+in the next call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends
+when the last of its dispatchers is freed.
 """
 
 from __future__ import annotations
