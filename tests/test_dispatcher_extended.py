@@ -16,6 +16,7 @@ from tests.clocks import until
 from toolkit import Catalog, Context, DefinitionError, Dispatcher, Inject, Permissions
 from toolkit.decisions import Decision
 from toolkit.hooks import Deny, Proceed
+from toolkit.permissions import Judge
 from toolkit.policies.audit import AuditLog
 
 pytestmark = pytest.mark.anyio
@@ -129,11 +130,11 @@ async def test_listeners_are_all_told(catalog):
 async def test_judges_can_only_forbid_more(catalog, permissions):
     """A tool that the new judge forbids is denied, and not offered; the first runs it."""
 
-    class Quiet:
+    class Quiet(Judge):
         def judge(self, request):
             return "deny" if request.tool.name == "shout" else "allow"
 
-        def could_allow(self, tool, names, session):
+        def could_allow(self, tool, names, session=None):
             return tool.name != "shout"
 
     first = Dispatcher(catalog, permissions=permissions)
@@ -152,6 +153,34 @@ async def test_a_judge_cannot_allow_what_the_first_forbids(catalog):
 
     first = Dispatcher(catalog, permissions=Permissions("plan"))
     assert (await first.extended(permissions=[Generous()]).call("shout", {"text": "hi"})).kind == "denied"
+
+
+async def test_permissions_that_are_added_do_not_settle_what_the_first_asks(catalog):
+    """The author of the tool wants a person, and the first dispatcher has no mode that would do without."""
+
+    @catalog.tool(approval="always")
+    async def launch() -> str:
+        """Launch."""
+        return "launched"
+
+    first = Dispatcher(catalog)
+    extended = first.extended(permissions=Permissions("bypass", ["allow launch"]))
+    assert [(await each.call("launch")).kind for each in (first, extended)] == ["waiting", "waiting"]
+
+
+async def test_an_added_rule_opens_no_port(catalog):
+    """Only the rules of the first can."""
+    url, opened = "https://example.com:8443/", []
+
+    @catalog.tool
+    def look(context: Context) -> None:
+        """Look whether the port is open."""
+        opened.append(context.permissions.opens_port(url))
+
+    rules = Permissions("bypass", [f"allow look({url}*)"])
+    await Dispatcher(catalog).extended(permissions=rules).call("look")
+    await Dispatcher(catalog, permissions=rules).extended(permissions=Permissions("bypass")).call("look")
+    assert opened == [False, True]
 
 
 # What is refused.

@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_forks _decompression _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    ".": "_forks _decompression _distribution _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks conversation toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "askers records store packed_record memory_store seal policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -39,7 +39,7 @@ ORDER = {
     "functions": "callables checker namespaces field_markers parameters signature description coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files run shell_hooks __init__",
-    "permissions": "request gate modes patterns/ grants rule_values rule_texts rules possible toml_files file_ownership hook_scripts trust rule_files rule_gaps policy judge tool_statements judgement __init__",
+    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules toml_files file_ownership hook_scripts trust rule_files rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "providers": "messages prices base http/ wire streams remote anthropic gemini openai openai_responses scripted __init__",
@@ -47,7 +47,7 @@ ORDER = {
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
     "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders table_files files inline_code data_flows written_scripts check __init__",
     "safety/shell": "records words nodes expansions heredocs simple_commands tree prefix_programs getopt wrappers evaluation outline_words outline parser __init__",
-    "sandbox": "base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock trusted_programs unconfined probe selection launcher/ __init__",
+    "sandbox": "base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock unconfined probe selection launcher/ __init__",
     "sandbox/launcher": "confine covers process_tree attempt launch escapes __init__",
     "skills": "problems records prompts skill_tools catalog_join front_matter checks arguments parsing skill_files loaded_skills slash_commands library __init__",
     "testing": "builders clocks strategies/ laws/ load_target recorder __init__",

@@ -30,7 +30,7 @@ from .context import Progress
 from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest
 from .formats.call_ids import unique_ids
-from .permissions.judge import Judge
+from .permissions.judge import SupportsJudge
 from .results import ToolCall, ToolResult
 from .session import Session
 from .values.codecs import UNSURE
@@ -104,7 +104,7 @@ class Dispatcher:
         self,
         catalog: CatalogView | None = None,
         *,
-        permissions: Judge | Sequence[Judge] | None = None,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None = None,
         hooks: Iterable[Any] = (),
         on_progress: Callable[[Progress], object] | None = None,
     ) -> Dispatcher:

@@ -13,7 +13,7 @@ from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
-from toolkit.permissions import Permissions
+from toolkit.permissions import Judge, Permissions
 from toolkit.permissions.judgement import CallJudges, names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
@@ -182,6 +182,61 @@ def test_what_cannot_judge_is_refused_when_it_is_given(judge):
         TypeError, match="cannot give permission: it has to be an object with a method `judge`|write Permissions"
     ):
         Dispatcher(Catalog(), permissions=judge)
+
+
+@pytest.mark.parametrize("name", ["weighs_findings", "gate", "could_allow", "opens_port", "mistakes", "warnings"])
+def test_a_judge_with_more_than_judge_has_to_be_derived(name):
+    """Otherwise the member would be ignored, so the error says what to do."""
+    kind = type("Careful", (Saying,), {name: None})
+    with pytest.raises(TypeError, match=f"Careful defines `{name}`: derive Careful from `toolkit.permissions.Judge`"):
+        Dispatcher(Catalog(), permissions=kind("allow"))
+
+
+async def test_a_derived_judge_may_define_judge_alone():
+    """The defaults are those of an object that only has a method `judge`."""
+
+    class Plain(Saying, Judge):
+        pass
+
+    made, judge = world(approval="always"), Plain("allow")
+    dispatcher = Dispatcher(made.catalog, permissions=judge)
+    assert dispatcher.permitted().names() == ["note"]
+    assert (await dispatcher.call("note", {})).kind == "waiting"
+    assert (await dispatcher.explain("note", {})).warnings == ()
+    assert len(judge.requests) == 2
+
+
+async def test_a_judge_that_weighs_findings_decides_about_them():
+    """Its verdict is the only one."""
+
+    class Lenient(Saying, Judge):
+        weighs_findings = True
+
+    made = world(approval="always")
+    assert (await made.call(permissions=Lenient("allow"))).kind == "ok"
+
+
+async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
+    """Until it returns False."""
+
+    class Gated(Saying, Judge):
+        def gate(self, tool, names):
+            return lambda session: session is None
+
+    made, judge = world(), Gated("deny")
+    assert (await made.call(permissions=judge)).kind == "ok"
+    assert judge.requests == []
+    assert (await made.call(permissions=judge, session=Session())).kind == "denied"
+
+
+def test_a_derived_judge_without_judge_cannot_be_made():
+    """The mistake shows before the first call."""
+
+    class Empty(Judge):
+        pass
+
+    with pytest.raises(TypeError, match="judge"):
+        Empty()
 
 
 @pytest.mark.parametrize(

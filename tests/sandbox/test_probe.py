@@ -14,7 +14,7 @@ import pytest
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.trusted_programs import find_trusted_program
+from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.unconfined import no_sandbox
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace

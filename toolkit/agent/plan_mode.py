@@ -16,6 +16,7 @@ from ..content import TextPart
 from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
+from ..permissions.judge import CallGate, Judge
 from ..permissions.request import PermissionRequest
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
@@ -137,7 +138,7 @@ def build_plan_request(run: Run) -> ApprovalRequest:
     return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 
-class PlanGuard:
+class PlanGuard(Judge):
     """
     The judge that, in plan mode, denies every tool that is not read-only or was not chosen for planning.
 
@@ -160,10 +161,10 @@ class PlanGuard:
         why = "was not chosen for it" if tool.facts.read_only else "is not read-only"
         return Verdict("deny", "mode `plan`", f"only tools that read are used in mode `plan`, and `{tool.name}` {why}")
 
-    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """Return whether a search, an error message or the definitions may show *tool*."""
         return self._mode_of(session) != "plan" or self._may_use(tool)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool]:
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate:
         """Return a function that tells whether calls of *tool* may run in a session."""
         return lambda session: self.could_allow(tool, names, session)

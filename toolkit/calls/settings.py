@@ -30,7 +30,7 @@ from ..context import Progress
 from ..errors import ToolError
 from ..functions.checker import Validation
 from ..hooks.base import Chain
-from ..permissions.judge import Judge
+from ..permissions.judge import SupportsJudge
 from ..permissions.judgement import CallJudges
 from ..policies.classify import ClassifyRules, classify_error, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
@@ -77,7 +77,7 @@ _PARTS = {
 class DispatcherOptions(TypedDict, total=False):
     """The options of a `Dispatcher`, all by keyword. The docstring of `Dispatcher` explains each of them."""
 
-    permissions: Judge | Sequence[Judge] | None
+    permissions: SupportsJudge | Sequence[SupportsJudge] | None
     safety: SafetyChecks | None
     approvals: Approvals | None
     audit: AuditLog | None
@@ -150,7 +150,7 @@ class Settings:
 
     def extended(
         self,
-        permissions: Judge | Sequence[Judge] | None,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None,
         hooks: Iterable[Any],
         on_progress: Callable[[Progress], object] | None,
     ) -> Settings:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..safety.shell.parser import DISTRIBUTION
+from .._distribution import DISTRIBUTION
 from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]

@@ -10,6 +10,7 @@ from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
     from .gate import PermissionGate
+    from .judge import Judge
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
     from .request import PermissionRequest
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODES",
     "TABLE",
+    "Judge",
     "Mode",
     "PermissionGate",
     "PermissionRequest",
@@ -39,6 +41,7 @@ __getattr__ = _later(
         **dict.fromkeys(("RuleFileError", "read_rules"), "rule_files"),
         **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
+        "Judge": "judge",
         "PermissionGate": "gate",
         "PermissionRequest": "request",
         "Permissions": "policy",

@@ -1,41 +1,112 @@
 """
-Judges of calls, and the conversion of their answers to a `Verdict`: an answer is a verdict or one of its words.
+Judges, which decide whether a call may run, and the conversion of their answers to a `Verdict`.
 
-A judge that raises, or that returns another value, denies the call.
+A judge answers with a verdict or with one of its words. A judge that raises, or that returns another value, denies the
+call.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, TypeAlias, get_args
 
+from ..session import Session
+from ..spec import Tool
 from ..values.rendering import describe_value
 from ..verdicts import Finding, Verdict, Word
 from .request import PermissionRequest
 
-__all__ = ["Judge", "ask_judge", "ask_judge_now", "verdict_without_permissions"]
+__all__ = [
+    "CallGate",
+    "Judge",
+    "SupportsJudge",
+    "ask_judge",
+    "ask_judge_now",
+    "check_judge",
+    "verdict_without_permissions",
+]
+
+CallGate: TypeAlias = Callable[[Session | None], bool]
+"""A function that tells, by the session, whether a call may run with any arguments."""
 
 
-class Judge(Protocol):
-    """
-    An object that can replace `Permissions`, or judge together with it.
-
-    A class may also have these members of `Permissions`:
-
-    - `gate`, a quick way to say yes
-    - `settles = True`, if its verdict takes account of the findings of checks, `approval` and hooks
-    - `could_allow`, to decide which tools a search may show
-    - `opens_port`, whether a rule names the port of a URL
-    - `mistakes` and `warnings`
-    """
+class SupportsJudge(Protocol):
+    """Any object with a method `judge`, sync or async. It can replace `Permissions`, or judge together with it."""
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
         """Return the verdict on whether the call may run."""
 
 
-async def ask_judge(judge: Any, request: PermissionRequest) -> Verdict:
+class Judge(ABC):
+    """
+    Base class of judges that define more than `judge`.
+
+    A derived class defines `judge`, and any of the other members. Their defaults are what counts for an object that
+    only has a method `judge`.
+
+    Attributes:
+        weighs_findings: Whether the verdict includes the findings of safety checks, `approval` and hooks. If no judge
+            includes them, a finding that asks or denies decides by itself.
+    """
+
+    weighs_findings: bool = False
+
+    @abstractmethod
+    def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
+        """Return the verdict on whether the call may run."""
+
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
+        """
+        Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
+
+        The function gets the session. True means that the call may run with any arguments. False means that the call
+        has to be judged. It is used only if this is the only judge.
+        """
+        return None
+
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
+        """
+        Return whether any call of *tool*, which has or had *names*, could ever run in *session*.
+
+        A search shows only such tools. Each call is judged again when it is made.
+        """
+        return True
+
+    def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
+        """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
+        return False
+
+    def mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """Return the mistakes in this judge's own rules, for these *tools*. The dispatcher logs them."""
+        return []
+
+    def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
+        """Return warnings about rules that may miss what their author meant. `dispatcher.explain` shows them."""
+        return []
+
+
+def check_judge(judge: object) -> None:
+    """
+    Raise `TypeError` if *judge* has no method `judge`.
+
+    Raise it also if the class of *judge* defines other members of `Judge` without being derived from it.
+    """
+    if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
+        raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
+    if isinstance(judge, Judge):
+        return
+    # The class is looked at, not the object: a judge may forward unknown attributes to another judge.
+    members = [name for name in vars(Judge) if not name.startswith("_") and hasattr(type(judge), name)]
+    members.remove("judge")
+    if members:
+        names, cls = ", ".join(f"`{name}`" for name in members), type(judge).__name__
+        raise TypeError(f"{cls} defines {names}: derive {cls} from `toolkit.permissions.Judge`, so that this counts")
+
+
+async def ask_judge(judge: SupportsJudge, request: PermissionRequest) -> Verdict:
     """Return the verdict of *judge* on *request*."""
     try:
         answer = judge.judge(request)
@@ -44,7 +115,7 @@ async def ask_judge(judge: Any, request: PermissionRequest) -> Verdict:
         return _deny_for_error(judge, error)
 
 
-def ask_judge_now(judge: Any, request: PermissionRequest) -> Verdict:
+def ask_judge_now(judge: SupportsJudge, request: PermissionRequest) -> Verdict:
     """
     Return the verdict of *judge* on *request* without waiting.
 
@@ -60,12 +131,12 @@ def ask_judge_now(judge: Any, request: PermissionRequest) -> Verdict:
         return _deny_for_error(judge, error)
 
 
-def _deny_for_error(judge: Any, error: Exception) -> Verdict:
+def _deny_for_error(judge: SupportsJudge, error: Exception) -> Verdict:
     by = type(judge).__name__
     return _build_verdict("deny", by, f"{by} could not judge it: {describe_value(error)}")
 
 
-def _as_verdict(judge: Any, answer: Any) -> Verdict:
+def _as_verdict(judge: SupportsJudge, answer: Any) -> Verdict:
     by = type(judge).__name__
     if isinstance(answer, Verdict) and _is_word(answer.word):
         # A verdict that asks needs a finding that asks: a person is asked, and answers, by these findings.

@@ -8,11 +8,12 @@ Everything is judged on decoded arguments. A call that cannot be judged is denie
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..access import Access, Writes
 from ..catalogs.views import CatalogView
@@ -23,7 +24,15 @@ from ..session import Session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, strictest
-from .judge import Judge, ask_judge, ask_judge_now, verdict_without_permissions
+from .judge import (
+    CallGate,
+    Judge,
+    SupportsJudge,
+    ask_judge,
+    ask_judge_now,
+    check_judge,
+    verdict_without_permissions,
+)
 from .request import PermissionRequest
 from .tool_statements import (
     approval_findings,
@@ -41,6 +50,8 @@ __all__ = ["AccessJudge", "CallJudges", "Judgement", "allow_any_call", "names_of
 _log = logging.getLogger("toolkit")
 
 T = TypeVar("T")
+
+_CouldAllow: TypeAlias = Callable[[Tool, frozenset[str], Session | None], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +84,19 @@ class CallJudges:
     def __init__(
         self,
         safety: SafetyChecks | None,
-        permissions: Judge | Sequence[Judge] | None,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None,
         own_files: Iterable[str] = (),
     ) -> None:
         self._safety = safety
         self._own_files = tuple(own_files)
         judges = () if permissions is None else permissions
-        self._judges: tuple[Any, ...] = tuple(judges) if isinstance(judges, Sequence) else (judges,)
+        self._judges: tuple[SupportsJudge, ...] = tuple(judges) if isinstance(judges, Sequence) else (judges,)
         for judge in self._judges:
-            if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
-                raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
-        # The class is asked, not the object: a judge that forwards unknown attributes to another judge is still a
-        # judge of its own.
-        self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
-        self._visibility_checks = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
+            check_judge(judge)
+        # The other judges have only a method `judge`.
+        self._derived_judges = [judge for judge in self._judges if isinstance(judge, Judge)]
+        self._weighs_findings = any(judge.weighs_findings for judge in self._derived_judges)
+        self._visibility_checks: list[_CouldAllow] = [judge.could_allow for judge in self._derived_judges]
 
     def find(self, kind: type[T]) -> T | None:
         """Return the first judge of this *kind*; None if there is none."""
@@ -95,13 +105,12 @@ class CallJudges:
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """Return the mistakes that the judges find in their own rules, for these *tools*."""
         tools = list(tools)
-        return [mistake for judge in self._judges if hasattr(judge, "mistakes") for mistake in judge.mistakes(tools)]
+        return [mistake for judge in self._derived_judges for mistake in judge.mistakes(tools)]
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
         """Return the judges' warnings about rules that may miss what their author meant, for the call of *request*."""
         tools = list(tools)
-        judges = [judge for judge in self._judges if hasattr(type(judge), "warnings")]
-        return tuple(warning for judge in judges for warning in judge.warnings(tools, request))
+        return tuple(warning for judge in self._derived_judges for warning in judge.warnings(tools, request))
 
     @property
     def safety(self) -> SafetyChecks:
@@ -111,7 +120,7 @@ class CallJudges:
             self._safety = SafetyChecks()
         return self._safety
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """
         Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
 
@@ -124,29 +133,33 @@ class CallJudges:
         if not self._judges:
             return allow_any_call
         judge = self._judges[0]
-        gate: Callable[[Session | None], bool] | None = (
-            judge.gate(tool, names) if hasattr(type(judge), "gate") else None
-        )
-        return gate
+        return judge.gate(tool, names) if isinstance(judge, Judge) else None
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
         """
         Return whether every judge could ever allow a call of *tool* in *session*.
 
-        A judge without `could_allow` counts as yes. If a `could_allow` raises, the answer is False.
+        If a judge's `could_allow` raises, the answer is False.
         """
         try:
             return all(check(tool, names, session) for check in self._visibility_checks)
         except Exception:  # noqa: BLE001 -- a judge that fails permits nothing
-            _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
+            _log.warning("a judge failed to tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
-    def with_judges(self, permissions: Judge | Sequence[Judge] | None) -> CallJudges:
-        """Return the same checks and judges, with the judges of *permissions* added after them."""
+    def with_judges(self, permissions: SupportsJudge | Sequence[SupportsJudge] | None) -> CallJudges:
+        """
+        Return the same checks and judges, with the judges of *permissions* added.
+
+        The added judges can only forbid more. So they do not decide whether findings are weighed or a port is open.
+        """
         if permissions is None:
             return self
-        added = permissions if isinstance(permissions, Sequence) else (permissions,)
-        return CallJudges(self._safety, (*self._judges, *added), self._own_files)
+        added = CallJudges(None, permissions)
+        judges = copy.copy(self)
+        judges._judges = (*self._judges, *added._judges)  # noqa: SLF001 -- objects of this class
+        judges._visibility_checks = [*self._visibility_checks, *added._visibility_checks]  # noqa: SLF001 -- as above
+        return judges
 
     def build_visibility_check(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
         """
@@ -188,7 +201,7 @@ class CallJudges:
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
             findings.append(deny_write_by_read_only(tool))
         request = self.build_request(tool, names, call, decoded, accesses, findings)
-        verdicts = [] if self._settles else [verdict_without_permissions(findings)]
+        verdicts = [] if self._weighs_findings else [verdict_without_permissions(findings)]
         verdicts += [await ask_judge(judge, request) for judge in self._judges]
         return Judgement(request, strictest(verdicts))
 
@@ -227,8 +240,7 @@ class CallJudges:
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
-        judges = [judge for judge in self._judges if hasattr(type(judge), "opens_port")]
-        return any(judge.opens_port(tool, names, url) for judge in judges)
+        return any(judge.opens_port(tool, names, url) for judge in self._derived_judges)
 
     def judge_access(self, request: PermissionRequest, access: Access) -> Verdict:
         """Return the verdict on a further *access* of a running call, when no person can be asked any more."""
@@ -242,7 +254,7 @@ class CallJudges:
             root=self.safety.root,
             findings=tuple(self._check_accesses([access])),
         )
-        verdicts = [] if self._settles else [verdict_without_permissions(request.findings)]
+        verdicts = [] if self._weighs_findings else [verdict_without_permissions(request.findings)]
         verdicts += [ask_judge_now(judge, request) for judge in self._judges]
         return strictest(verdicts)
 

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Self
 
 from .._option_checks import require_list
+from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .grants import find_covering_grant, is_answerable
+from .judge import CallGate, Judge
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
-from .possible import is_possible
 from .request import PermissionRequest
 from .rule_files import RuleSet, read_rules, user_rules
 from .rule_gaps import find_gaps
@@ -34,7 +35,7 @@ from .trust import Trust
 __all__ = ["Permissions"]
 
 
-class Permissions:
+class Permissions(Judge):
     """
     A permission mode with rules, which judges each call.
 
@@ -46,8 +47,8 @@ class Permissions:
         ignored: The settings in a project's file that do not count, because the user does not trust its folder.
     """
 
-    settles = True
-    """Whether the verdict includes the findings of checks, `approval` and hooks: the mode decides what they lead to."""
+    weighs_findings = True
+    """The mode decides what the findings of safety checks, `approval` and hooks lead to."""
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = check_mode(mode)
@@ -166,7 +167,7 @@ class Permissions:
         mode = self.mode_of(request.session)
         return _judge_request(request, rules, mode)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """
         Return a function that tells quickly whether a call of *tool* may run; None if its arguments matter.
 
@@ -193,11 +194,21 @@ class Permissions:
         """
         Return whether any call of *tool*, which has or had *names*, could ever run in *session*.
 
-        A call that would run only after a person approves it counts too. A search uses this to decide which tools
-        it may show. Each call is judged separately.
+        A call that would run only after a person approves it counts too. The arguments are not known yet, so the
+        answer is True if in doubt. A search uses this to decide which tools it may show. Each call is judged again
+        when it is made.
         """
-        mode = self.mode_of(session)
-        return is_possible(tool, self._rules_about(tool, names), mode, _word_of_mode(tool, mode), session)
+        rules, mode = self._rules_about(tool, names), self.mode_of(session)
+        mode_word = _word_of_mode(tool, mode)
+        if any(rule.word == "deny" and rule.is_total for rule in rules):
+            return False
+        if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
+            return not (mode == "plan" and mode_word == "deny")
+        if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
+            return True
+        is_allowed = any(rule.word == "allow" for rule in rules)
+        is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)
+        return not is_asked and (is_allowed or (mode_word == "allow" and not tool.facts.open_world))
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""

@@ -18,16 +18,16 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..verdicts import Word
 from .rules import Rule, RuleError, read_rule
 from .toml_files import TomlFile
-from .trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from .trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
-__all__ = ["IgnoredSetting", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
+__all__ = ["RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
 _FILE_NAME = "permissions.toml"
 _MODES = ("plan", "default", "auto", "dont_ask", "bypass")
@@ -51,16 +51,6 @@ class RuleFileError(ToolkitError, ValueError):
 
     def __reduce__(self) -> tuple[type[RuleFileError], tuple[tuple[str, ...]]]:
         return type(self), (self.problems,)
-
-
-class IgnoredSetting(NamedTuple):
-    """A setting of a project that does not count, and the reason."""
-
-    what: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

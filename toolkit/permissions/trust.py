@@ -18,13 +18,21 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import ToolkitError
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
 
-__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "why_not_trusted"]
+__all__ = [
+    "PROJECT_FOLDER",
+    "IgnoredSetting",
+    "Trust",
+    "TrustError",
+    "configuration_folder",
+    "content_digest",
+    "why_not_trusted",
+]
 
 PROJECT_FOLDER = ".toolkit"
 
@@ -190,6 +198,16 @@ def _lock(handle: int) -> None:
     except ImportError:  # pragma: no cover -- Windows has no `fcntl`, so the last of two writers wins there
         return
     fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+class IgnoredSetting(NamedTuple):
+    """A setting of a project that does not count, and the reason."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
 
 
 def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:

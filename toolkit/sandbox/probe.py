@@ -26,14 +26,14 @@ from ..errors import ToolError
 from .base import Sandbox
 from .visible_files import VisibleFiles
 
-__all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
+__all__ = ["ESCAPES", "EscapesByAttempt", "ProbeError", "probe_sandbox", "run_trial"]
 
 ESCAPES = Path(__file__).parent / "launcher" / "escapes.py"
 _EXPECTED_OUTPUT = b"42"
 _SCRIPT = 'echo $((6 * 7)); exec "$@"'
 _TIMEOUT_SECONDS = 20
 
-Findings = dict[str, list[str]]
+EscapesByAttempt = dict[str, list[str]]
 """What each attempt to escape reached, by the name of the attempt. The list is empty if the attempt was prevented."""
 
 
@@ -67,7 +67,7 @@ class _ProbeSetup:
         return f"{self.folder}/outside"
 
     def add_folders(self, visible_files: VisibleFiles) -> VisibleFiles:
-        """Return *visible_files* with the folders of this stage added. Only these are searched for protected files."""
+        """Return *visible_files* with the folders of the probe added. Only these are searched for protected files."""
 
         def is_protected(path: str, access: Literal["read", "write"]) -> bool:
             names = {"secret"} if access == "read" else {"secret", "protected"}
@@ -104,10 +104,13 @@ class _ProbeSetup:
         }
 
 
-def probe_sandbox(build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles) -> Findings:
+def probe_sandbox(
+    build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles
+) -> EscapesByAttempt:
     """
-    Run every attempt to escape in the sandbox that *build_sandbox* returns for *visible_files*, and return what each
-    reached.
+    Run every attempt to escape from a sandbox, and return what each attempt reached.
+
+    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe.
 
     Raises:
         ProbeError: No command runs in the sandbox.
@@ -123,12 +126,12 @@ def probe_sandbox(build_sandbox: Callable[[VisibleFiles], Sandbox | str], visibl
         program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(targets)]
         output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], setup.inside)
         try:
-            findings: Findings = json.loads(output)
+            escapes: EscapesByAttempt = json.loads(output)
         except ValueError:
             return {"not be run": [errors or "it said nothing"]}
         if os.path.exists(f"{setup.outside}/{setup.token}"):
-            findings["write_outside"].append(setup.outside)
-        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in findings.items()}
+            escapes["write_outside"].append(setup.outside)
+        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in escapes.items()}
 
 
 def run_trial(sandbox: Sandbox, root: str) -> None:

@@ -21,7 +21,7 @@ from .bubblewrap import bubblewrap
 from .landlock import find_landlock_version, landlock
 from .limits import Limits
 from .probe import ProbeError, probe_sandbox, run_trial
-from .trusted_programs import find_trusted_program
+from .system_paths import find_trusted_program
 from .unconfined import limits_only, no_sandbox
 from .visible_files import VisibleFiles, visible_files_of
 
@@ -111,7 +111,7 @@ def _try_level(name: LevelName, workspace: Workspace, options: _SandboxOptions, 
         return sandbox
     try:
         if name == "bubblewrap":
-            return sandbox.with_findings(_probe_findings(visible_files, options))
+            return sandbox.with_findings(_describe_escapes(visible_files, options))
         trial = _BUILDERS[name](replace(visible_files, search_roots=()), options)
         if isinstance(trial, Sandbox):
             run_trial(trial, workspace.root)
@@ -120,10 +120,10 @@ def _try_level(name: LevelName, workspace: Workspace, options: _SandboxOptions, 
     return sandbox
 
 
-def _probe_findings(visible_files: VisibleFiles, options: _SandboxOptions) -> list[str]:
+def _describe_escapes(visible_files: VisibleFiles, options: _SandboxOptions) -> list[str]:
     """Return how a probe escapes from bubblewrap, in sentences."""
-    findings = probe_sandbox(lambda stage: _build_bubblewrap(stage, options), visible_files)
-    reached = {name.replace("_", " "): ", ".join(places) for name, places in findings.items() if places}
+    escapes = probe_sandbox(lambda probe_files: _build_bubblewrap(probe_files, options), visible_files)
+    reached = {name.replace("_", " "): ", ".join(places) for name, places in escapes.items() if places}
     return [f"a probe could {attempt}: {places}" for attempt, places in reached.items()]
 
 
@@ -155,8 +155,8 @@ def _build_landlock(visible_files: VisibleFiles, options: _SandboxOptions) -> Sa
 _BUILDERS: dict[LevelName, Callable[[VisibleFiles, _SandboxOptions], Sandbox | str]] = {
     "bubblewrap": _build_bubblewrap,
     "landlock": _build_landlock,
-    "limits": lambda grounds, options: limits_only(limits=options.limits),
-    "none": lambda grounds, options: no_sandbox(),
+    "limits": lambda visible_files, options: limits_only(limits=options.limits),
+    "none": lambda visible_files, options: no_sandbox(),
 }
 
 

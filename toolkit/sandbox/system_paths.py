@@ -1,16 +1,17 @@
 """
-The parts of the system that every command needs to read.
+The parts of the system that a sandbox uses: what every command needs to read, and the programs that it may trust.
 
-These are programs and libraries, and the settings that hold no secrets. No user's home folder is among them.
+Commands read programs and libraries, and the settings that hold no secrets. No user's home folder is among them.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["list_readable_folders", "list_settings"]
+__all__ = ["find_trusted_program", "list_readable_folders", "list_settings"]
 
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _SETTINGS = """
@@ -40,6 +41,20 @@ def list_settings() -> list[str]:
     """Return the files and folders of `/etc` that programs read and that hold no secrets."""
     paths = (f"/etc/{name}" for name in _SETTINGS.split())
     return [path for path in paths if os.path.exists(path)]
+
+
+def find_trusted_program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
+    """
+    Return the full path of the program *name*, or None if there is none.
+
+    A program in *folders* does not count, because a tool may have put it there.
+    """
+    location = shutil.which(name, path=path)
+    if location is None or not os.path.isabs(location):
+        return None
+    real = os.path.realpath(location)
+    inside = [top for top in folders for candidate in (location, real) if candidate.startswith(top.rstrip("/") + "/")]
+    return None if inside else real
 
 
 def _is_narrow(folder: str) -> bool:

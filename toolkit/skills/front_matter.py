@@ -19,8 +19,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .._distribution import DISTRIBUTION
 from ..errors import ToolkitError
-from ..safety.shell.parser import DISTRIBUTION
 from .problems import FrontMatterError
 
 __all__ = ["Node", "check_yaml_installed", "split_front_matter"]

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..catalog import Catalog
-from ..permissions.rule_files import IgnoredSetting
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from ..permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
 from ..spec import Tool
 from ..values.visible import make_visible
 from .parsing import read_skill

@@ -20,7 +20,7 @@ from contextlib import suppress
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...sandbox.bubblewrap import bubblewrap
-from ...sandbox.trusted_programs import find_trusted_program
+from ...sandbox.system_paths import find_trusted_program
 from ...sandbox.visible_files import visible_files_of
 from ...workspace import Entry, Workspace
 from ..time_limit import TimeLimit

@@ -10,8 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from ..._distribution import DISTRIBUTION
 from ...errors import ToolkitError
-from ...safety.shell.parser import DISTRIBUTION
 from .templates import FILES
 
 __all__ = ["ProjectError", "make_project", "package_name"]

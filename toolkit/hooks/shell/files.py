@@ -26,9 +26,9 @@ from typing import Any
 
 from ..._option_checks import explain_unknown_choice
 from ...permissions.hook_scripts import why_unresolved
-from ...permissions.rule_files import IgnoredSetting, RuleFileError
+from ...permissions.rule_files import RuleFileError
 from ...permissions.toml_files import TomlFile
-from ...permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from ...permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
 from ...values.visible import make_visible
 from .records import ShellHook, find_mistakes
 

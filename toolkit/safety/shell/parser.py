@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
+from ..._distribution import DISTRIBUTION
 from .evaluation import refuse_late_texts
 from .nodes import MAX_COMMANDS
 from .outline import read_outline
@@ -25,7 +26,6 @@ from .tree import StatementReader
 from .wrappers import ShellText, find_wrapped_commands
 
 __all__ = [
-    "DISTRIBUTION",
     "Assignment",
     "CannotParse",
     "MissingShellParser",
@@ -34,8 +34,6 @@ __all__ = [
     "SimpleCommand",
     "parse_script",
 ]
-
-DISTRIBUTION = "pytoolkit"
 
 _MAX_CHARACTERS = 20_000
 # The parser's time grows with the square of their number.

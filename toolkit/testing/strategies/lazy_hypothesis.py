@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..._distribution import DISTRIBUTION
 from ...errors import ToolkitError
-from ...safety.shell.parser import DISTRIBUTION
 
 __all__ = ["Strategy", "hypothesis", "st"]
 

@@ -7,6 +7,7 @@ import pytest
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.approvals.identity import identity_of
 from toolkit.decisions import Grant
+from toolkit.permissions import Judge
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,7 @@ def test_without_permissions_everything_is_shown(catalog):
 
 
 def test_a_judge_that_cannot_tell_hides_nothing(catalog):
-    """A judge of one's own need not foresee."""
+    """An object that only has a method `judge` cannot tell, and its tools are shown."""
 
     class Strict:
         def judge(self, request):
@@ -108,9 +109,9 @@ def test_a_judge_that_cannot_tell_hides_nothing(catalog):
 
 
 def test_a_judge_that_fails_shows_nothing(catalog):
-    """What cannot be foreseen is not shown."""
+    """A tool is not shown if `could_allow` raises."""
 
-    class Broken:
+    class Broken(Judge):
         def judge(self, request):
             return "allow"
 
