@@ -325,7 +325,7 @@ async def test_sync_tools_that_call_others_do_not_wait_in_a_circle(catalog):
 
     results = await dispatcher.call_many([("nest", {"depth": 5})] * 4)
     assert [result.value for result in results] == [5] * 4
-    await until(lambda: dispatcher._settings.threads.thread_count <= 2)
+    await until(lambda: dispatcher.settings.threads.thread_count <= 2)
     dispatcher.close()
 
 

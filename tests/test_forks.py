@@ -146,8 +146,8 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
     stats, cache = Stats(), Cache()
     dispatcher = Dispatcher(catalog, hooks=[stats, cache])
     assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
-    settings, background = dispatcher._settings, dispatcher._background
-    locks = [dispatcher._lock, background._lock, settings.abandoned._lock, stats._lock, cache._lock]
+    settings, background = dispatcher.settings, dispatcher._background
+    locks = [background._lock, settings.abandoned._lock, stats._lock, cache._lock]
     locks += [pool._condition for pool in settings.pools]
     held, done = threading.Event(), threading.Event()
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.markdown import run
-from toolkit import Context, Dispatcher, Session, ToolResult, default_catalog
+from toolkit import Context, Session, ToolResult, default_catalog
 from toolkit.agent import Run
+from toolkit.calls.settings import DispatcherOptions
 from toolkit.facts import Options
 
 ROOT = Path(__file__).parents[1]
@@ -69,7 +69,7 @@ def test_the_list_of_pages_has_each_page_once():
     ("page", "options"),
     [
         ("catalogs.md", set(Options.__annotations__)),
-        ("calls.md", set(inspect.signature(Dispatcher).parameters) - {"catalog", "clock", "sleep", "chance"}),
+        ("calls.md", set(DispatcherOptions.__annotations__) - {"clock", "sleep", "chance"}),
     ],
 )
 def test_every_option_is_in_the_table(page, options):

@@ -7,23 +7,20 @@ one call, `call_many` runs a batch, and `call_sync` runs one call from code that
 
 from __future__ import annotations
 
-import asyncio
-import random
-import threading
-import time
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ._forks import renew_in_children
+from typing_extensions import Unpack
+
 from .calls.batch import run_batch
 from .calls.call_copies import UnreadableMetadata, copy_call
 from .calls.pipeline import PipelineRun, run_pipeline
 from .calls.plan import CallPlan
 from .calls.planner import Planner
-from .calls.settings import Settings
+from .calls.settings import DispatcherOptions, Settings
 from .calls.trio_check import is_under_trio, refuse_under_trio
 from .calls.unstarted import finish_unstarted
 from .catalogs.views import CatalogView
@@ -33,24 +30,14 @@ from .context import Progress
 from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest
 from .formats.call_ids import unique_ids
-from .functions.checker import Validation
 from .permissions.judge import SupportsJudge
-from .policies.classify import ClassifyRules
-from .policies.redaction import RedactionRule
-from .policies.retry import RetryPolicy
 from .results import ToolCall, ToolResult
 from .session import Session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
 
-if TYPE_CHECKING:  # loaded only when a call has to be judged or a person asked; most programs start without them
-    from .approvals import Approvals
-    from .policies.audit import AuditLog
-    from .safety import SafetyChecks
-
 __all__ = ["Dispatcher"]
 
-_DEFAULT_RETRY = RetryPolicy()
 _MAX_SUGGESTIONS = 20
 
 
@@ -79,74 +66,68 @@ class Dispatcher:
             instead of becoming a result.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
         cleanup_seconds: How long a cancelled tool or hook may take to clean up before the dispatcher abandons it.
+        clock: The function that returns the time in seconds.
+        sleep: The function that waits between attempts.
+        chance: The function that returns a random number from 0 to 1, for the waits between attempts.
+
+    Attributes:
+        catalog: The tools.
+        settings: The options after they were checked. They are for reading only.
     """
 
-    def __init__(
-        self,
-        catalog: CatalogView,
-        *,
-        permissions: SupportsJudge | Sequence[SupportsJudge] | None = None,
-        safety: SafetyChecks | None = None,
-        approvals: Approvals | None = None,
-        audit: AuditLog | None = None,
-        hooks: Iterable[Any] = (),
-        retry: RetryPolicy = _DEFAULT_RETRY,
-        repair: bool = True,
-        validation: Validation = "fast",
-        resources: Mapping[Any, Any] | None = None,
-        classify: ClassifyRules = (),
-        redact: Sequence[RedactionRule] = (),
-        timeout_seconds: float | None = None,
-        max_chars: int = 100_000,
-        max_concurrency: int = 100,
-        check_output: bool = False,
-        raise_bugs: bool = False,
-        on_progress: Callable[[Progress], object] | None = None,
-        cleanup_seconds: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
+    def __init__(self, catalog: CatalogView, **options: Unpack[DispatcherOptions]) -> None:
+        self._set_up(catalog, Settings(**options), None)
+
+    def _set_up(self, catalog: CatalogView, settings: Settings, source: Dispatcher | None) -> None:
+        """Prepare for calls. *source* is the dispatcher that this one extends; None if it has its own threads."""
         if not isinstance(catalog, CatalogView):
             raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
-        settings = Settings(
-            permissions=permissions,
-            safety=safety,
-            approvals=approvals,
-            audit=audit,
-            hooks=hooks,
-            retry=retry,
-            repair=repair,
-            validation=validation,
-            resources=resources,
-            classify=classify,
-            redact=redact,
-            timeout_seconds=timeout_seconds,
-            max_chars=max_chars,
-            max_concurrency=max_concurrency,
-            check_output=check_output,
-            raise_bugs=raise_bugs,
-            on_progress=on_progress,
-            cleanup_seconds=cleanup_seconds,
-            clock=clock,
-            sleep=sleep,
-            chance=chance,
-        )
-        self._set_up(catalog, settings)
-        # If a program never closes its dispatcher, this still removes the listeners and the idle threads. Running calls
-        # hold the settings, so a dispatcher made for a single call keeps working until the call ends.
-        self._finalizer = weakref.finalize(settings, _close_all, self._planner.check_and_follow(), settings.pools)
-        self._finalizer.atexit = False
-
-    def _set_up(self, catalog: CatalogView, settings: Settings) -> None:
         self.catalog = catalog
-        self._settings = settings
+        self.settings = settings
         self._planner = Planner(catalog, settings)
         self._plans_by_name = self._planner.plans_by_name
-        self._background: BackgroundLoop | None = None
         self._is_closed = False
-        self._lock = threading.Lock()
-        renew_in_children(self)
+        self._owns_threads = source is None
+        if source is None:
+            self._background = BackgroundLoop(cleanup_seconds=settings.cleanup_seconds)
+            subscriptions, pools = self._planner.check_and_follow(), settings.pools
+        else:
+            self._background = source._background  # noqa: SLF001 -- an object of this class
+            self._planner.check_resources(known_tools=source.catalog)
+            subscriptions, pools = (self._planner.drop_plans_on_change(),), ()
+        # If a program never closes its dispatcher, this still removes the listeners and the idle threads. Running calls
+        # hold the settings, so a dispatcher made for a single call keeps working until the call ends.
+        self._finalizer = weakref.finalize(settings, _close_all, subscriptions, pools)
+        self._finalizer.atexit = False
+
+    def extended(
+        self,
+        catalog: CatalogView | None = None,
+        *,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None = None,
+        hooks: Iterable[Any] = (),
+        on_progress: Callable[[Progress], object] | None = None,
+    ) -> Dispatcher:
+        """
+        Return a dispatcher for other tools, which shares the policies and the threads of this one.
+
+        The two share every option that is not named here, all threads, the loop of `call_sync`, the numbers of calls
+        and the calls that could not be stopped. This dispatcher does not change. Closing it closes both. Closing the
+        new one leaves this one open.
+
+        Args:
+            catalog: The tools of the new dispatcher; those of this one unless given.
+            permissions: Judges that a call must satisfy as well. They cannot allow what this dispatcher forbids.
+            hooks: Hooks that run after those of this dispatcher.
+            on_progress: A listener that is called as well, after the one of this dispatcher.
+
+        Raises:
+            DefinitionError: Some tools need resources that this dispatcher does not have.
+        """
+        settings = self.settings.extended(permissions, hooks, on_progress)
+        dispatcher = Dispatcher.__new__(Dispatcher)
+        dispatcher._set_up(self.catalog if catalog is None else catalog, settings, self)  # noqa: SLF001 -- as above
+        return dispatcher
 
     # Running one call.
 
@@ -174,17 +155,17 @@ class Dispatcher:
             return plan.fast_path(arguments, id, session, principal)
         call = self._copy_call(name, arguments, id, session, principal)
         if type(call.metadata) is UnreadableMetadata:
-            return finish_unstarted(call, call.metadata.to_result(), None, self._settings)
+            return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
-            return finish_unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
+            return finish_unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self.settings)
         if plan is None:
             return self._report_unknown_tool(call)
         call.tool = plan.tool
         if plan.fast_path is not None and resources is None and timeout_seconds is None:
             return plan.fast_path(call.arguments, call.id, call.session, call.principal, call)
-        return run_pipeline(call, plan, self._settings, {} if resources is None else resources, timeout_seconds)
+        return run_pipeline(call, plan, self.settings, {} if resources is None else resources, timeout_seconds)
 
     def _copy_call(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
@@ -194,12 +175,14 @@ class Dispatcher:
 
         The other arguments fill the fields that *call* leaves empty.
         """
-        return copy_call(call, arguments, call_id, session, principal, lambda: f"call_{next(self._planner.ids)}")
+        return copy_call(
+            call, arguments, call_id, session, principal, lambda: f"call_{next(self.settings.call_numbers)}"
+        )
 
     def _report_unknown_tool(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         table, is_permitted = (
             self.catalog.table,
-            self._settings.judges.build_visibility_check(self.catalog, call.session),
+            self.settings.judges.build_visibility_check(self.catalog, call.session),
         )
         near = find_nearest(call.name, [*table.tools, *table.aliases], max_items=_MAX_SUGGESTIONS)
         # A suggestion must not lead the model to a tool that the rules of this session forbid.
@@ -207,7 +190,7 @@ class Dispatcher:
             name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
         ]
         error = UnknownTool(call.name, suggestions)
-        return finish_unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
+        return finish_unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self.settings)
 
     # Running several calls.
 
@@ -219,6 +202,7 @@ class Dispatcher:
         principal: str | None = None,
         resources: Mapping[Any, Any] | None = None,
         timeout_seconds: float | None = None,
+        run_call: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]] | None = None,
     ) -> list[ToolResult]:
         """
         Run a batch, and return the results in the order of the calls.
@@ -226,12 +210,17 @@ class Dispatcher:
         Neighbouring calls of concurrency-safe tools run together. Other calls run alone, in order. If one call fails,
         waits or is cancelled, the results of the others are not lost. A call whose id is already used in the batch
         runs under a numbered id, such as `t1~repeat-2`.
+
+        If *run_call* is given, it runs each call that is started. It can do something before and after `call`, and
+        *resources* and *timeout_seconds* are left to it.
         """
         copies = self._copy_batch(calls, session, principal)
         if is_under_trio():
             return [await refuse_under_trio(call) for call in copies]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+            if run_call is not None:
+                return run_call(call)
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
         def find_plan(call: ToolCall) -> CallPlan | None:
@@ -243,13 +232,13 @@ class Dispatcher:
         def skip(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
             plan = find_plan(call)
             call.tool = None if plan is None else plan.tool
-            return finish_unstarted(call, result, plan, self._settings)
+            return finish_unstarted(call, result, plan, self.settings)
 
         def may_wait(call: ToolCall) -> bool:
             plan = find_plan(call)
-            return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
+            return plan is not None and (bool(self.settings.chain.before) or not plan.may_run(call.session))
 
-        return await run_batch(copies, start, skip, may_wait, self.catalog.get, self._settings.max_concurrency)
+        return await run_batch(copies, start, skip, may_wait, self.catalog.get, self.settings.max_concurrency)
 
     def _copy_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
@@ -257,7 +246,7 @@ class Dispatcher:
         """Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has."""
         originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
         used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
-        new_ids = (name for number in self._planner.ids if (name := f"call_{number}") not in used_ids)
+        new_ids = (name for number in self.settings.call_numbers if (name := f"call_{number}") not in used_ids)
         copies = [
             self._copy_call(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
             for call in originals
@@ -267,6 +256,15 @@ class Dispatcher:
             for call, call_id in zip(copies, unique_ids(ids), strict=True):
                 call.id = call_id
         return copies
+
+    def find_plan(self, name: str) -> CallPlan | None:
+        """
+        Return the plan by which calls of *name* run, or None if no tool has that name.
+
+        Raises:
+            DefinitionError: The signature of the tool cannot be read.
+        """
+        return self._planner.find(name)
 
     # Approvals and permissions.
 
@@ -300,7 +298,7 @@ class Dispatcher:
             request,
             decision,
             self._planner.find,
-            self._settings,
+            self.settings,
             session=session,
             principal=principal,
             resources={} if resources is None else resources,
@@ -314,7 +312,7 @@ class Dispatcher:
         The result is a view that can be listed, searched or summarised. Make a new view when the mode or the rules
         may have changed.
         """
-        return self._settings.judges.permitted(self.catalog, session)
+        return self.settings.judges.permitted(self.catalog, session)
 
     async def explain(
         self,
@@ -338,11 +336,11 @@ class Dispatcher:
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        pipeline_run = PipelineRun(call, plan, self._settings, self._settings.clock(), UNSURE)
+        pipeline_run = PipelineRun(call, plan, self.settings, self.settings.clock(), UNSURE)
         refusal = await pipeline_run.check()  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
-        judges = self._settings.judges
+        judges = self.settings.judges
         judgement = await judges.judge(plan.tool, plan.names, call, pipeline_run.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
@@ -354,12 +352,9 @@ class Dispatcher:
 
         Each dispatcher has one background loop for all such calls, so async clients survive between calls.
         """
-        with self._lock:
-            if self._is_closed:
-                raise RuntimeError("the dispatcher is closed")
-            if self._background is None:
-                self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
-        with self._settings.lend_threads():
+        if self._is_closed:
+            raise RuntimeError("the dispatcher is closed")
+        with self.settings.lend_threads():
             return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
     # Lifetime.
@@ -367,7 +362,7 @@ class Dispatcher:
     @property
     def abandoned(self) -> int:
         """How many calls still run although their caller no longer waits, because they could not be stopped."""
-        return self._settings.abandoned.alive
+        return self.settings.abandoned.alive
 
     @property
     def abandoned_threads(self) -> int:
@@ -377,14 +372,7 @@ class Dispatcher:
         The dispatcher replaces each such thread, up to `max_concurrency` of them. If the number stays near
         `max_concurrency`, a tool hangs.
         """
-        return sum(pool.stuck_count for pool in self._settings.pools)
-
-    def renew_after_fork(self) -> None:
-        """Prepare for calls in a forked child, which has none of its parent's threads. `os.fork()` triggers this."""
-        self._lock = threading.Lock()
-        if self._background is not None:
-            self._background.leave_to_parent()
-            self._background = None
+        return sum(pool.stuck_count for pool in self.settings.pools)
 
     async def __aenter__(self) -> Self:
         return self
@@ -396,10 +384,14 @@ class Dispatcher:
         helper.close()
 
     def close(self) -> None:
-        """End the threads and the background loop, and abandon the calls that still run in them."""
-        with self._lock:
-            self._is_closed = True
-        if self._background is not None:
+        """
+        End the threads and the background loop, and abandon the calls that still run in them.
+
+        A dispatcher that `extended` has made owns no threads. Closing it ends only its own `call_sync`, and it no
+        longer follows its catalog.
+        """
+        self._is_closed = True
+        if self._owns_threads:
             self._background.close()
         self._finalizer()
 

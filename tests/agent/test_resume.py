@@ -317,7 +317,7 @@ async def test_nothing_is_let_run_after_a_halt():
     run = await agent.resume(broken, {paused.requests[0].id: YES})
     assert (run.status, run.stop, run.requests, shed.done) == ("stopped", "halt", (), ["look fire"])
     with pytest.raises(ApprovalError, match="was denied"):
-        await agent._toolbox.resume(paused.requests[0].id, YES, session=paused.session)
+        await agent._toolbox.dispatcher.resume(paused.requests[0].id, YES, session=paused.session)
 
 
 async def test_a_halt_while_held_back_calls_run_ends_the_run():

@@ -18,6 +18,7 @@ from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.policies.audit import AuditLog
 from toolkit.providers import ScriptedProvider
+from toolkit.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -93,11 +94,12 @@ async def test_secrets_are_masked_in_what_a_run_keeps():
 
 
 async def test_nobody_need_watch():
-    """A toolbox is a dispatcher."""
+    """A toolbox runs calls without a run, too."""
     shed = Shed("bypass")
     dispatcher = shed.dispatcher()
     toolbox = Toolbox(dispatcher, with_own_tools(shed.catalog))
-    assert (await toolbox.call("look", {"what": "x"})).text == "a x"
+    (result,) = await toolbox.call_many([call("look", what="x")], Session(), None)
+    assert result.text == "a x"
     assert toolbox.mode_of(None) == "bypass"
     assert Toolbox(Dispatcher(shed.catalog), shed.catalog).mode_of(None) is None
 

@@ -311,7 +311,7 @@ async def test_a_locked_database_stalls_neither_the_call_nor_the_event_loop(tmp_
             await mill.resume(request, timeout_seconds=SOON)
         assert (await mill.call(timeout_seconds=SOON)).kind == "timeout"
         task = asyncio.ensure_future(mill.call())
-        await until(lambda: mill.dispatcher._settings.store_threads._running)
+        await until(lambda: mill.dispatcher.settings.store_threads._running)
         task.cancel()
         await asyncio.wait({task}, timeout=10)
         assert task.cancelled()

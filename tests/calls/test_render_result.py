@@ -36,7 +36,7 @@ def plan_for(returns: Any = ..., **facts) -> CallPlan:
     if returns is not ...:
         function.__annotations__["return"] = returns
     dispatcher = Dispatcher(Catalog())
-    return CallPlan(Tool.described(function, **facts), dispatcher._settings, {})
+    return CallPlan(Tool.described(function, **facts), dispatcher.settings, {})
 
 
 PLAIN = plan_for()

@@ -132,7 +132,7 @@ async def test_a_waiting_call_can_be_cancelled(dispatcher, abandon):
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert dispatcher._settings.abandoned._waiters == []
+    assert dispatcher.settings.abandoned._waiters == []
 
 
 async def test_the_same_read_of_another_caller_is_not_refused(dispatcher, release, abandon):
@@ -169,7 +169,7 @@ async def test_abandoned_threads_are_replaced_up_to_a_bound(catalog, release, ab
     release.set()
     await until(lambda: dispatcher.abandoned_threads == 0)
     assert (await dispatcher.call("look", {"n": 6})).text == "seen"
-    await until(lambda: dispatcher._settings.threads.thread_count <= 2)  # the replacements are not kept
+    await until(lambda: dispatcher.settings.threads.thread_count <= 2)  # the replacements are not kept
     dispatcher.close()
 
 
@@ -179,11 +179,11 @@ async def test_a_call_that_waits_for_a_thread_can_be_cancelled_and_leaves_the_qu
     for n in range(2):
         await abandon(dispatcher, "look", {"n": n})
     waiting = asyncio.ensure_future(dispatcher.call("look", {"n": 2}))
-    await until(lambda: dispatcher._settings.threads._jobs)
+    await until(lambda: dispatcher.settings.threads._jobs)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert not dispatcher._settings.threads._jobs
+    assert not dispatcher.settings.threads._jobs
     release.set()
     await until(lambda: not dispatcher.abandoned)
     dispatcher.close()
@@ -206,7 +206,7 @@ async def exhausted(catalog, release, tmp_path, abandon):
     )
     for n in range(2):
         await abandon(dispatcher, "look", {"n": n})
-    assert dispatcher._settings.threads.thread_count == 2
+    assert dispatcher.settings.threads.thread_count == 2
     yield dispatcher
     release.set()
     await until(lambda: not dispatcher.abandoned)

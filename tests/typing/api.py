@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hypothesis.strategies import SearchStrategy
-from typing_extensions import assert_type
+from typing_extensions import Unpack, assert_type
 
 from toolkit import (
     PER_CALL,
@@ -80,6 +80,7 @@ from toolkit.builtin import (
     web_fetch_for,
     write_for,
 )
+from toolkit.calls.settings import DispatcherOptions
 from toolkit.cli.argument_values import arguments_of, parse_json_arguments
 from toolkit.cli.commands.audit_summary import AuditSummary, ToolSummary, summarize_log
 from toolkit.cli.commands.new_project import ProjectError, make_project, package_name
@@ -262,6 +263,12 @@ class Guard:
         return result
 
 
+def with_options(**options: Unpack[DispatcherOptions]) -> Dispatcher:
+    Dispatcher(default_catalog, retries=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Dispatcher(default_catalog, max_chars="500")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return Dispatcher(default_catalog, **options)
+
+
 async def calls(progress: list[Progress]) -> None:
     stats = Stats()
     async with Dispatcher(
@@ -278,6 +285,8 @@ async def calls(progress: list[Progress]) -> None:
         assert_type(result.text, str)
         assert_type(await dispatcher.call_many([ToolCall("bare"), ("bare", {"a": 1})]), list[ToolResult])
         assert_type(dispatcher.abandoned_threads, int)
+        assert_type(dispatcher.extended(default_catalog, hooks=[Guard()], on_progress=progress.append), Dispatcher)
+        with_options(retry=RetryPolicy(attempts=2), max_chars=500)
         assert_type(dispatcher.call_sync("bare", '{"a": 1}'), ToolResult)
         assert_type(ToolResult.error("tool", "it broke"), ToolResult)
         if result.error is not None:

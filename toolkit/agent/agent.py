@@ -29,8 +29,9 @@ from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from .active_run import ActiveRun, EventListener, RunEnding
+from .active_run import ActiveRun, RunEnding
 from .budgets import Budget, Spent
+from .call_watcher import EventListener
 from .events import Event
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
@@ -175,7 +176,7 @@ class Agent:
             )
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan = None
-        active_run.add_prompt(with_plan(message, run))
+        active_run.conversation.add_prompt(with_plan(message, run))
 
         async def work() -> RunEnding:
             if cancelled is not None:
@@ -235,8 +236,8 @@ class Agent:
         active_run = self._build_active_run(run, resources, on_event, Spent())
         active_run.plan = None
         if prompt is not None:
-            active_run.add_prompt(_build_prompt(prompt, self._toolbox))
-        elif not active_run.messages or isinstance(active_run.messages[-1], AssistantMessage):
+            active_run.conversation.add_prompt(_build_prompt(prompt, self._toolbox))
+        elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
         return await self._run_with_lifecycle(
             active_run, lambda: self._continue_run(run, active_run, lambda: run_turns(active_run)), "run"

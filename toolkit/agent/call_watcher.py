@@ -1,34 +1,122 @@
 """
 The watcher of a run's calls: it is told when a call starts, reports progress and ends.
 
-The watcher is found in a context variable. So several runs can share one
+The run of a call is found in a context variable. So several runs can share one
 toolbox, and a tool can find the run that it belongs to.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ..context import Progress
 from ..results import ToolCall, ToolResult
+from .budgets import Ledger
+from .events import Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
+from .valid_messages import build_unfinished_result
 
-__all__ = ["CallWatcher", "current_watcher"]
+__all__ = ["CallWatcher", "CurrentRun", "EventListener", "current_run"]
+
+_log = logging.getLogger("toolkit")
+
+EventListener: TypeAlias = Callable[[Event], object]
 
 
-class CallWatcher(Protocol):
-    """The methods by which a run learns about its calls."""
+class CallWatcher:
+    """
+    Keeps the results of a run's calls, and reports what happens to the listener of the run.
 
-    def record_start(self, call: ToolCall) -> None: ...
+    A run can be ended at any moment. The watcher then knows which calls have a result and which have only started.
 
-    def remaining_seconds(self) -> float | None:
-        """Return how many seconds a call that starts now may take; None for no limit, 0 if no time is left."""
-        ...
+    Args:
+        on_event: The listener; None if there is none.
+    """
 
-    def report_progress(self, progress: Progress) -> None: ...
+    def __init__(self, on_event: EventListener | None) -> None:
+        self._on_event = on_event
+        self._started_ids: set[str] = set()
+        self._results: dict[str, ToolResult] = {}
+        self._overriding_results: dict[str, ToolResult] = {}
+
+    @property
+    def has_listener(self) -> bool:
+        return self._on_event is not None
+
+    def publish_event(self, event: Event) -> None:
+        """Pass *event* to the listener. An exception of the listener is logged, because it must not end the run."""
+        if self._on_event is not None:
+            try:
+                self._on_event(event)
+            except Exception:  # noqa: BLE001 -- the listener is the host's code; see the docstring
+                _log.exception("a listener to an agent's events failed")
+
+    def build_sub_run_listener(self, call_id: str) -> EventListener | None:
+        """
+        Return the listener for the sub-run of a call, or None if this run has no listener.
+
+        The listener reports each event of the sub-run to this run's listener as an `Inner` event.
+        """
+        return None if self._on_event is None else lambda event: self.publish_event(Inner(call_id, event))
+
+    def forget_turn(self) -> None:
+        """Forget the calls of the turn before. Their results are in the conversation."""
+        self._started_ids, self._results = set(), {}
+
+    def record_start(self, call: ToolCall, summarize: Callable[[ToolCall], str]) -> None:
+        """Record that *call* starts. *summarize* returns what a call does in a few words, for the listener."""
+        self._started_ids.add(call.id)
+        if self._on_event is not None:
+            self.publish_event(ToolStarted(call, summarize(call)))
+
+    def report_progress(self, progress: Progress) -> None:
+        """Report the progress of a running call."""
+        self.publish_event(ToolProgress(progress))
 
     def record_result(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""
+        result = self._overriding_results.pop(call.id, result)
+        if result.kind == "waiting" and result.request is None:  # a tool may return any `ToolResult`
+            result = build_unfinished_result(
+                call, "it waits for an answer, and does not say for which", was_started=True
+            )
+        self._results[call.id] = result
+        if result.kind == "safety":
+            self.publish_event(Refused(call, result.text if result.error is None else result.error.message))
+        self.publish_event(ToolFinished(call, result))
+        return result
+
+    def record_unless_known(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Return *result*, and record it unless *call* has a recorded result in this turn."""
+        return result if call.id in self._results else self.record_result(call, result)
+
+    def override_result(self, result: ToolResult) -> None:
+        """
+        Make *result* the result of its call, in place of what the tool returns.
+
+        A call whose sub-run waits or was halted needs this.
+        """
+        self._overriding_results[result.call_id] = result
+
+    def find_or_build_result(self, call: ToolCall, why: str) -> ToolResult:
+        """Return the result of *call*. If it has none, the result says *why*, and whether the call was started."""
+        result = self._results.get(call.id) or self._overriding_results.get(call.id)
+        return result or build_unfinished_result(call, why, was_started=call.id in self._started_ids)
+
+
+class CurrentRun(Protocol):
+    """The members of a run that its calls use."""
+
+    @property
+    def watcher(self) -> CallWatcher:
+        """The watcher of the run's calls."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """The budget of the run."""
         ...
 
     def accept_plan(self, plan: str) -> bool:
@@ -36,4 +124,4 @@ class CallWatcher(Protocol):
         ...
 
 
-current_watcher: ContextVar[CallWatcher | None] = ContextVar("toolkit_agent_run", default=None)
+current_run: ContextVar[CurrentRun | None] = ContextVar("toolkit_agent_run", default=None)

@@ -52,10 +52,10 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
     run = active_run.to_run(ending)
     on_end(run)
     if run.status == "waiting":
-        active_run.publish(Waiting(run.requests))
+        active_run.watcher.publish_event(Waiting(run.requests))
     if ending.error is not None:
-        active_run.publish(Failed(ending.error))
-    active_run.publish(Done(run))
+        active_run.watcher.publish_event(Failed(ending.error))
+    active_run.watcher.publish_event(Done(run))
     return run
 
 

@@ -22,7 +22,7 @@ from ..results import ToolCall, ToolResult
 from ..values.rendering import replace_surrogates
 from .active_run import ActiveRun, RunEnding
 from .budgets import LimitName
-from .call_watcher import current_watcher
+from .call_watcher import current_run
 from .events import TurnFinished
 from .plan_mode import EXIT_PLAN
 from .runs import Stop
@@ -54,7 +54,7 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         except _OutOfTime:
             return _end_at_limit(active_run.ledger.explain_limit("seconds"))
         ending = await _handle_reply(active_run, reply, calls)
-        active_run.publish(TurnFinished(active_run.ledger.spent.turns, reply.message, reply.usage))
+        active_run.watcher.publish_event(TurnFinished(active_run.ledger.spent.turns, reply.message, reply.usage))
         if ending is not None:
             return ending
 
@@ -68,7 +68,7 @@ async def _ask_model(active_run: ActiveRun) -> Reply:
     provider, request = active_run.options.provider, active_run.build_request()
     try:
         async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
-            if not active_run.has_listeners:
+            if not active_run.watcher.has_listener:
                 return await provider.reply(request)
             reply = await _read_stream(active_run, provider.stream(request))
     except TimeoutError:
@@ -86,7 +86,7 @@ async def _read_stream(active_run: ActiveRun, stream: AsyncIterator[StreamEvent]
     try:
         async for event in stream:
             if isinstance(event, TextDelta):
-                active_run.publish(event)
+                active_run.watcher.publish_event(event)
             else:
                 reply = event
     finally:
@@ -155,22 +155,22 @@ async def _run_calls(active_run: ActiveRun, calls: tuple[ToolCall, ...]) -> RunE
 async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run *calls* and return their results; *active_run* watches each call."""
     with watch_calls(active_run):
-        return await active_run.toolbox.call_many(calls, session=active_run.session, resources=active_run.resources)
+        return await active_run.toolbox.call_many(calls, active_run.session, active_run.resources)
 
 
 @contextlib.contextmanager
 def watch_calls(active_run: ActiveRun) -> Iterator[None]:
     """Make *active_run* the run that all calls inside the block belong to."""
-    token = current_watcher.set(active_run)
+    token = current_run.set(active_run)
     try:
         yield
     finally:
-        current_watcher.reset(token)
+        current_run.reset(token)
 
 
 async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
     """Return how the run ends because of the last turn's results; None if the model has to be asked again."""
-    calls, results = active_run.last_turn()
+    calls, results = active_run.conversation.last_turn()
     halted_result = next((tool_result for tool_result in results if tool_result.kind == "halted"), None)
     if halted_result is not None:
         reason = "a hook stopped it" if halted_result.error is None else halted_result.error.message
@@ -180,7 +180,7 @@ async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
         return _WAITING_ENDING
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
         if result.kind == "waiting":  # held back for a call that has no request to answer
-            active_run.replace_result(
+            active_run.conversation.replace_result(
                 index, build_unfinished_result(call, "nobody can answer what it was held back for")
             )
     has_handed_over = any(
@@ -197,8 +197,9 @@ async def withdraw_requests(active_run: ActiveRun, reason: str) -> None:
     """Deny every request that still waits in a run that is over, so that a later approval cannot run the call."""
     for request in active_run.to_run(_WAITING_ENDING).requests:
         with contextlib.suppress(ApprovalError):  # the request was answered or has expired meanwhile
-            await active_run.toolbox.resume(request, Decision.deny(reason), session=active_run.session)
+            await active_run.toolbox.dispatcher.resume(request, Decision.deny(reason), session=active_run.session)
     active_run.sub_runs.clear()
-    for index, (call, result) in enumerate(zip(*active_run.last_turn(), strict=True)):
+    conversation = active_run.conversation
+    for index, (call, result) in enumerate(zip(*conversation.last_turn(), strict=True)):
         if result.kind == "waiting":
-            active_run.replace_result(index, ToolResult.error("halted", reason, call_id=call.id, tool=call.name))
+            conversation.replace_result(index, ToolResult.error("halted", reason, call_id=call.id, tool=call.name))

@@ -16,13 +16,14 @@ from ..content import TextPart
 from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
-from ..hooks.base import Deny, Proceed
+from ..permissions.judge import CallGate, Judge
+from ..permissions.request import PermissionRequest
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
-from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..values.strictjson.digests import digest_call
-from .call_watcher import current_watcher
+from ..verdicts import Verdict, Word
+from .call_watcher import current_run
 from .runs import Run
 
 __all__ = [
@@ -60,8 +61,8 @@ def exit_plan_tool() -> Tool:
         """
         if not plan.strip():
             raise BadArgs("plan: expected a text that is not empty")
-        watcher = current_watcher.get()
-        if watcher is None or not watcher.accept_plan(plan):
+        run = current_run.get()
+        if run is None or not run.accept_plan(plan):
             raise ToolError("nothing is being planned here, or a plan was handed over already; go on without this one")
         return "The plan was handed to the user."
 
@@ -137,9 +138,9 @@ def build_plan_request(run: Run) -> ApprovalRequest:
     return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 
-class PlanGuard:
+class PlanGuard(Judge):
     """
-    The hook that, in plan mode, denies every tool that is not read-only or was not chosen for planning.
+    The judge that, in plan mode, denies every tool that is not read-only or was not chosen for planning.
 
     It is needed if the dispatcher has no permissions that do so, or if the host chose the tools for planning.
 
@@ -152,8 +153,18 @@ class PlanGuard:
         self._mode_of = mode_of
         self._may_use = may_use
 
-    def before(self, call: ToolCall) -> Proceed | Deny:
-        if self._mode_of(call.session) != "plan" or self._may_use(call.tool):
-            return Proceed()
-        why = "was not chosen for it" if call.tool.facts.read_only else "is not read-only"
-        return Deny(f"only tools that read are used in mode `plan`, and `{call.tool.name}` {why}")
+    def judge(self, request: PermissionRequest) -> Verdict | Word:
+        """Return whether the call may run in the mode of its session."""
+        tool = request.tool
+        if self.could_allow(tool, request.names, request.session):
+            return "allow"
+        why = "was not chosen for it" if tool.facts.read_only else "is not read-only"
+        return Verdict("deny", "mode `plan`", f"only tools that read are used in mode `plan`, and `{tool.name}` {why}")
+
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
+        """Return whether a search, an error message or the definitions may show *tool*."""
+        return self._mode_of(session) != "plan" or self._may_use(tool)
+
+    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate:
+        """Return a function that tells whether calls of *tool* may run in a session."""
+        return lambda session: self.could_allow(tool, names, session)

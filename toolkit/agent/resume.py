@@ -86,22 +86,22 @@ async def apply_decisions(
 
     Return an ending if the run still waits or is over, and None if the model has to be asked again.
     """
-    calls, earlier_results = active_run.last_turn()
+    calls, earlier_results = active_run.conversation.last_turn()
     if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
         return await conclude_turn(active_run)
     for index, call in enumerate(calls):
-        results = active_run.last_turn()[1]
+        results = active_run.conversation.last_turn()[1]
         work = _find_work(active_run, call, results[index], decisions, resume_sub_run)
         is_held = _is_held(results[index])
         if work is None or (is_held and any(result.kind == "waiting" for result in results[:index])):
             continue
         try:
-            active_run.replace_result(index, await work())
+            active_run.conversation.replace_result(index, await work())
         except BaseException as error:
             _interrupt_call(active_run, index, error)
             raise
-        if active_run.last_turn()[1][index].kind == "halted":
+        if active_run.conversation.last_turn()[1][index].kind == "halted":
             break
     return await conclude_turn(active_run)
 
@@ -127,7 +127,7 @@ async def _run_held_call(active_run: ActiveRun, call: ToolCall, request: Approva
     """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
     if not await active_run.toolbox.claim_request(request):
         why = "somebody else has gone on with this run"
-        return active_run.record_result(call, build_unfinished_result(call, why, was_started=True))
+        return active_run.watcher.record_result(call, build_unfinished_result(call, why, was_started=True))
     new_call = ToolCall(call.name, call.arguments, call.id, turn=active_run.ledger.spent.turns)
     return (await dispatch_calls(active_run, [new_call]))[0]
 
@@ -137,19 +137,19 @@ async def _apply_decision(
 ) -> ToolResult:
     """Apply *decision* to the call of *request*, and return the result of the call."""
     toolbox = active_run.toolbox
-    tool = toolbox.catalog.get(request.tool)
+    tool = toolbox.dispatcher.catalog.get(request.tool)
     is_blocked = (
         toolbox.mode_of(active_run.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
     )
-    seconds_left = active_run.remaining_seconds()
+    seconds_left = active_run.ledger.remaining_seconds()
     if decision.approved and is_blocked:
         decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
     elif decision.approved and seconds_left == 0:
         decision, seconds_left = Decision.deny(active_run.ledger.explain_limit("seconds")[1]), None
-    active_run.record_start(call)
+    active_run.watcher.record_start(call, toolbox.summary_of)
     try:
         with watch_calls(active_run):
-            result = await toolbox.resume(
+            result = await toolbox.dispatcher.resume(
                 request,
                 decision,
                 session=active_run.session,
@@ -161,7 +161,7 @@ async def _apply_decision(
             raise
         result = _build_too_late_result(error)
     result.call_id, result.tool = call.id, request.tool
-    return active_run.record_result(call, result)
+    return active_run.watcher.record_result(call, result)
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:
@@ -181,16 +181,16 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
 
     The other calls keep waiting if the run still has a request that can be answered.
     """
-    calls, results = active_run.last_turn()
+    calls, results = active_run.conversation.last_turn()
     if isinstance(error, ApprovalError) or calls[index].id in active_run.sub_runs:
         return  # the call waits as before, or its sub-run does
     why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
-    active_run.replace_result(index, build_unfinished_result(calls[index], why, was_started=True))
+    active_run.conversation.replace_result(index, build_unfinished_result(calls[index], why, was_started=True))
     if active_run.to_run(RunEnding(status="stopped")).requests:
         return
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
-            active_run.replace_result(place, build_unfinished_result(call, why))
+            active_run.conversation.replace_result(place, build_unfinished_result(call, why))
 
 
 def _is_held(result: ToolResult) -> bool:

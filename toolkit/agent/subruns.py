@@ -21,7 +21,7 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from .active_run import ActiveRun, RunEnding
-from .call_watcher import current_watcher
+from .call_watcher import current_run
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
 from .runs import Run, SubRun
@@ -31,7 +31,7 @@ __all__ = ["is_in_run", "resume_turns", "sub_run"]
 
 def is_in_run() -> bool:
     """Return whether the calling code runs in a tool call of an agent."""
-    return isinstance(current_watcher.get(), ActiveRun)
+    return isinstance(current_run.get(), ActiveRun)
 
 
 async def sub_run(
@@ -53,7 +53,7 @@ async def sub_run(
         ToolError: The call was not made by an agent, sub-runs are nested too deep, the call already has a sub-run, or
             the sub-run did not end with an answer.
     """
-    parent, call_id = current_watcher.get(), context.call.id
+    parent, call_id = current_run.get(), context.call.id
     if not isinstance(parent, ActiveRun):
         raise ToolError("there is no agent here that could work on a prompt; call this tool from an agent's run")
     if parent.depth >= parent.ledger.budget.depth:
@@ -62,20 +62,20 @@ async def sub_run(
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
     version: str | None = context.call.tool.facts.version
     child = _build_child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
-    child.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
+    child.conversation.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy_call_ids.add(call_id)
     try:
         ending = await run_turns(child)
     except BaseException:
         if (waiting_result := _hold_if_waiting(parent, context.call, child, version)) is not None:
-            parent.override_result(waiting_result)
+            parent.watcher.override_result(waiting_result)
         raise
     finally:
         parent.busy_call_ids.discard(call_id)
         parent.usage += child.usage
     result = _build_result(parent, context.call, child, ending, version)
     if result.kind in ("waiting", "halted"):
-        parent.override_result(result)
+        parent.watcher.override_result(result)
     if result.kind != "ok":
         raise ToolError(result.text if result.error is None else result.error.message)
     return result.text
@@ -91,7 +91,7 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
     child = _build_child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
     request_ids = {request.id for request in sub.run.requests}
-    tool = parent.toolbox.permitted(parent.session).get(call.name)
+    tool = parent.toolbox.dispatcher.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
         # The policy of today counts: a skill's file may have been edited or removed, its project may not be trusted any
         # more, or there may be a new rule.
@@ -117,7 +117,7 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
 async def _finish_call(parent: ActiveRun, call: ToolCall, result: ToolResult) -> ToolResult:
     if result.kind != "waiting":
         result = await parent.toolbox.finish_result(call, result, parent.session)
-    return parent.record_result(call, result)
+    return parent.watcher.record_result(call, result)
 
 
 async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seconds: float | None) -> RunEnding:
@@ -144,7 +144,7 @@ def _build_child(
         parent.ledger,
         parent.session,
         run=run,
-        on_event=parent.build_sub_run_listener(call_id),
+        on_event=parent.watcher.build_sub_run_listener(call_id),
         resources=parent.resources,
         depth=parent.depth + 1,
         tool_names=tools,

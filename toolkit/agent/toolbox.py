@@ -1,5 +1,5 @@
 """
-The dispatcher of an agent: its tools, run with the policies of the host's dispatcher.
+The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
 The agent adds its own tools: `exit_plan`, and `tool_search` if some tools are
 deferred and the catalog has no `tool_search`. Every call takes the same way as
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
-import weakref
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +21,6 @@ from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..builtin.tool_search_tool import tool_search_for
 from ..calls.attempt import must_propagate
-from ..calls.settings import Settings
 from ..calls.unstarted import finish_unstarted
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table, describe_place
@@ -33,14 +30,13 @@ from ..context import Progress
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError, DuplicateTool
-from ..hooks.base import Chain
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..values.visible import make_visible
-from .call_watcher import current_watcher
+from .call_watcher import current_run
 from .plan_mode import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
 from .valid_messages import build_unfinished_result
 
@@ -53,35 +49,32 @@ _MAX_SUMMARY_CHARS = 200
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
 
-class Toolbox(Dispatcher):
+class Toolbox:
     """
-    A dispatcher for the tools of one agent, which shares the settings, threads and approvals of *source*.
+    The tools of one agent, and a dispatcher for them that shares the policies, threads and approvals of *source*.
 
     Args:
         source: The host's dispatcher.
         catalog: The tools, with the agent's own tools.
         plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
+
+    Attributes:
+        dispatcher: The dispatcher that runs the tools.
     """
 
     def __init__(self, source: Dispatcher, catalog: CatalogView, *, plan_tools: Collection[str] | None = None) -> None:
-        # No `super().__init__`: the policies, with threads and approvals, are shared and not made again.
-        self._source = source  # kept alive, because its end would end the threads
+        self._source = source
         self._plan_tools = plan_tools
-        settings = _copy_settings(source)
-        listener = settings.on_progress
-        settings.on_progress = lambda progress: _report_progress(progress, listener)
-        self._permissions = settings.judges.find(Permissions)
-        if self._permissions is None or plan_tools is not None:
-            before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
-            settings.chain = replace(settings.chain, before=(*before, *settings.chain.before))
-            settings.judges = settings.judges.with_visibility(self._may_show)
-        self._set_up(catalog, settings)
-        weakref.finalize(settings, self._planner.drop_plans_on_change()).atexit = False
+        self._permissions = source.settings.judges.find(Permissions)
+        needs_guard = self._permissions is None or plan_tools is not None
+        guard = PlanGuard(self.mode_of, self.is_for_planning) if needs_guard else None
+        self.dispatcher = source.extended(catalog, permissions=guard, on_progress=_report_progress)
 
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
         """Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`."""
-        names = None if tools is None else {own_tool.name for name in tools if (own_tool := self.catalog.get(name))}
-        view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
+        catalog = self.dispatcher.catalog
+        names = None if tools is None else {own_tool.name for name in tools if (own_tool := catalog.get(name))}
+        view = catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
         return Toolbox(self._source, view, plan_tools=self._plan_tools)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
@@ -93,9 +86,9 @@ class Toolbox(Dispatcher):
         names: dict[str, None] = {}
         for tool in tools:
             if isinstance(tool, Tool):
-                names |= dict.fromkeys(own.name for own in self.catalog if _is_same_tool(own, tool))
+                names |= dict.fromkeys(own.name for own in self.dispatcher.catalog if _is_same_tool(own, tool))
             else:
-                own_tool = self.catalog.get(tool)
+                own_tool = self.dispatcher.catalog.get(tool)
                 names[tool if own_tool is None else own_tool.name] = None
         return tuple(names)
 
@@ -150,53 +143,48 @@ class Toolbox(Dispatcher):
         is_own = tool.name in (EXIT_PLAN, _SEARCH_TOOL)
         return is_for_planning(tool, None if is_own else self._plan_tools)
 
-    def _may_show(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
-        """
-        Return whether a search, an error message or the definitions may show *tool*.
-
-        They do not show a tool that `PlanGuard` would deny.
-        """
-        return self.mode_of(session) != "plan" or self.is_for_planning(tool)
-
     def select_offered_tools(self, session: Session) -> CatalogView:
         """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
         is_planning = self.mode_of(session) == "plan"
-        return self.permitted(session).filtered(
+        return self.dispatcher.permitted(session).filtered(
             lambda tool: self.is_for_planning(tool) if is_planning else tool.name != EXIT_PLAN
         )
 
     # Calls.
 
-    def call(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> Coroutine[Any, Any, ToolResult]:
-        """Run one call as `Dispatcher.call` does, and tell the watcher of the run when it starts and ends."""
-        return self._call_and_watch(name, arguments, options)
-
-    async def _call_and_watch(self, name: str | ToolCall, arguments: Any, options: dict[str, Any]) -> ToolResult:
-        watcher = current_watcher.get()
-        if watcher is None or not isinstance(name, ToolCall):
-            return await super().call(name, arguments, **options)
-        seconds_left = watcher.remaining_seconds()  # asked for each call, because the calls before it have used time
-        if seconds_left == 0:
-            return watcher.record_result(name, build_unfinished_result(name, "no time is left"))
-        watcher.record_start(name)
-        return watcher.record_result(
-            name, await super().call(name, arguments, **{**options, "timeout_seconds": seconds_left})
+    async def call_many(
+        self, calls: Sequence[ToolCall], session: Session, resources: Mapping[Any, Any] | None
+    ) -> list[ToolResult]:
+        """Run *calls* as `Dispatcher.call_many` does, and tell the watcher of the run when each starts and ends."""
+        return await self.dispatcher.call_many(
+            calls, session=session, run_call=lambda call: self._call_and_watch(call, resources)
         )
+
+    async def _call_and_watch(self, call: ToolCall, resources: Mapping[Any, Any] | None) -> ToolResult:
+        run = current_run.get()
+        if run is None:
+            return await self.dispatcher.call(call, resources=resources)
+        seconds_left = run.ledger.remaining_seconds()  # asked for each call, because the calls before it have used time
+        if seconds_left == 0:
+            return run.watcher.record_result(call, build_unfinished_result(call, "no time is left"))
+        run.watcher.record_start(call, self.summary_of)
+        result = await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
+        return run.watcher.record_result(call, result)
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
-        Return the final *result* of a call that this dispatcher did not run.
+        Return the final *result* of a call that the dispatcher did not run.
 
         After-hooks see the result, secrets in it are masked, and it is cut to the maximum size.
         """
-        plan = self._planner.find(call.name)
+        plan = self.dispatcher.find_plan(call.name)
         tool = None if plan is None else plan.tool
         full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await finish_unstarted(full_call, result, plan, self._settings)
+        return await finish_unstarted(full_call, result, plan, self.dispatcher.settings)
 
     def find_timeout_seconds(self, call: ToolCall) -> float | None:
         """Return how many seconds one attempt of *call* may take; None for no limit."""
-        plan = self._planner.find(call.name)
+        plan = self.dispatcher.find_plan(call.name)
         return None if plan is None else plan.timeout_seconds
 
     async def is_unchanged(self, request: ApprovalRequest) -> bool:
@@ -205,14 +193,13 @@ class Toolbox(Dispatcher):
 
         Return True if the store has no copy, because then there is nothing to compare.
         """
-        approvals, redaction = self._settings.approvals, self._settings.redaction
-        if approvals.seal is not None:
+        settings = self.dispatcher.settings
+        if settings.approvals.seal is not None:
             return True  # a seal is checked when the request is resumed
-        runner = self._settings.store_runner
-        record = await runner.run("find request", request.id, lambda store: store.get(request.id))
+        record = await settings.store_runner.run("find request", request.id, lambda store: store.get(request.id))
         if record is None:
             return True
-        return is_same_request(request, record.request, redaction)
+        return is_same_request(request, record.request, settings.redaction)
 
     async def withdraw_unknown_requests(self, session: Session, known_ids: Collection[str]) -> None:
         """
@@ -221,7 +208,7 @@ class Toolbox(Dispatcher):
         A process that was killed may have made a request after its run was saved. The run that is continued from the
         saved state makes the request again. So an approval of the older request would run the same call twice.
         """
-        approvals, runner = self._settings.approvals, self._settings.store_runner
+        approvals, runner = self.dispatcher.settings.approvals, self.dispatcher.settings.store_runner
         if approvals.seal is not None:
             return  # the caller has the sealed requests; they are not in the store
         for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
@@ -229,7 +216,9 @@ class Toolbox(Dispatcher):
                 continue
             decision = Decision.deny(_WITHDRAWN_REASON, principal=request.principal)
             try:
-                await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
+                await self.dispatcher.resume(
+                    request.id, decision, session=Session(id=session.id, principal=request.principal)
+                )
             except ApprovalError:
                 # The tool has changed or was removed. The request cannot be approved here then, but perhaps in another
                 # process.
@@ -242,12 +231,11 @@ class Toolbox(Dispatcher):
 
         Every later question about the same request gets False.
         """
-        approvals = self._settings.approvals
+        settings = self.dispatcher.settings
         # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
-        expired_request = replace(request, arguments={}, expires_at=approvals.clock())
+        expired_request = replace(request, arguments={}, expires_at=settings.approvals.clock())
         record = Record(request=expired_request, arguments={}, identity="")
-        runner = self._settings.store_runner
-        return await runner.run("keep request", request.id, lambda store: _try_add_record(store, record))
+        return await settings.store_runner.run("keep request", request.id, lambda store: _try_add_record(store, record))
 
     async def claim_plan(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         """
@@ -255,11 +243,12 @@ class Toolbox(Dispatcher):
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
         """
-        if not self._settings.approvals.store.blocking:
+        settings = self.dispatcher.settings
+        if not settings.approvals.store.blocking:
             return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING_PLAN_KEY] = True
         try:
-            store_task, cancelled = await run_to_end(self.claim_request(plan), self._settings.cleanup_seconds)
+            store_task, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING_PLAN_KEY]
         if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
@@ -280,7 +269,7 @@ class Toolbox(Dispatcher):
         Return the name of the tool if its author wrote no summary, or if the arguments are not valid.
         """
         try:
-            plan = self._planner.find(call.name)
+            plan = self.dispatcher.find_plan(call.name)
         except DefinitionError:
             plan = None  # the result of the call will report it
         if plan is None:
@@ -301,7 +290,7 @@ class Toolbox(Dispatcher):
 
     def find_hook_methods(self, method: str) -> Iterable[Callable[..., Any]]:
         """Return the method named *method* of every hook that has it, each hook once."""
-        unique_hooks = {id(hook): hook for hook in self._settings.chain.hooks}
+        unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
 
 
@@ -352,23 +341,10 @@ def _try_add_record(store: ApprovalStore, record: Record) -> bool:
     return True
 
 
-def _copy_settings(source: Dispatcher) -> Settings:
-    """
-    Return a copy of the settings of *source*.
-
-    The caller can set fields of the copy without changing *source*. The objects in the fields stay shared.
-    """
-    settings = source._settings  # noqa: SLF001 -- a toolbox is a dispatcher
-    _ = settings.approvals  # made on first use: made before the copy, so that both have the same
-    return copy.copy(settings)
-
-
-def _report_progress(progress: Progress, listener: Callable[[Progress], object] | None) -> None:
-    watcher = current_watcher.get()
-    if watcher is not None:
-        watcher.report_progress(progress)
-    if listener is not None:
-        listener(progress)
+def _report_progress(progress: Progress) -> None:
+    run = current_run.get()
+    if run is not None:
+        run.watcher.report_progress(progress)
 
 
 def _shorten_summary(text: str) -> str:

@@ -4,10 +4,9 @@ The plans of a dispatcher. A plan is made when its name is first called, and aga
 
 from __future__ import annotations
 
-import itertools
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
@@ -31,12 +30,10 @@ class Planner:
     Attributes:
         plans_by_name: The plans made so far, by name. They are dropped when the catalog changes, or when there are too
             many names.
-        ids: Numbers for calls that have no id.
     """
 
     def __init__(self, catalog: CatalogView, settings: Settings) -> None:
         self.plans_by_name: dict[str, CallPlan] = {}
-        self.ids = itertools.count(1)
         self._catalog = catalog
         self._settings = settings
 
@@ -55,7 +52,7 @@ class Planner:
         if tool is None:
             return None
         plan = CallPlan(tool, self._settings, table.aliases)
-        plan.fast_path = build_fast_path(plan, self._settings, name, self.ids)
+        plan.fast_path = build_fast_path(plan, self._settings, name, self._settings.call_numbers)
         if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
             self.plans_by_name.clear()
@@ -74,15 +71,20 @@ class Planner:
         Raises:
             DefinitionError: Some tools need resources that are not provided.
         """
-        resources = self._settings.resources
-        incomplete = [(tool, names) for tool in self._catalog if (names := _list_missing(tool, resources))]
+        self.check_resources()
+        for mistake in self._settings.judges.mistakes(self._catalog):
+            warnings.warn(mistake, ToolkitWarning, stacklevel=4)
+        return self._catalog.subscribe(_NewToolChecker(self._settings.resources)), self.drop_plans_on_change()
+
+    def check_resources(self, *, known_tools: Iterable[Tool] = ()) -> None:
+        """Raise `DefinitionError` if some tools, other than *known_tools*, need resources that are not provided."""
+        known_ids = {id(tool) for tool in known_tools}
+        tools = [tool for tool in self._catalog if id(tool) not in known_ids]
+        incomplete = [(tool, names) for tool in tools if (names := _list_missing(tool, self._settings.resources))]
         if incomplete:
             listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in incomplete)
             remedy = "give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
             raise DefinitionError(f"resources are missing: {listed}; {remedy}")
-        for mistake in self._settings.judges.mistakes(self._catalog):
-            warnings.warn(mistake, ToolkitWarning, stacklevel=4)
-        return self._catalog.subscribe(_NewToolChecker(resources)), self.drop_plans_on_change()
 
     def drop_plans_on_change(self) -> Callable[[], None]:
         """

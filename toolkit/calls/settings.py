@@ -4,13 +4,26 @@ The policies of a dispatcher, checked where they are given.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import copy
+import itertools
 import os
+import random
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
-from .._option_checks import OptionTypes, check_option_types, describe_type, require_list
+from typing_extensions import TypedDict, Unpack
+
+from .._option_checks import (
+    OptionTypes,
+    check_option_types,
+    describe_type,
+    explain_unknown_choice,
+    require_list,
+)
 from ..concurrency.abandoned import AbandonedCalls
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Progress
@@ -30,7 +43,7 @@ if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..policies.audit import AuditLog
     from ..safety import SafetyChecks
 
-__all__ = ["MAX_NOTE_SECONDS", "Settings"]
+__all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
 
 MAX_NOTE_SECONDS = 30.0
 """How long a call that already has a result waits for the audit log, unless the call sets a closer limit."""
@@ -38,6 +51,8 @@ MAX_NOTE_SECONDS = 30.0
 # The size of the pool for stores, and of the pool for the audit log and the check of large arguments. It is the maximum
 # size of asyncio's own executor.
 _MAX_OWN_THREADS = 32
+
+_DEFAULT_RETRY = RetryPolicy()
 
 _KINDS: OptionTypes = {
     "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
@@ -59,65 +74,95 @@ _PARTS = {
 }
 
 
-class Settings:
-    """The options of a `Dispatcher` after they were checked. `Dispatcher` explains each option."""
+class DispatcherOptions(TypedDict, total=False):
+    """The options of a `Dispatcher`, all by keyword. The docstring of `Dispatcher` explains each of them."""
 
-    def __init__(
-        self,
-        *,
-        permissions: SupportsJudge | Sequence[SupportsJudge] | None,
-        safety: SafetyChecks | None,
-        approvals: Approvals | None,
-        audit: AuditLog | None,
-        hooks: Iterable[Any],
-        retry: RetryPolicy,
-        repair: bool,
-        validation: Validation,
-        resources: Mapping[Any, Any] | None,
-        classify: ClassifyRules,
-        redact: Sequence[RedactionRule],
-        timeout_seconds: float | None,
-        max_chars: int,
-        max_concurrency: int,
-        check_output: bool,
-        raise_bugs: bool,
-        on_progress: Callable[[Progress], object] | None,
-        cleanup_seconds: float,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[object]],
-        chance: Callable[[], float],
-    ) -> None:
-        self.retry = retry
-        self.repair = repair
-        self.validation = validation
+    permissions: SupportsJudge | Sequence[SupportsJudge] | None
+    safety: SafetyChecks | None
+    approvals: Approvals | None
+    audit: AuditLog | None
+    hooks: Iterable[Any]
+    retry: RetryPolicy
+    repair: bool
+    validation: Validation
+    resources: Mapping[Any, Any] | None
+    classify: ClassifyRules
+    redact: Sequence[RedactionRule]
+    timeout_seconds: float | None
+    max_chars: int
+    max_concurrency: int
+    check_output: bool
+    raise_bugs: bool
+    on_progress: Callable[[Progress], object] | None
+    cleanup_seconds: float
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[object]]
+    chance: Callable[[], float]
+
+
+class Settings:
+    """
+    The options of a `Dispatcher` after they were checked, and the threads that its calls run in.
+
+    `Dispatcher` explains each option. No field is set after the dispatcher was made.
+
+    Attributes:
+        call_numbers: The numbers for calls that have no id.
+    """
+
+    def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
+        _check_names(options)
+        resources = options.get("resources")
+        self.retry = options.get("retry", _DEFAULT_RETRY)
+        self.repair = options.get("repair", True)
+        self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
-        self.timeout_seconds = timeout_seconds
-        self.max_chars = max_chars
-        self.max_concurrency = max_concurrency
-        self.check_output = check_output
-        self.raise_bugs = raise_bugs
-        self.on_progress = on_progress
-        self.cleanup_seconds = cleanup_seconds
-        self.clock = clock
-        self.sleep = sleep
-        self.chance = chance
-        self.audit = audit
-        self._approvals = approvals
+        self.timeout_seconds = options.get("timeout_seconds")
+        self.max_chars = options.get("max_chars", 100_000)
+        self.max_concurrency = options.get("max_concurrency", 100)
+        self.check_output = options.get("check_output", False)
+        self.raise_bugs = options.get("raise_bugs", False)
+        self.on_progress = options.get("on_progress")
+        self.cleanup_seconds = options.get("cleanup_seconds", 5.0)
+        self.clock = options.get("clock", time.monotonic)
+        self.sleep = options.get("sleep", asyncio.sleep)
+        self.chance = options.get("chance", random.random)
+        self.audit = options.get("audit")
+        self._approvals = options.get("approvals")
         self._check()
-        _check_parts(permissions, {"safety": safety, "approvals": approvals, "audit": audit})
+        _check_parts(options)
         self.resources = dict(self.resources)
-        self.chain = Chain.of(require_list(hooks, "hooks"))
-        self.redaction = Redaction(redact)
-        self.threads = ThreadPool(max_concurrency, name="toolkit")
+        self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
+        self.redaction = Redaction(options.get("redact", ()))
+        self.threads = ThreadPool(self.max_concurrency, name="toolkit")
         # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
-        self.hook_threads = ThreadPool(max_concurrency, name="toolkit-hook")
+        self.hook_threads = ThreadPool(self.max_concurrency, name="toolkit-hook")
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
-        self.judges = CallJudges(safety, permissions, _files_of(approvals, audit))
+        own_files = _files_of(self._approvals, self.audit)
+        self.judges = CallJudges(options.get("safety"), options.get("permissions"), own_files)
         self.abandoned = AbandonedCalls()
-        self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, cleanup_seconds)
-        self._classify = compile_rules(classify)
+        self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
+        self.call_numbers = itertools.count(1)
+        self._classify = compile_rules(options.get("classify", ()))
+        self._source: Settings | None = None
+
+    def extended(
+        self,
+        permissions: SupportsJudge | Sequence[SupportsJudge] | None,
+        hooks: Iterable[Any],
+        on_progress: Callable[[Progress], object] | None,
+    ) -> Settings:
+        """Return settings that share everything with these ones, with the given judges, hooks and listener added."""
+        check_option_types({"on_progress": on_progress}, {"on_progress": _KINDS["on_progress"]})
+        _ = self.approvals  # made now if it is the default, so that both settings have the same object
+        settings = copy.copy(self)
+        settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
+        settings.judges = self.judges.with_judges(permissions)
+        settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
+        settings.on_progress = _join_listeners(self.on_progress, on_progress)
+        return settings
 
     def _check(self) -> None:
         check_option_types(vars(self), _KINDS)
@@ -178,13 +223,37 @@ class Settings:
             yield
 
 
-def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:
+def _check_names(options: Mapping[str, Any]) -> None:
+    names = list(DispatcherOptions.__annotations__)
+    for name in options:
+        if name not in names:
+            raise TypeError(f"Dispatcher: the option {explain_unknown_choice(name, names)}")
+
+
+def _check_parts(options: Mapping[str, Any]) -> None:
+    permissions = options.get("permissions")
     if isinstance(permissions, str):
         raise TypeError(f"permissions is an object; write Permissions({permissions!r})")
     for name, (methods, remedy) in _PARTS.items():
-        part = parts[name]
+        part = options.get(name)
         if part is not None and (isinstance(part, type) or not all(hasattr(part, method) for method in methods)):
             raise TypeError(f"{name} cannot be {describe_type(part)}; give {remedy}")
+
+
+def _join_listeners(
+    first: Callable[[Progress], object] | None, second: Callable[[Progress], object] | None
+) -> Callable[[Progress], object] | None:
+    """Return a function that calls both listeners, or the only one; None if there is none."""
+    if first is None or second is None:
+        return second if first is None else first
+
+    def notify_both(progress: Progress) -> None:
+        try:
+            first(progress)
+        finally:
+            second(progress)
+
+    return notify_both
 
 
 def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:

@@ -1,9 +1,9 @@
 """
 An event loop in its own thread, for code that has no event loop.
 
-The loop lives as long as its dispatcher, so a client or a lock that one call creates in it still works in the next
-call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends when its
-dispatcher is freed.
+The loop lives as long as the dispatchers that share it, so a client or a lock that one call creates in it still works
+in the next call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends
+when the last of its dispatchers is freed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+from .._forks import renew_in_children
 
 __all__ = ["BackgroundLoop"]
 
@@ -28,28 +30,45 @@ _inherited_loops: list[object] = []
 
 
 class BackgroundLoop:
-    """Runs coroutines for threads that wait for their results."""
+    """Runs coroutines for threads that wait for their results. The first of them starts the loop."""
 
     def __init__(self, *, cleanup_seconds: float) -> None:
         self._cleanup_seconds = cleanup_seconds
-        self._lock = threading.Lock()
         self._is_closed = False
-        self._waiting: set[concurrent.futures.Future[Any]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="toolkit-loop", daemon=True)
-        self._thread.start()
-        self._finalizer = weakref.finalize(self, _schedule_end, self._loop, cleanup_seconds)
-        self._finalizer.atexit = False
+        self._forget_loop()
+        renew_in_children(self)
 
-    def leave_to_parent(self) -> None:
-        """Release the loop in a forked child without touching it, because it belongs to the parent."""
-        self._finalizer.detach()
-        _inherited_loops.append((self, self._loop))
+    def _forget_loop(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+
+    def renew_after_fork(self) -> None:
+        """Leave the loop to the parent without touching it. The next caller in the child starts another one."""
+        if self._finalizer is not None:
+            self._finalizer.detach()
+            _inherited_loops.append((self._loop, self._thread))
+        self._forget_loop()
+
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop, and start it if it does not run yet. The caller holds the lock."""
+        if self._is_closed:
+            raise RuntimeError("the dispatcher is closed")
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="toolkit-loop", daemon=True)
+            self._thread.start()
+            self._finalizer = weakref.finalize(self, _schedule_end, self._loop, self._cleanup_seconds)
+            self._finalizer.atexit = False
+        return self._loop
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run the coroutine that *start* makes, and return what it returns or raise what it raises."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("call_sync would wait for itself here; use `await dispatcher.call(...)`")
+        loop: asyncio.AbstractEventLoop | None = None
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []
 
@@ -64,7 +83,7 @@ class BackgroundLoop:
                 _set_outcome(outcome, value, None)
 
         def begin() -> None:
-            tasks.append(self._loop.create_task(run_and_report()))
+            tasks.append(asyncio.get_running_loop().create_task(run_and_report()))
             tasks[0].add_done_callback(lambda _: _fail_as_closed(outcome))
 
         def cancel() -> None:
@@ -76,16 +95,14 @@ class BackgroundLoop:
 
         try:
             with self._lock:
-                if self._is_closed:
-                    _fail_as_closed(outcome)
-                else:
-                    self._waiting.add(outcome)
-                    self._loop.call_soon_threadsafe(begin)
+                loop = self._start_loop()
+                self._waiting.add(outcome)
+                loop.call_soon_threadsafe(begin)
             return outcome.result()
         except BaseException:
-            if not outcome.done():
+            if loop is not None and not outcome.done():
                 # The waiting thread was interrupted, not the call. So the call is cancelled, and may clean up.
-                self._loop.call_soon_threadsafe(cancel)
+                loop.call_soon_threadsafe(cancel)
                 concurrent.futures.wait([outcome], timeout=self._cleanup_seconds)
             raise
         finally:
@@ -105,6 +122,8 @@ class BackgroundLoop:
             if self._is_closed:
                 return
             self._is_closed = True
+        if self._thread is None or self._finalizer is None:
+            return  # no caller has started the loop
         self._finalizer()
         # In the loop, tasks have cleanup_seconds, and then generators have the same time. It takes longer only if a
         # tool blocks the loop.

@@ -147,10 +147,18 @@ class CallJudges:
             _log.warning("a judge failed to tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
-    def with_visibility(self, could_allow: _CouldAllow) -> CallJudges:
-        """Return a copy with the same judges, and with *could_allow* as one more condition for tools to be shown."""
+    def with_judges(self, permissions: SupportsJudge | Sequence[SupportsJudge] | None) -> CallJudges:
+        """
+        Return the same checks and judges, with the judges of *permissions* added.
+
+        The added judges can only forbid more. So they do not decide whether findings are weighed or a port is open.
+        """
+        if permissions is None:
+            return self
+        added = CallJudges(None, permissions)
         judges = copy.copy(self)
-        judges._visibility_checks = [*self._visibility_checks, could_allow]  # noqa: SLF001 -- an object of this class
+        judges._judges = (*self._judges, *added._judges)  # noqa: SLF001 -- objects of this class
+        judges._visibility_checks = [*self._visibility_checks, *added._visibility_checks]  # noqa: SLF001 -- as above
         return judges
 
     def build_visibility_check(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
