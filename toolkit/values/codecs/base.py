@@ -22,6 +22,7 @@ from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 from ...errors import DefinitionError, Problem
+from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
@@ -88,8 +89,7 @@ class Codec:
     @property
     def kinds(self) -> frozenset[str]:
         """Return the JSON types that the schema accepts; empty if the schema does not state them directly."""
-        kind = self.schema.get("type", ())
-        return frozenset((kind,) if isinstance(kind, str) else kind)
+        return frozenset(stated_types(self.schema))
 
 
 _MAX_VARIANTS = 16

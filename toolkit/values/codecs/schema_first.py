@@ -13,6 +13,7 @@ from typing import Any
 
 from ..schemas.messages import explain_errors
 from ..schemas.validator import compile_schema
+from ..schemas.vocabulary import ANNOTATION_KEYWORDS
 from .base import UNKNOWN_BREADTH, Codec, Refusal, Schema
 from .code_writer import CodeWriter
 from .schema_code import build_schema_emitter
@@ -20,7 +21,6 @@ from .schema_code import build_schema_emitter
 __all__ = ["make_strict_codec"]
 
 _BREADTH_BY_TYPE = {"null": 0, "boolean": 2, "integer": 3, "number": 4, "string": 8, "array": 12, "object": 30}
-_UNCONSTRAINING_KEYWORDS = frozenset({"type", "title", "description", "default", "examples", "$comment", "deprecated"})
 
 
 def make_strict_codec(codec: Codec, schema: Schema | None = None) -> Codec:
@@ -68,4 +68,4 @@ def _estimate_breadth(schema: Schema) -> tuple[float]:
     if kind == "object" and "properties" in schema:
         return (22,)
     # A further keyword that constrains the values makes the schema narrower than its bare type.
-    return (_BREADTH_BY_TYPE.get(kind, 50) - (0.5 if schema.keys() - _UNCONSTRAINING_KEYWORDS else 0),)
+    return (_BREADTH_BY_TYPE.get(kind, 50) - (0.5 if schema.keys() - ANNOTATION_KEYWORDS - {"type"} else 0),)
