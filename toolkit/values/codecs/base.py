@@ -26,6 +26,7 @@ from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
+from .ranks import CodecRank
 
 __all__ = [
     "FACTORIES_BY_ORIGIN",
@@ -47,7 +48,7 @@ __all__ = [
 
 Schema: TypeAlias = dict[str, Any]
 
-UNKNOWN_BREADTH = (50,)
+UNKNOWN_BREADTH = (CodecRank.UNKNOWN,)
 """The breadth of a codec that does not state its own."""
 
 
@@ -63,7 +64,8 @@ class Codec:
         encode: Converts the Python value to JSON. It raises `ValueError` or `TypeError` if the value is not of the
             type.
         type: The class of the decoded values, if there is one. Unions use it to choose a member.
-        breadth: A rough measure of how much JSON the schema accepts. In a union, the narrowest member wins.
+        breadth: A rough measure of how much JSON the schema accepts: a `CodecRank`, and then values that compare
+            codecs of that rank. In a union, the narrowest member wins.
         decisive: Whether `UNSURE` from the generated code means that plain JSON does not fit.
         hashable: Whether decoded values can be in a set.
         tags: For records, the fields that hold one of a few constants.
@@ -301,7 +303,7 @@ class HintReader:
             schema={"$ref": f"#/$defs/{name}"},
             decode=memoize_decode(lambda value: target().decode(value)),
             encode=lambda value: target().encode(value),
-            breadth=(20,),
+            breadth=(CodecRank.RECORD,),
             hashable=True,
             emit=lambda writer, value: writer.call(key, target, value),
         )

@@ -28,13 +28,14 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
+from .ranks import CodecRank
 
 __all__ = ["constants_codec"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
-def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, breadth: int = 1) -> Codec:
+def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None) -> Codec:
     """Return a codec for a finite set of (JSON form, Python value) pairs."""
     forms = [form for form, _ in pairs]
     decoding = {_json_key(form): value for form, value in pairs}
@@ -69,7 +70,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(breadth,),
+        breadth=(CodecRank.CONSTANTS,),
         decisive=only_text,
         choices=tuple(forms),
         emit=emit,
@@ -177,7 +178,7 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         return result
 
     schema = {"type": "integer", "minimum": 0, "maximum": mask, "description": f"A sum of: {names}."}
-    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(2,), emit=emit)
+    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), emit=emit)
 
 
 def _is_enum(hint: Any) -> bool:

@@ -22,6 +22,7 @@ from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
 from .base import Codec, Refusal, Undescribable
 from .code_writer import CodeWriter
+from .ranks import narrow_breadth
 from .texts import write_pattern
 
 __all__ = [
@@ -258,7 +259,7 @@ def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
         base,
         schema=schema,
         decode=decode,
-        breadth=(base.breadth[0] - 0.5, *base.breadth[1:]),
+        breadth=narrow_breadth(base.breadth),
         # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
         decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
         members=(),

@@ -25,7 +25,8 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
-from .hash_collisions import MAX_COLLISIONS, has_many_collisions
+from .containers import MAX_COLLISIONS, has_many_collisions
+from .ranks import CodecRank
 from .scalars import INTEGER
 
 __all__ = ["dict_codec"]
@@ -57,7 +58,7 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         decode=decode,
         encode=encode,
         type=build if isinstance(build, type) else None,
-        breadth=(30, key.breadth, item.breadth),
+        breadth=(CodecRank.MAPPING, key.breadth, item.breadth),
         decisive=item.decisive and read_key is _return_unchanged,
         hashable=False,
         emit=emit,
@@ -121,7 +122,7 @@ _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
 
 def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
     """Return the schema for the property names of an object, and the functions that read and write one name."""
-    if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
+    if key.schema in ({}, {"type": "string"}) and key.breadth in ((CodecRank.TEXT,), (CodecRank.ANY,)):
         return {}, _return_unchanged, _encode_text_key
     if key.kinds == {"string"}:
         return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
