@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Uni
 import typing_extensions
 from annotated_types import Ge, Len
 
-from toolkit.values.codecs import Codec, HintReader, make_strict_codec
+from toolkit.values.codecs import Codec, create_hint_reader, make_strict_codec
 from toolkit.values.codecs.ranks import CodecRank, narrow_breadth
 
 
@@ -117,7 +117,7 @@ NARROWEST_FIRST: list[list[Any]] = [
 
 def breadth_of(hint: Any) -> tuple[Any, ...]:
     """Return the breadth of the codec for *hint*."""
-    return HintReader().codec(hint).breadth
+    return create_hint_reader().codec(hint).breadth
 
 
 def test_the_order_of_codecs():

@@ -17,9 +17,8 @@ import typing_extensions
 
 from ..strictjson.checks import show_value
 from .base import (
-    FACTORIES_BY_ORIGIN,
-    FACTORIES_BY_PREDICATE,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -30,7 +29,7 @@ from .base import (
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 
-__all__ = ["constants_codec"]
+__all__ = ["RULES", "constants_codec"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -189,10 +188,7 @@ def _is_flag(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, enum.Flag)
 
 
-FACTORIES_BY_ORIGIN.update(
-    {
-        Literal: _read_literal,
-        typing_extensions.Literal: _read_literal,
-    }
+RULES = CodecRules(
+    {Literal: _read_literal, typing_extensions.Literal: _read_literal},
+    [(_is_flag, _read_flag), (_is_enum, _read_enum)],
 )
-FACTORIES_BY_PREDICATE += [(_is_flag, _read_flag), (_is_enum, _read_enum)]

@@ -18,9 +18,9 @@ import typing_extensions
 
 from ...errors import Problem
 from .base import (
-    FACTORIES_BY_ORIGIN,
     MAX_PROBLEMS,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -31,7 +31,7 @@ from .base import (
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 
-__all__ = ["MAX_COLLISIONS", "has_many_collisions", "list_codec"]
+__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
 
 MAX_COLLISIONS = 1000
 """A number of items that does no harm, even if all of them have the same hash."""
@@ -213,7 +213,7 @@ def _tuple_codec(items: list[Codec]) -> Codec:
     )
 
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         list: _sequence_factory(list, list),
         abc.Sequence: _sequence_factory(list, abc.Sequence),

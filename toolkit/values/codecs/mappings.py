@@ -14,9 +14,9 @@ from typing import Any, get_args, get_origin
 
 from ...errors import Problem
 from .base import (
-    FACTORIES_BY_ORIGIN,
     MAX_PROBLEMS,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -29,7 +29,7 @@ from .containers import MAX_COLLISIONS, has_many_collisions
 from .ranks import CodecRank
 from .scalars import INTEGER
 
-__all__ = ["dict_codec"]
+__all__ = ["RULES", "dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
@@ -196,7 +196,7 @@ def _read_counter(hint: Any, reader: HintReader) -> Codec:
     return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
 
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         dict: _mapping_factory(dict, dict),
         abc.Mapping: _mapping_factory(dict, abc.Mapping),

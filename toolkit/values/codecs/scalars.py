@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
-from .base import FACTORIES_BY_ORIGIN, Codec, Refusal, constant_factory
+from .base import Codec, CodecRules, Refusal, constant_factory
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 
-__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "STRING", "build_type_error"]
+__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
 
 
 def build_type_error(value: Any, expected: str) -> TypeError:
@@ -177,7 +177,7 @@ STRING = Codec(
 )
 ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(CodecRank.ANY,), emit=_emit_any)
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         str: constant_factory(STRING),
         int: constant_factory(INTEGER),

@@ -19,12 +19,12 @@ from decimal import Context, Decimal
 from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import FACTORIES_BY_ORIGIN, Codec, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
 
-__all__ = ["text_codec", "write_pattern"]
+__all__ = ["RULES", "text_codec", "write_pattern"]
 
 
 def text_codec(
@@ -298,5 +298,6 @@ def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     return _CODECS[re.Pattern]
 
 
-FACTORIES_BY_ORIGIN.update({kind: constant_factory(codec) for kind, codec in _CODECS.items()})
-FACTORIES_BY_ORIGIN[re.Pattern] = _read_pattern
+RULES = CodecRules(
+    {**{kind: constant_factory(codec) for kind, codec in _CODECS.items()}, re.Pattern: _read_pattern},
+)

@@ -17,8 +17,8 @@ from ...errors import Problem
 from ..schemas.messages import describe_expectation
 from ..schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, stated_types
 from .base import (
-    FACTORIES_BY_ORIGIN,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -29,7 +29,7 @@ from .base import (
 )
 from .code_writer import CodeWriter
 
-__all__ = ["union_codec"]
+__all__ = ["RULES", "union_codec"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -276,4 +276,4 @@ def _emit_attempts(writer: CodeWriter, value: str, members: Sequence[Codec], res
     writer.line(f"if {result} is U: return U")
 
 
-FACTORIES_BY_ORIGIN.update({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})
+RULES = CodecRules({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})
