@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast, get_args, overload
 
+from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
@@ -263,13 +264,8 @@ class ToolResult:
         Raises:
             ValueError: *data* has an unknown version or an unknown shape.
         """
-        version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version != _VERSION:
-            raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
-        fields = {name: value for name, value in data.items() if name != "version"}
-        for name, value in fields.items():
-            if name not in _FIELD_TYPES or not isinstance(value, _FIELD_TYPES[name]):
-                raise ValueError(f"not a result: {name!r} cannot be {type(value).__name__}")
+        _, fields = split_version(data, "a result", (_VERSION,))
+        check_field_types(fields, "a result", _FIELD_TYPES)
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
@@ -287,13 +283,13 @@ class ToolResult:
 
 _FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error", "number"}
 
-_FIELD_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("text", "kind", "call_id", "tool"), str),
-    "value": object,
-    "attempts": int,
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),
+    "value": (object,),
+    "attempts": (int,),
     "duration_seconds": (int, float),
-    "truncated": bool,
-    **dict.fromkeys(("parts", "repairs", "retries"), list),
+    "truncated": (bool,),
+    **dict.fromkeys(("parts", "repairs", "retries"), (list,)),
     **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
 }
 
