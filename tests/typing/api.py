@@ -279,7 +279,7 @@ async def calls(progress: list[Progress]) -> None:
         assert_type(await dispatcher.call_many([ToolCall("bare"), ("bare", {"a": 1})]), list[ToolResult])
         assert_type(dispatcher.abandoned_threads, int)
         assert_type(dispatcher.call_sync("bare", '{"a": 1}'), ToolResult)
-        assert_type(ToolResult.error("tool", "it broke"), ToolResult)
+        assert_type(ToolResult.failure("tool", "it broke"), ToolResult)
         if result.error is not None:
             assert_type(result.error.message, str)
     assert_type(stats.snapshot(), list[ToolStats])

@@ -201,4 +201,4 @@ async def withdraw_requests(active_run: ActiveRun, reason: str) -> None:
     active_run.sub_runs.clear()
     for index, (call, result) in enumerate(zip(*active_run.last_turn(), strict=True)):
         if result.kind == "waiting":
-            active_run.replace_result(index, ToolResult.error("halted", reason, call_id=call.id, tool=call.name))
+            active_run.replace_result(index, ToolResult.failure("halted", reason, call_id=call.id, tool=call.name))
