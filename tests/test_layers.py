@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_forks _decompression _distribution _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    ".": "_forks _decompression _distribution _lazy_names _versioned_json errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks conversation toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "askers records store packed_record memory_store seal policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -54,9 +54,9 @@ ORDER = {
     "testing/laws": "findings confusable_tools explanations folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "lazy_hypothesis drawing unsupported schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "values": "patterns/ strictjson/ schemas/ codecs/ rendering token_estimates visible __init__",
-    "values/codecs": "code_writer decode_cache base scalars unions aliases texts limits schema_code schema_first annotated choices hash_collisions containers definitions foreign mappings objects class_hints records typed_dicts __init__",
+    "values/codecs": "code_writer decode_cache ranks base scalars unions aliases texts limits schema_code schema_first annotated choices containers definitions foreign mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
-    "values/schemas": "keywords engine messages repair validator __init__",
+    "values/schemas": "vocabulary keywords engine messages repair validator __init__",
     "values/strictjson": "checks canonical digests __init__",
     "workspace": "temporaries entries open_beneath borders os_errors reading walking writing space __init__",
 }

@@ -116,7 +116,7 @@ def test_what_is_no_object_is_refused(read, data):
 
 def test_the_exception_is_never_written_down():
     """It may hold anything, and nobody could read it."""
-    result = ToolResult.error("tool", "broken", cause=ValueError("inside"))
+    result = ToolResult.failure("tool", "broken", cause=ValueError("inside"))
     assert "inside" not in json.dumps(result.to_json())
     assert "inside" not in repr(result.error)
 
@@ -141,20 +141,20 @@ def test_the_exception_is_never_written_down():
 )
 def test_the_model_reads_what_happened_and_what_to_do(kind, message, text):
     """The phrase of the kind, the message, the advice."""
-    assert ToolResult.error(kind, message).text == text
+    assert ToolResult.failure(kind, message).text == text
 
 
 def test_an_unknown_tool_is_named_with_its_neighbours():
     """The name first, then what was probably meant."""
     cause = UnknownTool("red_file", ["read_file", "write"])
-    text = ToolResult.error("not_found", str(cause), cause=cause).text
+    text = ToolResult.failure("not_found", str(cause), cause=cause).text
     assert text.startswith("error: unknown tool `red_file`; did you mean `read_file`?\n")
 
 
 @pytest.mark.parametrize("kind", ERROR_KINDS)
 def test_every_kind_of_error_has_words(kind):
     """And is an error, whatever else is known about it."""
-    result = ToolResult.error(kind, "why", details={"a": 1}, tool="read", attempts=2)
+    result = ToolResult.failure(kind, "why", details={"a": 1}, tool="read", attempts=2)
     assert result.is_error
     assert result.text.startswith("error: ")
     assert result.text.count("\n") == 1
@@ -164,19 +164,25 @@ def test_every_kind_of_error_has_words(kind):
 
 def test_advice_can_be_another():
     """Whoever knows better says so; nothing is said if there is nothing to say."""
-    assert ToolResult.error("tool", "why", advice="Wait.").text == "error: tool failed: why\nWait."
-    assert ToolResult.error("tool", "why", advice="").text == "error: tool failed: why"
+    assert ToolResult.failure("tool", "why", advice="Wait.").text == "error: tool failed: why\nWait."
+    assert ToolResult.failure("tool", "why", advice="").text == "error: tool failed: why"
 
 
 @pytest.mark.parametrize("kind", ["ok", "waiting", "nice"])
 def test_only_errors_are_built_as_errors(kind):
     """The other kinds are no errors, or none at all."""
     with pytest.raises(ValueError, match="not a kind of error; use one of tool, bad_args"):
-        ToolResult.error(kind, "why")
+        ToolResult.failure(kind, "why")
+
+
+def test_the_class_has_no_error():
+    """`error` belongs to a result. The message says what to write for what `ToolResult.error(...)` did once."""
+    with pytest.raises(AttributeError, match=r"write ToolResult\.failure\(kind, message\)"):
+        ToolResult.error("tool", "why")  # type: ignore[operator]
 
 
 def test_a_result_that_went_well_has_no_error():
-    """`result.error` is the field, `ToolResult.error` the builder."""
+    """An error can be set later."""
     result = ToolResult("5", 5)
     assert result.error is None
     result.error = ErrorInfo("late")
@@ -210,7 +216,7 @@ def test_unwrapping_gives_the_value():
 def test_unwrapping_raises_the_error_itself(cause):
     """If it was one of ours."""
     with pytest.raises(type(cause)) as raised:
-        ToolResult.error("tool", str(cause), cause=cause).unwrap()
+        ToolResult.failure("tool", str(cause), cause=cause).unwrap()
     assert raised.value is cause
 
 
@@ -218,7 +224,7 @@ def test_unwrapping_wraps_what_was_not_ours():
     """With the exception as its cause."""
     cause = ZeroDivisionError("by zero")
     with pytest.raises(ToolError, match="by zero") as raised:
-        ToolResult.error("tool", "by zero", cause=cause).unwrap()
+        ToolResult.failure("tool", "by zero", cause=cause).unwrap()
     assert raised.value.__cause__ is cause
 
 
@@ -239,7 +245,7 @@ def test_unwrapping_wraps_what_was_not_ours():
 )
 def test_unwrapping_works_without_the_exception(kind, raised):
     """A result that was stored raises the same class as a fresh one."""
-    stored = ToolResult.from_json(ToolResult.error(kind, "why", tool="why").to_json())
+    stored = ToolResult.from_json(ToolResult.failure(kind, "why", tool="why").to_json())
     with pytest.raises(raised, match="why") as error:
         stored.unwrap()
     assert isinstance(error.value, ToolkitError)
@@ -249,12 +255,12 @@ def test_what_is_known_of_a_stored_failure_is_raised_with_it():
     """The problems of bad arguments; whether it may have happened, and how long to wait."""
     problems = [{"path": ["a", 0], "message": "no"}]
     with pytest.raises(BadArgs) as bad:
-        ToolResult.error("bad_args", "x", details={"problems": problems}).unwrap()
+        ToolResult.failure("bad_args", "x", details={"problems": problems}).unwrap()
     assert bad.value.problems == (Problem("no", ("a", 0)),)
 
     details = {"happened": "no", "retry_after_seconds": 7}
     with pytest.raises(Transient) as transient:
-        ToolResult.error("transient", "x", details=details).unwrap()
+        ToolResult.failure("transient", "x", details=details).unwrap()
     assert (transient.value.happened, transient.value.retry_after_seconds) == ("no", 7)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from ._versioned_json import check_field_types, split_version
 from .errors import ToolError
 
 __all__ = ["ApprovalRequest", "AuthNeeded", "AuthRequest", "Changed", "Decision", "Grant", "Precondition"]
@@ -151,17 +152,8 @@ class ApprovalRequest:
         Raises:
             ValueError: *data* has an unknown version or an unknown shape.
         """
-        version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version != _VERSION:
-            raise ValueError(f"an approval request of version {version!r} cannot be read; version {_VERSION} can")
-        values = {name: value for name, value in data.items() if name != "version"}
-        for name, value in values.items():
-            if (
-                name not in _FIELD_TYPES
-                or not isinstance(value, _FIELD_TYPES[name])
-                or isinstance(value, bool) != (name == "is_cut")
-            ):
-                raise ValueError(f"not an approval request: {name!r} cannot be {type(value).__name__}")
+        _, values = split_version(data, "an approval request", (_VERSION,))
+        check_field_types(values, "an approval request", _FIELD_TYPES)
         if missing := {"id", "tool", "call_id", "reason", "created_at"} - values.keys():
             # A request without its id would get a new one, and then an answer to the old id would not find it.
             raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
@@ -176,12 +168,12 @@ class ApprovalRequest:
         return cls(**values)
 
 
-_FIELD_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), str),
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), (str,)),
     **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
-    **dict.fromkeys(("preconditions", "grants", "repairs", "asked_by"), list),
-    "arguments": dict,
-    "is_cut": bool,
+    **dict.fromkeys(("preconditions", "grants", "repairs", "asked_by"), (list,)),
+    "arguments": (dict,),
+    "is_cut": (bool,),
     "auth": (dict, type(None)),
     "created_at": (int, float),
     "expires_at": (int, float, type(None)),

@@ -159,7 +159,7 @@ class Dispatcher:
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
-            return finish_unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self.settings)
+            return finish_unstarted(call, ToolResult.failure("internal", str(error), cause=error), None, self.settings)
         if plan is None:
             return self._report_unknown_tool(call)
         call.tool = plan.tool
@@ -190,7 +190,7 @@ class Dispatcher:
             name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
         ]
         error = UnknownTool(call.name, suggestions)
-        return finish_unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self.settings)
+        return finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, self.settings)
 
     # Running several calls.
 

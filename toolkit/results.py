@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast, get_args, overload
+from typing import Any, Literal, cast, get_args
 
+from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
@@ -123,31 +124,19 @@ class ErrorInfo:
     cause: BaseException | None = field(default=None, repr=False)
 
 
-class _ErrorBuilder(Protocol):
-    def __call__(
-        self,
-        kind: Kind,
-        message: str,
-        *,
-        details: dict[str, Any] | None = None,
-        cause: BaseException | None = None,
-        advice: str | None = None,
-        **fields: Any,
-    ) -> ToolResult: ...
+class _NoError:
+    """
+    Makes `result.error` None until it is set, and refuses `ToolResult.error`.
 
+    An error that is set is an ordinary attribute of the result, which Python finds before this object.
+    """
 
-class _ErrorOrBuilder:
-    """Makes `result.error` the error of a result, and `ToolResult.error(...)` a function that builds a result."""
-
-    @overload
-    def __get__(self, result: None, owner: type[ToolResult]) -> _ErrorBuilder: ...
-    @overload
-    def __get__(self, result: ToolResult, owner: type[ToolResult]) -> ErrorInfo | None: ...
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> _ErrorBuilder | ErrorInfo | None:
-        return _build_error if result is None else result._error  # noqa: SLF001 -- this descriptor owns the attribute
-
-    def __set__(self, result: ToolResult, value: ErrorInfo | None) -> None:
-        result._error = value  # noqa: SLF001 -- this descriptor owns the attribute
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> None:
+        if result is None:
+            raise AttributeError(
+                "`error` is an attribute of a result; to make a result of a call that failed, "
+                "write ToolResult.failure(kind, message)"
+            )
 
 
 def format_call_id(number: int | str) -> str:
@@ -157,17 +146,6 @@ def format_call_id(number: int | str) -> str:
     A call gets a number if its caller gave no id. The id is made when it is read, because few programs read it.
     """
     return f"call_{number}" if type(number) is int else str(number)
-
-
-class _CallId:
-    """Makes `result.call_id` the id built from the result's number, or the id that was set."""
-
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
-        return "" if result is None else format_call_id(result.number)
-
-    def __set__(self, result: ToolResult, value: str) -> None:
-        # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
-        result.number = str(value)
 
 
 class ToolResult:
@@ -191,7 +169,6 @@ class ToolResult:
     text: str = ""
     value: Any = None
     kind: Kind = "ok"
-    call_id: str = cast("str", _CallId())
     number: int | str = ""
     tool: str = ""
     parts: Sequence[Part] = ()
@@ -202,9 +179,7 @@ class ToolResult:
     duration_seconds: float = 0.0
     truncated: bool = False
     metadata: dict[str, Any] | None = None
-    _error: ErrorInfo | None = None
-
-    error = _ErrorOrBuilder()
+    error: ErrorInfo | None = cast("ErrorInfo | None", _NoError())
 
     def __init__(self, text: str = "", value: Any = None, kind: Kind = "ok", **further: Any) -> None:
         self.text = text
@@ -218,6 +193,48 @@ class ToolResult:
                 setattr(self, name, field_value)
 
     @property
+    def call_id(self) -> str:
+        """The id of the call, which a `number` is turned into when the id is read."""
+        return format_call_id(self.number)
+
+    @call_id.setter
+    def call_id(self, value: str) -> None:
+        # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
+        self.number = str(value)
+
+    @classmethod
+    def failure(
+        cls,
+        kind: Kind,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        cause: BaseException | None = None,
+        advice: str | None = None,
+        **fields: Any,
+    ) -> ToolResult:
+        """
+        Return the result of a call that failed. Its text says what went wrong, and what the model should do.
+
+        Args:
+            kind: The kind of error.
+            message: The message for the model, which becomes `result.error.message`.
+            details: Plain JSON for programs.
+            cause: The exception that ended the call.
+            advice: What the model should do, in place of the usual sentence for *kind*.
+            fields: Further fields of the result.
+        """
+        if kind not in _PHRASES:
+            raise ValueError(f"{kind!r} is not a kind of error; use one of {', '.join(_PHRASES)}")
+        phrase, usual_advice = _PHRASES[kind]
+        if isinstance(cause, UnknownTool) or message.startswith(phrase):
+            sentence = message
+        else:
+            sentence = f"{phrase}: {message}" if message else phrase
+        text = f"error: {sentence}\n{usual_advice if advice is None else advice}".rstrip()
+        return cls(text, None, kind, error=ErrorInfo(message, details or {}, cause), **fields)
+
+    @property
     def is_error(self) -> bool:
         """Whether the model should treat the result as a failure. A waiting call is not a failure."""
         return self.kind not in ("ok", "waiting")
@@ -226,7 +243,7 @@ class ToolResult:
         """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
             return self.value
-        cause = None if self._error is None else self._error.cause
+        cause = None if self.error is None else self.error.cause
         if isinstance(cause, ToolkitError):
             raise cause
         raise _as_exception(self) from cause
@@ -236,7 +253,7 @@ class ToolResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""
-        error = self._error
+        error = self.error
         return {
             "version": _VERSION,
             "call_id": self.call_id,
@@ -263,13 +280,8 @@ class ToolResult:
         Raises:
             ValueError: *data* has an unknown version or an unknown shape.
         """
-        version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version != _VERSION:
-            raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
-        fields = {name: value for name, value in data.items() if name != "version"}
-        for name, value in fields.items():
-            if name not in _FIELD_TYPES or not isinstance(value, _FIELD_TYPES[name]):
-                raise ValueError(f"not a result: {name!r} cannot be {type(value).__name__}")
+        _, fields = split_version(data, "a result", (_VERSION,))
+        check_field_types(fields, "a result", _FIELD_TYPES)
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
@@ -285,15 +297,15 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error", "number"}
+_FIELDS = frozenset([*ToolResult.__annotations__, "call_id"]) - {"number"}
 
-_FIELD_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("text", "kind", "call_id", "tool"), str),
-    "value": object,
-    "attempts": int,
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),
+    "value": (object,),
+    "attempts": (int,),
     "duration_seconds": (int, float),
-    "truncated": bool,
-    **dict.fromkeys(("parts", "repairs", "retries"), list),
+    "truncated": (bool,),
+    **dict.fromkeys(("parts", "repairs", "retries"), (list,)),
     **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
 }
 
@@ -318,24 +330,3 @@ def _as_exception(result: ToolResult) -> ToolkitError:
     if result.kind == "not_found":
         return UnknownTool(result.tool)
     return Safety(message) if result.kind == "safety" else ToolError(message)
-
-
-def _build_error(
-    kind: Kind,
-    message: str,
-    *,
-    details: dict[str, Any] | None = None,
-    cause: BaseException | None = None,
-    advice: str | None = None,
-    **fields: Any,
-) -> ToolResult:
-    """Return a result whose text says what went wrong, and what the model should do."""
-    if kind not in _PHRASES:
-        raise ValueError(f"{kind!r} is not a kind of error; use one of {', '.join(_PHRASES)}")
-    phrase, usual = _PHRASES[kind]
-    if isinstance(cause, UnknownTool) or message.startswith(phrase):
-        sentence = message
-    else:
-        sentence = f"{phrase}: {message}" if message else phrase
-    text = f"error: {sentence}\n{usual if advice is None else advice}".rstrip()
-    return ToolResult(text, None, kind, error=ErrorInfo(message, details or {}, cause), **fields)

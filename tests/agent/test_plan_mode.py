@@ -295,7 +295,7 @@ async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
     class Strict:
         def after(self, call, result):
             return (
-                ToolResult.error("denied", "too short")
+                ToolResult.failure("denied", "too short")
                 if call.name == "exit_plan" and len(call.arguments["plan"]) < 5
                 else result
             )
@@ -313,7 +313,7 @@ async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
 
     class Strict:
         def after(self, call, result):
-            return ToolResult.error("denied", "no fire") if "Burn" in str(call.arguments) else result
+            return ToolResult.failure("denied", "no fire") if "Burn" in str(call.arguments) else result
 
     shed = Shed()
     script = [[call("exit_plan", plan="Cut the oak."), call("exit_plan", plan="Burn it all.")]]

@@ -312,7 +312,7 @@ async def test_nothing_is_let_run_after_a_halt():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("look", what="fire")]])
     paused = await agent.run("go")
-    halted = ToolResult.error("halted", "fire", call_id=paused.messages[-1].results[1].call_id, tool="look")
+    halted = ToolResult.failure("halted", "fire", call_id=paused.messages[-1].results[1].call_id, tool="look")
     broken = replace(paused, messages=(*paused.messages[:-1], ToolMessage((paused.messages[-1].results[0], halted))))
     run = await agent.resume(broken, {paused.requests[0].id: YES})
     assert (run.status, run.stop, run.requests, shed.done) == ("stopped", "halt", (), ["look fire"])

@@ -267,7 +267,7 @@ async def test_secrets_of_a_refused_call_are_masked_too(arguments):
 
     class Leak:
         def after(self, call, result):
-            return ToolResult.error("tool", f"key was {call.arguments}")
+            return ToolResult.failure("tool", f"key was {call.arguments}")
 
     result = await Dispatcher(catalog, hooks=[Leak()]).call("login", arguments)
     assert "hunter2" not in result.text
@@ -581,7 +581,7 @@ async def test_modify_changes_what_runs_and_is_checked_again(catalog):
         (Deny("no"), "denied"),
         (Halt("stop"), "halted"),
         (Replace(5), "ok"),
-        (Replace(ToolResult.error("tool", "x")), "tool"),
+        (Replace(ToolResult.failure("tool", "x")), "tool"),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])

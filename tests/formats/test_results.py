@@ -35,7 +35,7 @@ def result(kind="ok", text="done", **fields):
     fields = {"call_id": "call_7", "tool": "git.log", **fields}
     if kind in ("ok", "waiting"):
         return ToolResult(text, fields.pop("value", None), kind, **fields)
-    return ToolResult.error(kind, text, **fields)
+    return ToolResult.failure(kind, text, **fields)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -128,7 +128,7 @@ def test_a_snapshot_from_another_thread_sees_whole_numbers():
             tool = SimpleNamespace(name=f"tool_{number}", facts=SimpleNamespace(metadata=None))
             call = ToolCall(tool.name, {}, tool=tool)
             for kind in ("tool", "denied", "timeout"):
-                stats.after(call, ToolResult.error(kind, "no", attempts=1, duration_seconds=number))
+                stats.after(call, ToolResult.failure(kind, "no", attempts=1, duration_seconds=number))
             if errors:
                 break
     finally:

@@ -202,4 +202,4 @@ async def withdraw_requests(active_run: ActiveRun, reason: str) -> None:
     conversation = active_run.conversation
     for index, (call, result) in enumerate(zip(*conversation.last_turn(), strict=True)):
         if result.kind == "waiting":
-            conversation.replace_result(index, ToolResult.error("halted", reason, call_id=call.id, tool=call.name))
+            conversation.replace_result(index, ToolResult.failure("halted", reason, call_id=call.id, tool=call.name))

@@ -172,7 +172,7 @@ def _build_too_late_result(error: ApprovalError) -> ToolResult:
     """
     if error.outcome is not None:
         return ToolResult.from_json(error.outcome)
-    return ToolResult.error("denied", str(error), advice="It was not run; call it again if it is still needed.")
+    return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")
 
 
 def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> None:

@@ -99,7 +99,7 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
         why = f"`{call.name}` is {change}"
         await withdraw_requests(child, why)
         del parent.sub_runs[call.id]
-        return await _finish_call(parent, call, ToolResult.error("denied", why))
+        return await _finish_call(parent, call, ToolResult.failure("denied", why))
     del parent.sub_runs[call.id]
     try:
         ending = await _await_with_timeout(
@@ -174,8 +174,8 @@ def _build_result(
     if run.status == "done":
         result = ToolResult(run.text, run.text)
     elif run.stop == "halt":
-        result = ToolResult.error("halted", run.reason)
+        result = ToolResult.failure("halted", run.reason)
     else:
-        result = ToolResult.error("tool", f"the sub-run was not finished: {run.reason}")
+        result = ToolResult.failure("tool", f"the sub-run was not finished: {run.reason}")
     result.call_id, result.tool = call.id, call.name
     return result

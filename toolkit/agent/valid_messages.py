@@ -67,7 +67,7 @@ def collect_call_ids(messages: Iterable[Message]) -> set[str]:
 def build_unfinished_result(call: ToolCall, why: str, *, was_started: bool = False) -> ToolResult:
     """Return a result for a call that has none, which says *why* it was not run or not finished."""
     effect = "it may or may not have happened" if was_started else "it was not run"
-    return ToolResult.error(
+    return ToolResult.failure(
         "cancelled",
         f"{why}: {effect}",
         details={"happened": "maybe" if was_started else "no"},

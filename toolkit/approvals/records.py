@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .._versioned_json import check_field_types, split_version
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..values.strictjson.canonical import encode_canonical
@@ -144,19 +145,13 @@ class Record:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """Return the record that `to_json` wrote; raise `ValueError` if the version or the shape is unknown."""
-        version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version not in _READABLE_VERSIONS:
-            readable = " and ".join(map(str, _READABLE_VERSIONS))
-            raise ValueError(f"an approval record of version {version!r} cannot be read; versions {readable} can")
-        fields = {name: value for name, value in data.items() if name != "version"}
+        version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
-        if fields.keys() != _SHAPES.keys():
-            differing_names = ", ".join(sorted(map(str, fields.keys() ^ _SHAPES.keys())))
+        if fields.keys() != _FIELD_TYPES.keys():
+            differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
-        for name, value in fields.items():
-            if not isinstance(value, _SHAPES[name]) or (isinstance(value, bool) and name != "arguments"):
-                raise ValueError(f"not an approval record: {name!r} cannot be {type(value).__name__}")
+        check_field_types(fields, "an approval record", _FIELD_TYPES)
         claim = fields.pop("claim")
         return cls(
             **{**fields, "request": ApprovalRequest.from_json(fields["request"])},
@@ -177,11 +172,11 @@ _FIELDS_IN_WORDS = {
     "claimed": "the time of the decision and a claim, and no outcome",
     "done": "the time of the decision, a claim and an outcome",
 }
-_SHAPES: dict[str, Any] = {
-    "request": dict,
-    "arguments": object,
-    "identity": str,
-    "state": str,
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "request": (dict,),
+    "arguments": (object,),
+    "identity": (str,),
+    "state": (str,),
     "claim": (dict, type(None)),
     "outcome": (dict, type(None)),
     "decided_by": (str, type(None)),

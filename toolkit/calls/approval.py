@@ -335,7 +335,7 @@ def _build_cut_short_result(attempts: int) -> ToolResult:
     """Return the outcome of a call that ended before it had a result."""
     how = "it may or may not have happened" if attempts else "before it started"
     happened = {"happened": "maybe" if attempts else "no"}
-    return ToolResult.error("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
+    return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
 def restore_masked_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
@@ -381,7 +381,7 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
         why = "it was approved and started, but its process ended before the outcome was kept"
     else:
         why = "it was approved and started where this process cannot see it, and no outcome was kept"
-    return ToolResult.error(
+    return ToolResult.failure(
         "tool",
         f"{why}: it may or may not have happened",
         details={"happened": "maybe"},

@@ -160,7 +160,7 @@ class ApprovalStage:
                 why = (
                     f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
                 )
-                return ToolResult.error("denied", why)
+                return ToolResult.failure("denied", why)
             return result
         return None
 
@@ -183,7 +183,7 @@ class ApprovalStage:
         if not decision.approved:
             await self.approval.deny(record, decision.by)
             reason = decision.reason or "the user said no"
-            return ToolResult.error("denied", reason)
+            return ToolResult.failure("denied", reason)
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._finish_lost(record, decision)
         if is_stored:
@@ -427,9 +427,9 @@ def _build_denied_result(judgement: Judgement) -> ToolResult:
     decisive = verdict.findings[0] if verdict.findings else None
     sources = [finding.source for finding in verdict.findings if finding.word == "deny"]
     if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
-        return ToolResult.error("denied", verdict.reason)
+        return ToolResult.failure("denied", verdict.reason)
     # The model may correct wrong arguments, unless a check refuses the call as well.
-    return ToolResult.error("safety" if "check" in sources else "bad_args", verdict.reason)
+    return ToolResult.failure("safety" if "check" in sources else "bad_args", verdict.reason)
 
 
 def _is_mode(by: str) -> bool:

@@ -43,7 +43,7 @@ async def run_batch(
         nonlocal halted, waiting
         call, tool = calls[index], tools[index]
         if halted is not None:
-            results[index] = await skip(call, ToolResult.error("halted", halted))
+            results[index] = await skip(call, ToolResult.failure("halted", halted))
             return
         if waiting is not None and tool is not None and not tool.facts.read_only:
             results[index] = await skip(call, _build_waiting_result(call, tool, waiting))

@@ -64,7 +64,7 @@ class UnreadableMetadata(dict[str, Any]):
     def to_result(self) -> ToolResult:
         """Return the result of a call whose metadata cannot be read."""
         message = f"the metadata of the call cannot be read: {describe_value(self.error)}"
-        return ToolResult.error("internal", message, cause=self.error)
+        return ToolResult.failure("internal", message, cause=self.error)
 
 
 def _copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

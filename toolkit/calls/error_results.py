@@ -59,7 +59,7 @@ def build_error_result(
             _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
     else:
         _log_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
-    return ToolResult.error(_kind(error), message, details=details, cause=cause)
+    return ToolResult.failure(_kind(error), message, details=details, cause=cause)
 
 
 def add_schema_hint(result: ToolResult, plan: CallPlan, session: Session | None) -> ToolResult:
@@ -84,7 +84,7 @@ def build_hook_error_result(
     name = type(hook).__name__
     _log_error(f"hook {name} failed in {stage}", error, redaction)
     summary = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
-    return ToolResult.error(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
+    return ToolResult.failure(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
 
 
 def _kind(error: BaseException) -> Kind:

@@ -196,7 +196,9 @@ class PipelineRun:
             return build_error_result(error, self.plan, redaction=self.redaction())
         except BadArgs as error:
             if not self.plan.could_be_allowed(self.call.session):  # then the model must not learn its parameters
-                return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
+                return ToolResult.failure(
+                    "denied", f"this session's rules and mode allow no call of `{self.plan.name}`"
+                )
             return add_schema_hint(
                 build_error_result(error, self.plan, redaction=self.redaction()), self.plan, self.call.session
             )
@@ -272,9 +274,9 @@ class PipelineRun:
                     case Ask(reason):
                         self.ask_reasons = [*self.ask_reasons, reason]
                     case Deny(reason):
-                        return ToolResult.error("denied", reason)
+                        return ToolResult.failure("denied", reason)
                     case Halt(reason):
-                        return ToolResult.error("halted", reason)
+                        return ToolResult.failure("halted", reason)
                     case Replace(result):
                         self.replacement = render_result(result, self.plan, encode=False)
                         break
@@ -290,7 +292,7 @@ class PipelineRun:
             await self._run_author_check()
         except BadArgs as error:
             message = f"a hook changed the arguments to something invalid: {error}"
-            return ToolResult.error("internal", message, cause=error)
+            return ToolResult.failure("internal", message, cause=error)
         return None
 
     # Around-hooks, and the attempts inside them.

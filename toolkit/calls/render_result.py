@@ -41,7 +41,7 @@ def render_result(value: Any, plan: CallPlan, *, encode: bool = True, check: boo
     if check and encode:
         problem = _find_schema_problem(form, plan)
         if problem:
-            return ToolResult.error("tool", f"it returned what its output schema does not allow: {problem}")
+            return ToolResult.failure("tool", f"it returned what its output schema does not allow: {problem}")
     return ToolResult(text, form)
 
 

@@ -39,4 +39,4 @@ def is_under_trio(modules: Mapping[str, Any] = sys.modules) -> bool:
 async def refuse_under_trio(call: ToolCall | None = None) -> ToolResult:
     """Return the result of a call under trio. Hooks do not run, because they may need asyncio too."""
     call_id, name = ("", "") if call is None else (call.id, call.name)
-    return ToolResult.error("internal", TRIO_REFUSAL, call_id=call_id, tool=name)
+    return ToolResult.failure("internal", TRIO_REFUSAL, call_id=call_id, tool=name)

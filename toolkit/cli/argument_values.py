@@ -16,11 +16,12 @@ from typing import Any
 
 from ..errors import BadArgs, Problem
 from ..values.patterns import compile_pattern
+from ..values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
 from ..values.strictjson.checks import loads
 
 __all__ = ["arguments_of", "parse_json_arguments"]
 
-_ALL_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_ALL_TYPES = frozenset(JSON_TYPES)
 _MAX_REFERENCES = 32
 
 
@@ -149,8 +150,7 @@ def _allowed_types(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
 def _member_types(option: Mapping[str, Any]) -> frozenset[str]:
     if choices := _choices(option):
         return frozenset(name for choice in choices for name in _type_names(choice))
-    types = option.get("type", _ALL_TYPES)
-    return frozenset([types] if isinstance(types, str) else types)
+    return frozenset(stated_types(option) or JSON_TYPES)
 
 
 def _choices(option: Mapping[str, Any]) -> list[Any]:
@@ -168,7 +168,7 @@ def _union_members(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, An
         if not pending:
             break
         option = pending.pop(0)
-        unions = [member for word in ("anyOf", "oneOf") for member in option.get(word) or ()]
+        unions = [member for word in UNION_KEYWORDS for member in option.get(word) or ()]
         target = _resolve_reference(option.get("$ref"), root)
         if target is not None:
             unions.append(target)

@@ -19,6 +19,7 @@ from ..errors import BadArgs, DefinitionError, Problem
 from ..values.codecs import UNSURE, Codec, Refusal, Schema, compile_codec, use_decode_cache
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
+from ..values.schemas.vocabulary import UNION_KEYWORDS
 from ..values.strictjson.checks import class_name, copy_and_check, is_plain_json, loads, show_value
 
 __all__ = ["Checker", "Validation", "run_custom_validator"]
@@ -118,7 +119,7 @@ class Checker:
             reported_paths = [problem.path for problem in problems]
             # The messages of a union are about the member that was probably meant. Decoding may have chosen another
             # member.
-            reported_paths += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
+            reported_paths += [tuple(error.absolute_path) for error in errors if error.validator in UNION_KEYWORDS]
             problems += [
                 new_problem
                 for new_problem in refusal.problems

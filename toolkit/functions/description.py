@@ -20,6 +20,7 @@ from ..docstrings.parsing import Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.validator import check_schema
+from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
 from .callables import find_source_location, subject_of
 from .checker import Checker
@@ -217,8 +218,7 @@ def _copy_schema(schema: Mapping[str, Any], subject: str) -> Schema:
     if problems:
         raise DefinitionError(f"{subject}: the schema is not JSON: {'; '.join(map(str, problems))}")
     check_schema(own, subject)
-    kinds = own.get("type", "object")
-    if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
+    if "object" not in (stated_types(own) or ["object"]):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
     # Providers want one explicit type, but the schema may leave the type out or give a list.
     own["type"] = "object"
@@ -274,11 +274,12 @@ def _have_disjoint_types(schema: Schema, other: Any) -> bool:
     """Return whether the types alone show that no value fits both schemas."""
     if not isinstance(other, Mapping) or "type" not in schema or "type" not in other:
         return False
-    return _types_of(schema).isdisjoint(_types_of(other))
+    return _types_with_integer(schema).isdisjoint(_types_with_integer(other))
 
 
-def _types_of(schema: Mapping[str, Any]) -> set[str]:
-    types = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
+def _types_with_integer(schema: Mapping[str, Any]) -> set[str]:
+    """Return the types that *schema* states. Every integer is a number, so "number" also means "integer" here."""
+    types = set(stated_types(schema))
     return types | {"integer"} if "number" in types else types
 
 

@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values.codecs import Codec, HintReader, Schema, Unresolved, assemble_schema, object_codec
+from ..values.codecs import Codec, Schema, Unresolved, assemble_schema, create_hint_reader, object_codec
 from .callables import find_executed_function
 from .namespaces import Scope
 from .parameters import Parameters
@@ -101,7 +101,7 @@ def read_signature(
     parameters, returns, bound = _inspect_function(function, subject)
     if unbound:
         del parameters[0]
-    reading = Parameters(docstring, HintReader(scope.global_names, scope.local_names()), subject, bound)
+    reading = Parameters(docstring, create_hint_reader(scope.global_names, scope.local_names()), subject, bound)
     for parameter in parameters:
         if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
             reading.add(parameter)
@@ -217,7 +217,7 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
     """
     if annotation is inspect.Signature.empty:
         return None, None, False
-    reader = HintReader(scope.global_names, scope.local_names())
+    reader = create_hint_reader(scope.global_names, scope.local_names())
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
         arguments = get_args(hint)

@@ -57,7 +57,7 @@ class RateLimit:
         delay = self._take_token(key)
         if delay > (self._wait_max if self._wait else 0.0):
             self._return_token(key)
-            return ToolResult.error(
+            return ToolResult.failure(
                 "transient",
                 f"too many calls; the next may come in {delay:.1f} s",
                 details={"retry_after_seconds": delay, "happened": "no"},

@@ -36,7 +36,7 @@ def make_error(
     kind: Kind, message: str = "it went wrong", *, tool: str = "probe", call_id: str = "call_1", **fields: Any
 ) -> ToolResult:
     """Build the result of a call that failed, with the same text that the dispatcher would give it."""
-    return ToolResult.error(kind, message, tool=tool, call_id=call_id, **fields)
+    return ToolResult.failure(kind, message, tool=tool, call_id=call_id, **fields)
 
 
 def make_waiting(

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from .codecs import Codec, HintReader
+from .codecs import Codec, create_hint_reader
 from .strictjson.checks import INT_LIMIT, is_valid_text
 
 __all__ = [
@@ -183,7 +183,7 @@ class _Conversion:
     def _find_codec(self, kind: type) -> Codec | None:
         if kind not in self._codecs:
             try:
-                self._codecs[kind] = HintReader().codec(kind)
+                self._codecs[kind] = create_hint_reader().codec(kind)
             except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken
                 self._codecs[kind] = None
         return self._codecs[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.values.codecs.base import FACTORIES_BY_ORIGIN
+from toolkit.values.codecs.base import REGISTERED_FACTORIES
 
 
 @pytest.fixture(params=["fast", "jsonschema"])
@@ -16,7 +16,7 @@ def validation(request):
 @pytest.fixture
 def own_forms():
     """Codecs that a test registers are forgotten afterwards."""
-    kept = dict(FACTORIES_BY_ORIGIN)
+    kept = dict(REGISTERED_FACTORIES)
     yield
-    FACTORIES_BY_ORIGIN.clear()
-    FACTORIES_BY_ORIGIN.update(kept)
+    REGISTERED_FACTORIES.clear()
+    REGISTERED_FACTORIES.update(kept)

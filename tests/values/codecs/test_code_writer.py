@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs import UNSURE, Codec, HintReader, compile_codec
+from toolkit.values.codecs import UNSURE, Codec, compile_codec, create_hint_reader
 from toolkit.values.codecs.code_writer import CodeWriter, is_identifier
 
 
 def made(hint: Any) -> Any:
-    return compile_codec(HintReader().codec(hint), "it")
+    return compile_codec(create_hint_reader().codec(hint), "it")
 
 
 def test_unsure_says_so():

@@ -239,3 +239,14 @@ def test_errors_stand_where_jsonschema_puts_them_or_nearer():
         ("additionalProperties", ["e"]),
     ]
     assert theirs == {keyword for keyword, _ in ours}
+
+
+@pytest.mark.parametrize("keyword", ["contentSchema", "dependencies"])
+def test_a_schema_that_is_never_applied_need_not_be_enforceable(keyword):
+    """Its references are not followed, unless another one leads to it."""
+    inner = {"a": {"$ref": "https://example.com/elsewhere"}}
+    schema = {keyword: inner if keyword == "dependencies" else inner["a"]}
+    check_schema(schema, "tool `t`")
+    place = "#/dependencies/a" if keyword == "dependencies" else "#/contentSchema"
+    with pytest.raises(DefinitionError, match="nothing is fetched"):
+        check_schema({**schema, "items": {"$ref": place}}, "tool `t`")

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import Annotated
 
 from ...errors import Problem, ToolError
-from ...values.codecs import Codec, HintReader, assemble_schema
+from ...values.codecs import Codec, assemble_schema, create_hint_reader
 from ...values.codecs.limits import apply_limits, iter_length_limits
 from .encodings import EditableText, why_unwritable
 from .near_matches import describe_near_match
@@ -43,7 +43,7 @@ class Edit:
 
 
 def _edits_codec() -> Codec:
-    reader = HintReader()
+    reader = create_hint_reader()
     codec = reader.codec(list[Edit])
     codec = replace(codec, schema=assemble_schema(codec.schema, reader.definitions))
     return apply_limits(codec, list(iter_length_limits(codec, "max_length", MAX_EDITS)))

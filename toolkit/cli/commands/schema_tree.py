@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from ...spec import Tool
 from ...values.schemas.messages import describe_expectation
+from ...values.schemas.vocabulary import UNION_KEYWORDS, stated_types
 from ...values.strictjson.checks import show_value
 from ..output import to_safe_text
 
@@ -47,14 +48,12 @@ def describe_type(schema: Any) -> str:
         choices = schema["enum"]
         ellipsis = ["..."] if len(choices) > _MAX_CHOICES else []
         return " | ".join([*(show_value(choice, max_chars=30) for choice in choices[:_MAX_CHOICES]), *ellipsis])
-    for word in ("anyOf", "oneOf"):
+    for word in UNION_KEYWORDS:
         if word in schema:
             return " | ".join(dict.fromkeys(map(describe_type, schema[word])))
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
-    kinds = schema.get("type")
-    kind_list = [kinds] if isinstance(kinds, str) else kinds or []
-    return " | ".join(_describe_one_type(kind, schema) for kind in kind_list) or describe_expectation(schema)
+    return " | ".join(_describe_one_type(kind, schema) for kind in stated_types(schema)) or describe_expectation(schema)
 
 
 def _describe_one_type(kind: str, schema: Mapping[str, Any]) -> str:
@@ -112,7 +111,7 @@ def _iter_nested_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
     labelled_schemas += [
         (f"item {index}", subschema) for index, subschema in enumerate(schema.get("prefixItems") or ())
     ]
-    members = [*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
+    members = [member for word in UNION_KEYWORDS for member in schema.get(word) or ()]
     labelled_schemas += [(f"or {index}" if index else "either", subschema) for index, subschema in enumerate(members)]
     for label, subschema in labelled_schemas:
         if isinstance(subschema, Mapping) and _has_details(subschema):

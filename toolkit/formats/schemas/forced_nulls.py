@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...spec import Tool
+from ...values.schemas.vocabulary import UNION_KEYWORDS
 from ...values.strictjson.checks import is_plain_json, loads
 
 __all__ = ["remove_forced_nulls"]
@@ -73,7 +74,7 @@ class _NullStripper:
             return value
         parts = list(self._schemas_that_hold(schema, resolver))
         for part, part_resolver in parts:
-            for members in (part[union] for union in ("anyOf", "oneOf") if union in part):
+            for members in (part[union] for union in UNION_KEYWORDS if union in part):
                 value = self._match_union(value, members, part_resolver)
         return self._object(value, parts) if isinstance(value, dict) else self._array(value, parts)
 

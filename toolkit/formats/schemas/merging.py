@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...values.schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, UNION_KEYWORDS, stated_types
+
 __all__ = ["definition_name", "definition_of", "flatten_top_level", "merge_schemas", "types_of"]
 
-_UNIONS = ("anyOf", "oneOf")
-_NOT_AT_THE_TOP = ("$ref", "allOf", *_UNIONS, "enum", "const", "not", "if", "then", "else")
 _PREFIX = "#/$defs/"
 
 
@@ -42,10 +42,9 @@ def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
         if not isinstance(part, Mapping) or id(part) in visited:
             continue
         visited.add(id(part))
-        if "type" in part:
-            types.update(dict.fromkeys([part["type"]] if isinstance(part["type"], str) else part["type"]))
-        else:
-            waiting += [member for keyword in (*_UNIONS, "allOf") for member in part.get(keyword, ())]
+        types.update(dict.fromkeys(stated_types(part)))
+        if "type" not in part:
+            waiting += [member for keyword in (*UNION_KEYWORDS, "allOf") for member in part.get(keyword, ())]
             waiting.append(definition_of(part.get("$ref"), definitions))
     return list(types)
 
@@ -75,7 +74,7 @@ def flatten_top_level(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[s
 
     For a union, the result has all properties that any member declares, and requires those that every member requires.
     """
-    left_out = {keyword: schema[keyword] for keyword in _NOT_AT_THE_TOP if keyword in schema}
+    left_out = {keyword: schema[keyword] for keyword in KEYWORDS_FOR_ANY_TYPE if keyword in schema}
     if not left_out:
         return dict(schema), {}
     try:
@@ -99,12 +98,12 @@ class _Flattener:
             return {}
         if id(schema) not in self._flat_schemas:
             self._flat_schemas[id(schema)] = {}  # for a schema that refers to itself
-            own = {keyword: value for keyword, value in schema.items() if keyword not in _NOT_AT_THE_TOP}
+            own = {keyword: value for keyword, value in schema.items() if keyword not in KEYWORDS_FOR_ANY_TYPE}
             target = definition_of(schema.get("$ref"), self._definitions)
             parts = [own, self.flatten(target), *map(self.flatten, schema.get("allOf", ()))]
             parts += [
                 _merge_members([self.flatten(member) for member in schema[union]])
-                for union in _UNIONS
+                for union in UNION_KEYWORDS
                 if union in schema
             ]
             self._flat_schemas[id(schema)] = merge_schemas(parts)[0]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...values.schemas.vocabulary import ANNOTATION_KEYWORDS, UNION_KEYWORDS
 from .dialects import Dialect
 from .merging import definition_name, definition_of, flatten_top_level, merge_schemas
 from .remarks import add_remarks
@@ -21,15 +22,11 @@ from .size import find_exceeded_limits
 
 __all__ = ["RewrittenSchema", "rewrite_schema"]
 
-_UNIONS = ("anyOf", "oneOf")
-_COMBINING_KEYWORDS = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
+_COMBINING_KEYWORDS = frozenset(["$ref", "$defs", "allOf", *UNION_KEYWORDS])
 _CONTAINER_KEYWORDS = frozenset(
     ["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"]
 )
 _STRUCTURE = _COMBINING_KEYWORDS | _CONTAINER_KEYWORDS | {"type", "enum", "const", "title", "description"}
-_ANNOTATION_KEYWORDS = frozenset(
-    ["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"]
-)
 _MAX_PARTS = 20_000
 _MAX_SHOWN_OBSTACLES = 3
 # Lookaround, back references and word boundaries: the providers' regular expression engines do not support these.
@@ -106,7 +103,7 @@ class _Rewriter:
             return self._accept_anything(place)
         if "$ref" in schema or "allOf" in schema:
             return self._rewrite_combination(schema, place)
-        union = next((union for union in _UNIONS if union in schema), None)
+        union = next((union for union in UNION_KEYWORDS if union in schema), None)
         result: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
         dropped = {key: value for key, value in schema.items() if key not in _STRUCTURE}
         types = infer_types(schema)
@@ -114,10 +111,12 @@ class _Rewriter:
             result["anyOf"] = [
                 self.rewrite(member, f"{place}|{number}") for number, member in enumerate(schema[union], 1)
             ]
-            dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema and keyword != union})
+            dropped.update(
+                {keyword: schema[keyword] for keyword in UNION_KEYWORDS if keyword in schema and keyword != union}
+            )
         else:
             # If the schema also states a type, its union only says which of the properties go together.
-            dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema})
+            dropped.update({keyword: schema[keyword] for keyword in UNION_KEYWORDS if keyword in schema})
             self._add_type_keywords(schema, types, result, dropped, place)
         for key in [key for key in dropped if self._may_stay(key, dropped[key])]:
             result[key] = dropped.pop(key)
@@ -231,7 +230,7 @@ class _Rewriter:
         if reference is not None and not siblings:
             return self._refer_to(reference)
         if reference in self._resolving or (
-            reference is not None and self._dialect.wraps_references and siblings.keys() <= _ANNOTATION_KEYWORDS
+            reference is not None and self._dialect.wraps_references and siblings.keys() <= ANNOTATION_KEYWORDS
         ):
             merged = {"anyOf": [self._refer_to(reference)]}
             merged.update({key: siblings.pop(key) for key in ("title", "description") if key in siblings})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...values.schemas.vocabulary import KEYWORDS_FOR_SAME_VALUE, iter_subschemas, stated_types
 from .merging import definition_name, definition_of
 
 __all__ = ["find_conditional_properties", "find_recursive_definition", "infer_types", "make_nullable"]
@@ -23,7 +24,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
 def infer_types(schema: Mapping[str, Any]) -> list[str]:
     """Return the types that *schema* states. Without a `type`, they follow from its other keywords."""
     if "type" in schema:
-        return [schema["type"]] if isinstance(schema["type"], str) else list(schema["type"])
+        return stated_types(schema)
     values = [schema["const"]] if "const" in schema else schema.get("enum", ())
     if values:
         named = [next((name for kind, name in _TYPES if isinstance(value, kind)), "") for value in values]
@@ -76,11 +77,10 @@ def find_conditional_properties(schema: Mapping[str, Any], definitions: Mapping[
 
 def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the schemas that hold, or may hold, for the same value as *schema*."""
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        yield from schema.get(keyword, ())
-    for keyword in ("if", "then", "else"):
-        yield schema.get(keyword)
-    yield from schema.get("dependentSchemas", {}).values()
+    for steps, subschema in iter_subschemas(schema):
+        # A property in `not` is one that the value must not have.
+        if steps[0] in KEYWORDS_FOR_SAME_VALUE and steps[0] != "not":
+            yield subschema
 
 
 def find_recursive_definition(definitions: Mapping[str, Any]) -> str | None:

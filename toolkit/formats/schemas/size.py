@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...values.schemas.vocabulary import iter_subschemas
 from .dialects import Dialect
 from .merging import definition_name
 
@@ -48,20 +49,13 @@ def count_union_parameters(schema: Mapping[str, Any]) -> int:
 
 
 def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """
-    Yield every schema inside *schema*.
-
-    *schema* was made by a rewriting, so it has no schemas in other places than these.
-    """
+    """Yield *schema* and every schema inside it."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
-        if not isinstance(part, Mapping):
-            continue
-        yield part
-        waiting += [subschema for key in ("$defs", "properties") for subschema in part.get(key, {}).values()]
-        waiting += [subschema for key in ("anyOf", "prefixItems") for subschema in part.get(key, ())]
-        waiting += [part.get("items"), part.get("additionalProperties")]
+        if isinstance(part, Mapping):
+            yield part
+            waiting += [subschema for _, subschema in iter_subschemas(part)]
 
 
 def _constant(part: Mapping[str, Any]) -> list[Any]:

@@ -247,7 +247,7 @@ def _apply_outcome(result: ToolResult, outcome: Outcome) -> ToolResult:
     ran, notes = result.attempts > 0, (result.metadata or {}).get("hooks")
     kind: Kind = "halted" if isinstance(outcome, Halt) else "denied"
     effect = "stopped the run" if isinstance(outcome, Halt) else "withheld its result"
-    return ToolResult.error(
+    return ToolResult.failure(
         kind,
         f"the tool ran, but a hook {effect}: {outcome.reason}" if ran else outcome.reason,
         details={"ran": ran},

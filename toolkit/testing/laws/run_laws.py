@@ -15,7 +15,7 @@ from ...content import PART_TYPES
 from ...errors import DefinitionError
 from ...results import ToolResult
 from ...spec import Tool
-from ...values.codecs import HintReader
+from ...values.codecs import create_hint_reader
 from ...values.schemas.messages import explain_errors
 from ...values.schemas.validator import compile_schema
 from ...values.strictjson.checks import find_flaws
@@ -248,7 +248,7 @@ def _why_no_json_form(value: Any) -> str | None:
             waiting += part
         elif find_flaws(part):
             try:
-                HintReader().codec(type(part)).encode(part)
+                create_hint_reader().codec(type(part)).encode(part)
             except Exception:  # noqa: BLE001 -- there is no codec, or the user's class is broken
                 return f"it returned {_describe_type(part)}, which has no JSON form"
     return None

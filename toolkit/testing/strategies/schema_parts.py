@@ -14,12 +14,10 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ...values.schemas.validator import compile_schema
+from ...values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
 from .unsupported import Impossible
 
-__all__ = ["TYPES", "FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
-
-TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-"""The JSON types. The simplest type comes first, because an example shrinks to it."""
+__all__ = ["FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
 
 _MAX_ALTERNATIVES = 64
 _MAX_STEPS = 2000
@@ -68,22 +66,21 @@ The number is 1 if a reference was followed that leads back to itself, and other
 
 def types_of(parts: Parts) -> list[str]:
     """Return the JSON types that all of *parts* allow, the simplest first; raise `Impossible` if there is none."""
-    remaining = set(TYPES) - {"integer"}
+    remaining = set(JSON_TYPES) - {"integer"}
     for part in parts:
-        kinds = part.schema.get("type")
-        if kinds is not None:
-            allowed = {kinds} if isinstance(kinds, str) else set(kinds)
+        allowed = set(stated_types(part.schema))
+        if allowed:
             if "number" in remaining and "integer" in allowed and "number" not in allowed:
                 remaining = (remaining - {"number"}) | {"integer"}
             remaining &= allowed | ({"integer"} if "number" in allowed else set())
         negated = part.schema.get("not")
         if isinstance(negated, Mapping) and negated.keys() == {"type"}:
-            kinds = negated["type"]
-            forbidden = {kinds} if isinstance(kinds, str) else set(kinds)
+            forbidden = set(stated_types(negated))
             remaining -= forbidden | ({"integer"} if "number" in forbidden else set())
         if not remaining:
             raise Impossible("type", part.place, "leaves no type of value")
-    return [kind for kind in TYPES if kind in remaining]
+    # An example shrinks to the simplest type.
+    return [kind for kind in JSON_TYPES if kind in remaining]
 
 
 class ParsedSchema:
@@ -177,9 +174,9 @@ class ParsedSchema:
         """Return how simple the simplest value of an option is: by its type, then by its required properties."""
         try:
             flat, _ = self.flatten(option)
-            return TYPES.index(types_of(flat)[0]), sum(len(part.schema.get("required", ())) for part in flat)
+            return JSON_TYPES.index(types_of(flat)[0]), sum(len(part.schema.get("required", ())) for part in flat)
         except Impossible:
-            return len(TYPES), 0
+            return len(JSON_TYPES), 0
 
     def _find_recursive_ids(self) -> frozenset[int]:
         """
@@ -249,7 +246,7 @@ def _iter_reference_targets(part: Part, *, skip_unresolvable: bool = False) -> I
 def _iter_choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:
     """Yield each choice that *part* leaves: the key of the choice, and the parts that each option adds."""
     schema = part.schema
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in UNION_KEYWORDS:
         if keyword in schema:
             yield keyword, [(part.below(keyword, index),) for index in range(len(schema[keyword]))]
     if "if" in schema and ("then" in schema or "else" in schema):

@@ -1,13 +1,11 @@
 """
 Convert between Python types and JSON: a codec holds a schema, decoding and encoding in one record.
 
-`Codec` and `register_codec` are public. The rest is the machinery that reads signatures. Importing this package fills
-the tables in `base`.
+`Codec` and `register_codec` are public. The rest is the machinery that reads signatures.
 """
 
 from __future__ import annotations
 
-from . import aliases, choices, containers, mappings, records, scalars, texts, unions  # noqa: F401 -- these modules fill the tables
 from .annotated import apply_metadata, read_field_default
 from .base import Codec, HintReader, Refusal, Schema, Undescribable, Unresolved, type_name
 from .code_writer import UNSURE, CodeWriter, compile_codec
@@ -15,6 +13,7 @@ from .decode_cache import use_decode_cache
 from .definitions import assemble_schema
 from .foreign import register_codec
 from .objects import MISSING, ObjectField, object_codec
+from .rules import create_hint_reader
 from .schema_code import build_schema_emitter
 from .schema_first import make_strict_codec
 from .typed_dicts import read_typed_dict_fields
@@ -34,6 +33,7 @@ __all__ = [
     "assemble_schema",
     "build_schema_emitter",
     "compile_codec",
+    "create_hint_reader",
     "make_strict_codec",
     "object_codec",
     "read_field_default",

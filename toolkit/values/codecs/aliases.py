@@ -11,9 +11,8 @@ from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoRetu
 import typing_extensions
 
 from .base import (
-    FACTORIES_BY_ORIGIN,
-    FACTORIES_BY_PREDICATE,
     Codec,
+    CodecRules,
     HintReader,
     Schema,
     Undescribable,
@@ -24,7 +23,7 @@ from .base import (
 from .scalars import STRING
 from .unions import union_codec
 
-__all__ = ["QUALIFIERS", "module_names", "substitute_variables"]
+__all__ = ["QUALIFIERS", "RULES", "module_names", "substitute_variables"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -133,9 +132,9 @@ _STREAM = _refuse_hint("a model sends a whole value; use a list, or Iterable, wh
 _NOTHING = _refuse_hint("no value has this type; leave the parameter out")
 _CLASS = _refuse_hint("a model cannot send a class; take a Literal of names")
 
-FACTORIES_BY_ORIGIN.update(dict.fromkeys(QUALIFIERS, _read_qualified))
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
+        **dict.fromkeys(QUALIFIERS, _read_qualified),
         dataclasses.InitVar: _read_qualified,
         Self: _read_self,
         LiteralString: constant_factory(STRING),
@@ -151,12 +150,12 @@ FACTORIES_BY_ORIGIN.update(
         Never: _NOTHING,
         NoReturn: _NOTHING,
         type: _CLASS,
-    }
+    },
+    [
+        (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+        (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
+        (lambda hint: isinstance(hint, NewType), _read_new_type),
+        (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
+        (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _read_alias),
+    ],
 )
-FACTORIES_BY_PREDICATE += [
-    (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
-    (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
-    (lambda hint: isinstance(hint, NewType), _read_new_type),
-    (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
-    (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _read_alias),
-]

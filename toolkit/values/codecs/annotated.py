@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args
 
-from .base import FACTORIES_BY_ORIGIN, Codec, HintReader, Undescribable
+from .base import Codec, CodecRules, HintReader, Undescribable
 from .limits import (
     Limit,
     apply_limits,
@@ -24,7 +24,7 @@ from .limits import (
 )
 from .schema_first import make_strict_codec
 
-__all__ = ["FieldInfoDefault", "apply_metadata", "read_field_default"]
+__all__ = ["RULES", "FieldInfoDefault", "apply_metadata", "read_field_default"]
 
 _PACKAGES = ("annotated_types", "pydantic", "msgspec")
 
@@ -130,4 +130,4 @@ def _iter_limits(codec: Codec, item: Any) -> Iterator[Limit]:
         yield build_predicate_limit(codec, item.func)
 
 
-FACTORIES_BY_ORIGIN[Annotated] = _read_annotated
+RULES = CodecRules({Annotated: _read_annotated})

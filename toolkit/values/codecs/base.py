@@ -2,9 +2,8 @@
 Define codecs: the schema, the decoding and the encoding of one type.
 
 A `Codec` holds all three, so the schema that a model sees and the value that a function receives always agree. A
-`HintReader` turns annotations into codecs. It uses two tables that the other modules of this package fill.
-`FACTORIES_BY_ORIGIN` has a factory for each origin of a hint, such as `list` for `list[int]`. `FACTORIES_BY_PREDICATE`
-has factories with a function that recognises the hint.
+`HintReader` turns annotations into codecs. It follows `CodecRules`. The other modules of this package each export the
+rules for one family of types, and the module `rules` adds them up.
 
 Decoding is strict: it raises `Refusal` for every JSON value that the codec's schema refuses. So a union can find the
 member for which a value was meant.
@@ -18,20 +17,23 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 from ...errors import DefinitionError, Problem
+from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
+from .ranks import CodecRank
 
 __all__ = [
-    "FACTORIES_BY_ORIGIN",
-    "FACTORIES_BY_PREDICATE",
     "MAX_PROBLEMS",
+    "REGISTERED_FACTORIES",
     "UNKNOWN_BREADTH",
     "Codec",
+    "CodecRules",
     "HintReader",
     "Refusal",
     "Schema",
@@ -46,7 +48,7 @@ __all__ = [
 
 Schema: TypeAlias = dict[str, Any]
 
-UNKNOWN_BREADTH = (50,)
+UNKNOWN_BREADTH = (CodecRank.UNKNOWN,)
 """The breadth of a codec that does not state its own."""
 
 
@@ -62,7 +64,8 @@ class Codec:
         encode: Converts the Python value to JSON. It raises `ValueError` or `TypeError` if the value is not of the
             type.
         type: The class of the decoded values, if there is one. Unions use it to choose a member.
-        breadth: A rough measure of how much JSON the schema accepts. In a union, the narrowest member wins.
+        breadth: A rough measure of how much JSON the schema accepts: a `CodecRank`, and then values that compare
+            codecs of that rank. In a union, the narrowest member wins.
         decisive: Whether `UNSURE` from the generated code means that plain JSON does not fit.
         hashable: Whether decoded values can be in a set.
         tags: For records, the fields that hold one of a few constants.
@@ -88,8 +91,7 @@ class Codec:
     @property
     def kinds(self) -> frozenset[str]:
         """Return the JSON types that the schema accepts; empty if the schema does not state them directly."""
-        kind = self.schema.get("type", ())
-        return frozenset((kind,) if isinstance(kind, str) else kind)
+        return frozenset(stated_types(self.schema))
 
 
 _MAX_VARIANTS = 16
@@ -97,11 +99,22 @@ _MAX_VARIANTS = 16
 
 Factory: TypeAlias = Callable[[Any, "HintReader"], Codec]
 
-FACTORIES_BY_ORIGIN: dict[Any, Factory] = {}
-"""The factory for a hint, by its origin (`list` for `list[int]`) or by the hint itself."""
+REGISTERED_FACTORIES: dict[type, Factory] = {}
+"""The factories that `register_codec` added. They come before all rules."""
 
-FACTORIES_BY_PREDICATE: list[tuple[Callable[[Any], bool], Factory]] = []
-"""The factories for all other hints. The first entry that recognises the hint is used."""
+
+@dataclass(frozen=True, slots=True)
+class CodecRules:
+    """
+    The factories for a family of hints.
+
+    Attributes:
+        by_origin: The factory for a hint, by its origin (`list` for `list[int]`) or by the hint itself.
+        by_predicate: The factories for all other hints. The first entry that recognises the hint is used.
+    """
+
+    by_origin: Mapping[Any, Factory] = dataclass_field(default_factory=dict)
+    by_predicate: Sequence[tuple[Callable[[Any], bool], Factory]] = ()
 
 
 def constant_factory(codec: Codec) -> Factory:
@@ -159,13 +172,17 @@ class HintReader:
     """
     Turns the hints of one tool into codecs.
 
-    A reader knows the namespaces in which forward references are looked up, the types that type variables stand for,
-    and the definitions (`$defs`) that were made so far.
+    A reader knows the rules for all families of types, the namespaces in which forward references are looked up, the
+    types that type variables stand for, and the definitions (`$defs`) that were made so far.
     """
 
     def __init__(
-        self, global_names: Mapping[str, Any] | None = None, local_names: Mapping[str, Any] | None = None
+        self,
+        rules: CodecRules,
+        global_names: Mapping[str, Any] | None = None,
+        local_names: Mapping[str, Any] | None = None,
     ) -> None:
+        self._rules = rules
         self.local_names: Mapping[str, Any] = local_names or {}
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
@@ -178,12 +195,12 @@ class HintReader:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
         origin = get_origin(hint) or hint
         try:
-            factory = FACTORIES_BY_ORIGIN.get(origin)
+            factory = REGISTERED_FACTORIES.get(origin) or self._rules.by_origin.get(origin)
         except TypeError:  # an unhashable object is used where a type should be
             factory = None
         if factory is not None:
             return factory(hint, self)
-        for recognises, factory in FACTORIES_BY_PREDICATE:
+        for recognises, factory in self._rules.by_predicate:
             if recognises(hint):
                 return factory(hint, self)
         raise Undescribable(
@@ -301,7 +318,7 @@ class HintReader:
             schema={"$ref": f"#/$defs/{name}"},
             decode=memoize_decode(lambda value: target().decode(value)),
             encode=lambda value: target().encode(value),
-            breadth=(20,),
+            breadth=(CodecRank.RECORD,),
             hashable=True,
             emit=lambda writer, value: writer.call(key, target, value),
         )

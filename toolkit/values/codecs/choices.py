@@ -17,9 +17,8 @@ import typing_extensions
 
 from ..strictjson.checks import show_value
 from .base import (
-    FACTORIES_BY_ORIGIN,
-    FACTORIES_BY_PREDICATE,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -28,13 +27,14 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
+from .ranks import CodecRank
 
-__all__ = ["constants_codec"]
+__all__ = ["RULES", "constants_codec"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
-def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, breadth: int = 1) -> Codec:
+def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None) -> Codec:
     """Return a codec for a finite set of (JSON form, Python value) pairs."""
     forms = [form for form, _ in pairs]
     decoding = {_json_key(form): value for form, value in pairs}
@@ -69,7 +69,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(breadth,),
+        breadth=(CodecRank.CONSTANTS,),
         decisive=only_text,
         choices=tuple(forms),
         emit=emit,
@@ -177,7 +177,7 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         return result
 
     schema = {"type": "integer", "minimum": 0, "maximum": mask, "description": f"A sum of: {names}."}
-    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(2,), emit=emit)
+    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), emit=emit)
 
 
 def _is_enum(hint: Any) -> bool:
@@ -188,10 +188,7 @@ def _is_flag(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, enum.Flag)
 
 
-FACTORIES_BY_ORIGIN.update(
-    {
-        Literal: _read_literal,
-        typing_extensions.Literal: _read_literal,
-    }
+RULES = CodecRules(
+    {Literal: _read_literal, typing_extensions.Literal: _read_literal},
+    [(_is_flag, _read_flag), (_is_enum, _read_enum)],
 )
-FACTORIES_BY_PREDICATE += [(_is_flag, _read_flag), (_is_enum, _read_enum)]

@@ -11,16 +11,16 @@ import json
 import re
 import typing
 from collections import abc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 import typing_extensions
 
 from ...errors import Problem
 from .base import (
-    FACTORIES_BY_ORIGIN,
     MAX_PROBLEMS,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -29,14 +29,26 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
-from .hash_collisions import MAX_COLLISIONS, has_many_collisions
+from .ranks import CodecRank
 
-__all__ = ["list_codec"]
+__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
+
+MAX_COLLISIONS = 1000
+"""A number of items that does no harm, even if all of them have the same hash."""
 
 
-def list_codec(
-    item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list, unique: bool = False, breadth: int = 12
-) -> Codec:
+def has_many_collisions(items: Iterable[Any]) -> bool:
+    """
+    Return whether more than a few of *items* share their hash with another item.
+
+    An attacker cannot predict the hash of a string, but can predict the hash of a number. A list of long integers that
+    all have the same hash takes minutes to become a set or the keys of a dictionary.
+    """
+    hashes = [hash(item) for item in items]
+    return len(hashes) - len(set(hashes)) > MAX_COLLISIONS
+
+
+def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list, unique: bool = False) -> Codec:
     """Return a codec for any number of *item*s, which *build* collects. If *unique*, no two items may be equal."""
     schema: Schema = {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
     if unique:
@@ -86,7 +98,7 @@ def list_codec(
         decode=decode,
         encode=encode,
         type=build if isinstance(build, type) else None,
-        breadth=(breadth, item.breadth),
+        breadth=(CodecRank.SET if unique else CodecRank.LIST, item.breadth),
         decisive=item.decisive and not unique,
         hashable=build in (tuple, frozenset) and item.hashable,
         emit=emit,
@@ -129,12 +141,10 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
     return items
 
 
-def _sequence_factory(
-    build: Callable[[Any], Any], takes: type, breadth: int = 12
-) -> Callable[[Any, HintReader], Codec]:
+def _sequence_factory(build: Callable[[Any], Any], takes: type) -> Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
         (item,) = reader.argument_codecs(hint, Any)
-        return list_codec(item, build=build, takes=takes, breadth=breadth)
+        return list_codec(item, build=build, takes=takes)
 
     return factory
 
@@ -144,7 +154,7 @@ def _set_factory(build: Callable[[Any], Any]) -> Callable[[Any, HintReader], Cod
         (item,) = reader.argument_codecs(hint, Any)
         if not item.hashable:
             raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
-        return list_codec(item, build=build, takes=abc.Set, unique=True, breadth=11)
+        return list_codec(item, build=build, takes=abc.Set, unique=True)
 
     return factory
 
@@ -196,14 +206,14 @@ def _tuple_codec(items: list[Codec]) -> Codec:
         decode=decode,
         encode=encode,
         type=tuple,
-        breadth=(10, *(item.breadth for item in items)),
+        breadth=(CodecRank.TUPLE, *(item.breadth for item in items)),
         decisive=all(item.decisive for item in items),
         hashable=all(item.hashable for item in items),
         emit=emit,
     )
 
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         list: _sequence_factory(list, list),
         abc.Sequence: _sequence_factory(list, abc.Sequence),

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ..schemas.vocabulary import iter_subschemas, map_subschemas
 from .base import Schema
 
 __all__ = ["assemble_schema", "rewrite_schema"]
 
 _PREFIX = "#/$defs/"
-_DATA_KEYWORDS = frozenset({"default", "const", "enum", "examples", "required", "dependentRequired"})
-_KEYWORDS_WITH_MAPPING = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
 def assemble_schema(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
@@ -67,42 +66,18 @@ def _contains_itself(name: str, definitions: Mapping[str, Schema]) -> bool:
 
 
 def _iter_references(schema: Any) -> Iterator[str]:
-    for key, part in _iter_parts(schema):
-        if key == "$ref" and isinstance(part, str) and part.startswith(_PREFIX):
-            yield part.removeprefix(_PREFIX)
-        else:
-            yield from _iter_references(part)
-
-
-def _iter_parts(schema: Any) -> Iterator[tuple[Any, Any]]:
-    """
-    Yield the parts of *schema* that may be schemas.
-
-    The names of properties are not keywords, and data is not a schema.
-    """
-    if isinstance(schema, list):
-        yield from enumerate(schema)
-    elif isinstance(schema, dict):
-        for key, part in schema.items():
-            if key in _KEYWORDS_WITH_MAPPING and isinstance(part, dict):
-                yield from ((None, subschema) for subschema in part.values())
-            elif key not in _DATA_KEYWORDS:
-                yield key, part
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    if isinstance(reference, str) and reference.startswith(_PREFIX):
+        yield reference.removeprefix(_PREFIX)
+    for _, subschema in iter_subschemas(schema):
+        yield from _iter_references(subschema)
 
 
 def rewrite_schema(schema: Any, change: Callable[[Schema], Schema]) -> Any:
     """Return *schema* with *change* applied to it and to every schema inside it."""
-    if isinstance(schema, list):
-        return [rewrite_schema(subschema, change) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
-    result: Schema = {}
-    for key, part in change(schema).items():
-        if key in _KEYWORDS_WITH_MAPPING and isinstance(part, dict):
-            result[key] = {name: rewrite_schema(subschema, change) for name, subschema in part.items()}
-        else:
-            result[key] = part if key in _DATA_KEYWORDS else rewrite_schema(part, change)
-    return result
+    return map_subschemas(change(schema), lambda subschema: rewrite_schema(subschema, change))
 
 
 def _inline_definitions(schema: Schema, definitions: Mapping[str, Schema], kept_names: frozenset[str]) -> Schema:

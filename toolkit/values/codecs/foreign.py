@@ -16,9 +16,9 @@ from typing import Any, get_origin
 from ...errors import DefinitionError, Problem
 from ..schemas.validator import check_schema
 from .base import (
-    FACTORIES_BY_ORIGIN,
-    FACTORIES_BY_PREDICATE,
+    REGISTERED_FACTORIES,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -30,7 +30,7 @@ from .base import (
 from .definitions import rewrite_schema
 from .schema_first import make_strict_codec
 
-__all__ = ["register_codec"]
+__all__ = ["RULES", "register_codec"]
 
 _PREFIX = "#/$defs/"
 
@@ -53,7 +53,7 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
     own = {key: value for key, value in schema.items() if key != "$schema"}
     codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
     strict_codec = make_strict_codec(codec)
-    FACTORIES_BY_ORIGIN[kind] = (
+    REGISTERED_FACTORIES[kind] = (
         (lambda hint, reader: _embed_codec(hint, reader, codec))
         if _has_references(own)
         else constant_factory(strict_codec)
@@ -235,4 +235,4 @@ def _is_struct(hint: Any) -> bool:
     return hasattr(get_origin(hint) or hint, "__struct_fields__")
 
 
-FACTORIES_BY_PREDICATE[:0] = [(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)]
+RULES = CodecRules(by_predicate=[(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)])

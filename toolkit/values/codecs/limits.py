@@ -18,9 +18,11 @@ from typing import Any
 
 from ...errors import Problem
 from ..patterns import compile_pattern
+from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
 from .base import Codec, Refusal, Undescribable
 from .code_writer import CodeWriter
+from .ranks import narrow_breadth
 from .texts import write_pattern
 
 __all__ = [
@@ -50,7 +52,6 @@ _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("object", dict, "entries"),
 )
 _NUMBER_TYPES = frozenset({"integer", "number"})
-_ALL_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,15 @@ class Limit:
     source: Callable[[CodeWriter, str], str] | None = None
 
 
-def _types_of(schema: Mapping[str, Any]) -> frozenset[str]:
-    """Return the JSON types that *schema* may accept."""
-    if "type" in schema:
-        kinds = schema["type"]
-        return frozenset((kinds,) if isinstance(kinds, str) else kinds)
-    return frozenset().union(*map(_types_of, schema["anyOf"])) if "anyOf" in schema else _ALL_TYPES
+def _possible_types(schema: Mapping[str, Any]) -> frozenset[str]:
+    """
+    Return the JSON types that *schema* may accept.
+
+    All types are possible if the schema does not say, because a limit has to be in the schema for each of them.
+    """
+    if "anyOf" in schema and "type" not in schema:
+        return frozenset().union(*map(_possible_types, schema["anyOf"]))
+    return frozenset(stated_types(schema) or JSON_TYPES)
 
 
 def _json_number(number: Any) -> int | float:
@@ -106,7 +110,7 @@ def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[
 def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
     keyword, compare, sign, words = _BOUNDS[name]
-    message, kinds = f"{words} {limit}", _types_of(codec.schema)
+    message, kinds = f"{words} {limit}", _possible_types(codec.schema)
     if kinds & _NUMBER_TYPES and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
         number = _json_number(limit)
 
@@ -140,7 +144,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
         yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
         return
     for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
-        if kind in _types_of(codec.schema):
+        if kind in _possible_types(codec.schema):
 
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
@@ -155,7 +159,7 @@ def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
 
 def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
     """Yield the limits that make the value a multiple of *factor*, a number or an amount such as a `timedelta`."""
-    message, kinds = f"a multiple of {factor}", _types_of(codec.schema)
+    message, kinds = f"a multiple of {factor}", _possible_types(codec.schema)
     if kinds & _NUMBER_TYPES and isinstance(factor, (Real, Decimal)):
         number = _json_number(factor)
 
@@ -236,9 +240,8 @@ def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
 
     def emit(writer: CodeWriter, value: str) -> str:
         sent = value
-        if "number" in _types_of(
-            base.schema
-        ):  # the code of floats converts in place, and a limit is checked against the value that was sent
+        if "number" in _possible_types(base.schema):
+            # The code of floats converts in place, and a limit is checked against the value that was sent.
             sent = writer.new_name()
             writer.line(f"{sent} = {value}")
         decoded = writer.convert(base, value)
@@ -256,7 +259,7 @@ def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
         base,
         schema=schema,
         decode=decode,
-        breadth=(base.breadth[0] - 0.5, *base.breadth[1:]),
+        breadth=narrow_breadth(base.breadth),
         # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
         decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
         members=(),

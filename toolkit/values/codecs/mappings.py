@@ -14,9 +14,9 @@ from typing import Any, get_args, get_origin
 
 from ...errors import Problem
 from .base import (
-    FACTORIES_BY_ORIGIN,
     MAX_PROBLEMS,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -25,10 +25,11 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
-from .hash_collisions import MAX_COLLISIONS, has_many_collisions
+from .containers import MAX_COLLISIONS, has_many_collisions
+from .ranks import CodecRank
 from .scalars import INTEGER
 
-__all__ = ["dict_codec"]
+__all__ = ["RULES", "dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
@@ -57,7 +58,7 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         decode=decode,
         encode=encode,
         type=build if isinstance(build, type) else None,
-        breadth=(30, key.breadth, item.breadth),
+        breadth=(CodecRank.MAPPING, key.breadth, item.breadth),
         decisive=item.decisive and read_key is _return_unchanged,
         hashable=False,
         emit=emit,
@@ -121,7 +122,7 @@ _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
 
 def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
     """Return the schema for the property names of an object, and the functions that read and write one name."""
-    if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
+    if key.schema in ({}, {"type": "string"}) and key.breadth in ((CodecRank.TEXT,), (CodecRank.ANY,)):
         return {}, _return_unchanged, _encode_text_key
     if key.kinds == {"string"}:
         return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
@@ -195,7 +196,7 @@ def _read_counter(hint: Any, reader: HintReader) -> Codec:
     return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
 
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         dict: _mapping_factory(dict, dict),
         abc.Mapping: _mapping_factory(dict, abc.Mapping),

@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import Problem
 from .base import MAX_PROBLEMS, Codec, Refusal, Schema, problems_below
 from .code_writer import CodeWriter, is_identifier
+from .ranks import CodecRank
 
 __all__ = ["MISSING", "ObjectField", "object_codec", "object_schema", "schema_with_default"]
 
@@ -198,7 +199,8 @@ def _measure_breadth(fields: Sequence[ObjectField], extras: Codec | None, *, fil
     """
     filled = len(fields) if fills and not all(field.required for field in fields) else 0
     by_name = sorted(fields, key=lambda field: field.name)
-    return 20 if extras is None else 25, filled, tuple(field.codec.breadth for field in by_name)
+    rank = CodecRank.RECORD if extras is None else CodecRank.OPEN_RECORD
+    return rank, filled, tuple(field.codec.breadth for field in by_name)
 
 
 def _find_tags(fields: Sequence[ObjectField]) -> Mapping[str, frozenset[str]]:

@@ -14,11 +14,11 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
-from .base import FACTORIES_BY_PREDICATE, Codec, HintReader, Undescribable
+from .base import Codec, CodecRules, HintReader, Undescribable
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .objects import MISSING, ObjectField, object_codec
 
-__all__: list[str] = []
+__all__ = ["RULES"]
 
 
 def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints], list[ObjectField]]) -> Codec:
@@ -172,8 +172,10 @@ def _is_record(predicate: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return recognises
 
 
-FACTORIES_BY_PREDICATE += [
-    (_is_record(is_dataclass), _read_dataclass),
-    (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _read_named_tuple),
-    (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _read_attrs),
-]
+RULES = CodecRules(
+    by_predicate=[
+        (_is_record(is_dataclass), _read_dataclass),
+        (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _read_named_tuple),
+        (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _read_attrs),
+    ]
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
-from .base import FACTORIES_BY_ORIGIN, Codec, Refusal, constant_factory
+from .base import Codec, CodecRules, Refusal, constant_factory
 from .code_writer import CodeWriter
+from .ranks import CodecRank
 
-__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "STRING", "build_type_error"]
+__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
 
 
 def build_type_error(value: Any, expected: str) -> TypeError:
@@ -135,7 +136,7 @@ NULL = Codec(
     decode=_decode_null,
     encode=_encode_null,
     type=type(None),
-    breadth=(0,),
+    breadth=(CodecRank.NULL,),
     decisive=True,
     emit=_emit_null,
 )
@@ -144,7 +145,7 @@ BOOLEAN = Codec(
     decode=_decode_boolean,
     encode=_encode_boolean,
     type=bool,
-    breadth=(2,),
+    breadth=(CodecRank.BOOLEAN,),
     decisive=True,
     choices=(True, False),
     emit=_emit_boolean,
@@ -154,24 +155,29 @@ INTEGER = Codec(
     decode=_decode_integer,
     encode=_encode_integer,
     type=int,
-    breadth=(3,),
+    breadth=(CodecRank.INTEGER,),
     emit=_emit_integer,
 )
 FLOAT = Codec(
-    schema={"type": "number"}, decode=_decode_float, encode=_encode_float, type=float, breadth=(4,), emit=_emit_float
+    schema={"type": "number"},
+    decode=_decode_float,
+    encode=_encode_float,
+    type=float,
+    breadth=(CodecRank.NUMBER,),
+    emit=_emit_float,
 )
 STRING = Codec(
     schema={"type": "string"},
     decode=_decode_text,
     encode=_encode_text,
     type=str,
-    breadth=(8,),
+    breadth=(CodecRank.TEXT,),
     decisive=True,
     emit=_emit_text,
 )
-ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(99,), emit=_emit_any)
+ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(CodecRank.ANY,), emit=_emit_any)
 
-FACTORIES_BY_ORIGIN.update(
+RULES = CodecRules(
     {
         str: constant_factory(STRING),
         int: constant_factory(INTEGER),

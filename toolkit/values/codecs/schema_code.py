@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..patterns import compile_pattern
+from ..schemas.vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, stated_types
 from ..strictjson.checks import is_plain_json
 from .code_writer import CodeWriter
 from .scalars import BOOLEAN, INTEGER, NULL, STRING
@@ -48,27 +49,15 @@ _LIMITS = {
 _STRUCTURE_KEYWORDS = frozenset(
     ["type", "enum", "const", "pattern", "items", "properties", "required", "additionalProperties"]
 )
-_UNSUPPORTED_KEYWORDS = frozenset(
-    [
-        "$dynamicRef",
-        "$ref",
-        "allOf",
-        "anyOf",
-        "contains",
-        "dependentRequired",
-        "dependentSchemas",
-        "if",
-        "multipleOf",
-        "not",
-        "oneOf",
-        "patternProperties",
-        "prefixItems",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "uniqueItems",
-    ]
-)
+_UNSUPPORTED_KEYWORDS = (KEYWORDS_FOR_SAME_VALUE | KEYWORDS_FOR_CHILDREN).difference(_STRUCTURE_KEYWORDS) | {
+    "$dynamicRef",
+    "$ref",
+    "dependentRequired",
+    "maxContains",
+    "minContains",
+    "multipleOf",
+    "uniqueItems",
+}
 """The other keywords that can refuse a value. A keyword that is in none of the tables is only an annotation."""
 
 
@@ -93,10 +82,9 @@ def _write_check(writer: CodeWriter, value: str, schema: Any) -> None:
     if not isinstance(schema, Mapping):
         raise _UnsupportedSchema
     keywords = schema.keys() & (_STRUCTURE_KEYWORDS | _LIMITS.keys())
-    kinds = schema.get("type")
-    if kinds is None or schema.keys() & _UNSUPPORTED_KEYWORDS:
+    kinds = stated_types(schema)
+    if not kinds or schema.keys() & _UNSUPPORTED_KEYWORDS:
         raise _UnsupportedSchema
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if "integer" in kinds and "number" in kinds:
         kinds.remove("integer")
     if len(kinds) == 1:

@@ -13,14 +13,23 @@ from typing import Any
 
 from ..schemas.messages import explain_errors
 from ..schemas.validator import compile_schema
+from ..schemas.vocabulary import ANNOTATION_KEYWORDS
 from .base import UNKNOWN_BREADTH, Codec, Refusal, Schema
 from .code_writer import CodeWriter
+from .ranks import CodecRank, narrow_breadth
 from .schema_code import build_schema_emitter
 
 __all__ = ["make_strict_codec"]
 
-_BREADTH_BY_TYPE = {"null": 0, "boolean": 2, "integer": 3, "number": 4, "string": 8, "array": 12, "object": 30}
-_UNCONSTRAINING_KEYWORDS = frozenset({"type", "title", "description", "default", "examples", "$comment", "deprecated"})
+_RANKS_BY_TYPE = {
+    "null": CodecRank.NULL,
+    "boolean": CodecRank.BOOLEAN,
+    "integer": CodecRank.INTEGER,
+    "number": CodecRank.NUMBER,
+    "string": CodecRank.TEXT,
+    "array": CodecRank.LIST,
+    "object": CodecRank.MAPPING,
+}
 
 
 def make_strict_codec(codec: Codec, schema: Schema | None = None) -> Codec:
@@ -61,11 +70,12 @@ def make_strict_codec(codec: Codec, schema: Schema | None = None) -> Codec:
     )
 
 
-def _estimate_breadth(schema: Schema) -> tuple[float]:
+def _estimate_breadth(schema: Schema) -> tuple[Any, ...]:
     kind = schema.get("type")
     if not isinstance(kind, str):
         return UNKNOWN_BREADTH
     if kind == "object" and "properties" in schema:
-        return (22,)
+        return (CodecRank.FOREIGN_RECORD,)
+    breadth = (_RANKS_BY_TYPE.get(kind, CodecRank.UNKNOWN),)
     # A further keyword that constrains the values makes the schema narrower than its bare type.
-    return (_BREADTH_BY_TYPE.get(kind, 50) - (0.5 if schema.keys() - _UNCONSTRAINING_KEYWORDS else 0),)
+    return narrow_breadth(breadth) if schema.keys() - ANNOTATION_KEYWORDS - {"type"} else breadth

@@ -19,11 +19,12 @@ from decimal import Context, Decimal
 from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import FACTORIES_BY_ORIGIN, Codec, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
 from .code_writer import CodeWriter
+from .ranks import CodecRank
 from .scalars import build_type_error
 
-__all__ = ["text_codec", "write_pattern"]
+__all__ = ["RULES", "text_codec", "write_pattern"]
 
 
 def text_codec(
@@ -33,7 +34,7 @@ def text_codec(
     example: str,
     write: Callable[[Any], str] = str,
     schema: Schema,
-    breadth: int = 5,
+    rank: CodecRank = CodecRank.FORMATTED_TEXT,
 ) -> Codec:
     """
     Return a codec for a class whose JSON form is a string.
@@ -66,7 +67,7 @@ def text_codec(
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(breadth,),
+        breadth=(rank,),
         decisive=True,
         emit=emit,
     )
@@ -216,7 +217,7 @@ DECIMAL = Codec(
     decode=_parse_decimal,
     encode=_encode_decimal,
     type=Decimal,
-    breadth=(6,),
+    breadth=(CodecRank.DECIMAL,),
     emit=_emit_decimal,
 )
 
@@ -231,7 +232,7 @@ _PATHS = (
 
 
 def _path_codec(kind: type[pathlib.PurePath]) -> Codec:
-    return text_codec(kind, kind, schema={"format": "path"}, example='"notes/today.txt"', breadth=8)
+    return text_codec(kind, kind, schema={"format": "path"}, example='"notes/today.txt"', rank=CodecRank.TEXT)
 
 
 def _address_codec(kind: type, form: str, example: str) -> Codec:
@@ -261,7 +262,7 @@ _CODECS: dict[Any, Codec] = {
         schema={"contentEncoding": "base64"},
         example='"aGVsbG8=" in base64',
         write=_write_base64,
-        breadth=8,
+        rank=CodecRank.TEXT,
     ),
     bytearray: text_codec(
         bytearray,
@@ -269,11 +270,16 @@ _CODECS: dict[Any, Codec] = {
         schema={"contentEncoding": "base64"},
         example='"aGVsbG8=" in base64',
         write=_write_base64,
-        breadth=8,
+        rank=CodecRank.TEXT,
     ),
     complex: text_codec(complex, _parse_complex, schema={"format": "complex"}, example='"1+2j"', write=_write_complex),
     re.Pattern: text_codec(
-        re.Pattern, _parse_pattern, schema={"format": "regex"}, example='"^a+$"', write=write_pattern, breadth=8
+        re.Pattern,
+        _parse_pattern,
+        schema={"format": "regex"},
+        example='"^a+$"',
+        write=write_pattern,
+        rank=CodecRank.TEXT,
     ),
     os.PathLike: _path_codec(pathlib.Path),
     **{kind: _path_codec(kind) for kind in _PATHS},
@@ -292,5 +298,6 @@ def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     return _CODECS[re.Pattern]
 
 
-FACTORIES_BY_ORIGIN.update({kind: constant_factory(codec) for kind, codec in _CODECS.items()})
-FACTORIES_BY_ORIGIN[re.Pattern] = _read_pattern
+RULES = CodecRules(
+    {**{kind: constant_factory(codec) for kind, codec in _CODECS.items()}, re.Pattern: _read_pattern},
+)

@@ -6,11 +6,11 @@ from typing import Any, Never, get_args, get_origin
 
 import typing_extensions
 
-from .base import FACTORIES_BY_PREDICATE, Codec, HintReader
+from .base import Codec, CodecRules, HintReader
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .objects import ObjectField, object_codec
 
-__all__ = ["read_typed_dict_fields"]
+__all__ = ["RULES", "read_typed_dict_fields"]
 
 
 def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
@@ -77,7 +77,9 @@ def _requirement(annotation: Any) -> bool | None:
     return None
 
 
-FACTORIES_BY_PREDICATE += [
-    (typing_extensions.is_typeddict, _read_typed_dict),
-    (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _read_typed_dict),
-]
+RULES = CodecRules(
+    by_predicate=[
+        (typing_extensions.is_typeddict, _read_typed_dict),
+        (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _read_typed_dict),
+    ]
+)

@@ -15,9 +15,10 @@ from typing import Any, Optional, Union, get_args
 
 from ...errors import Problem
 from ..schemas.messages import describe_expectation
+from ..schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, stated_types
 from .base import (
-    FACTORIES_BY_ORIGIN,
     Codec,
+    CodecRules,
     HintReader,
     Refusal,
     Schema,
@@ -28,7 +29,7 @@ from .base import (
 )
 from .code_writer import CodeWriter
 
-__all__ = ["union_codec"]
+__all__ = ["RULES", "union_codec"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -40,9 +41,6 @@ _JSON_TYPES: dict[type, set[str]] = {
     dict: {"object"},
 }
 """The JSON types to which a value of a Python type belongs. A float may also be an integer."""
-
-_KEYWORDS_FOR_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if", "then", "else", "$ref"})
-"""Keywords that apply to values of every type. Any other keyword ignores values that are not of its own type."""
 
 
 def _read_union(hint: Any, reader: HintReader) -> Codec:
@@ -66,7 +64,7 @@ def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
 
     @functools.cache
     def is_ambiguous() -> bool:
-        kinds = [kind for member in sort_members() for kind in _types_of(reader.schema_of(member))]
+        kinds = [kind for member in sort_members() for kind in stated_types(reader.schema_of(member))]
         return any(kinds.count(kind) > 1 for kind in ("array", "object"))
 
     def encode(value: Any) -> Any:
@@ -120,7 +118,7 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
         return schemas[0]
     rich = [schema for schema in schemas if schema.keys() != {"type"}]
     if not rich:
-        return {"type": list(dict.fromkeys(kind for schema in schemas for kind in _types_of(schema)))}
+        return {"type": list(dict.fromkeys(kind for schema in schemas for kind in stated_types(schema)))}
     if len(schemas) == 2 and {"type": "null"} in schemas:
         return _nullable(rich[0]) or {"anyOf": schemas}
     return {"anyOf": schemas}
@@ -128,16 +126,11 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
 
 def _nullable(schema: Schema) -> Schema | None:
     """Return one schema for *schema* or null, or None if that cannot be expressed."""
-    general = schema.keys() & _KEYWORDS_FOR_ANY_TYPE
-    kinds = {"type": list(dict.fromkeys([*_types_of(schema), "null"]))} if "type" in schema else {}
+    general = schema.keys() & set(KEYWORDS_FOR_ANY_TYPE)
+    kinds = {"type": list(dict.fromkeys([*stated_types(schema), "null"]))} if "type" in schema else {}
     if general == {"enum"}:
         return {**schema, **kinds, "enum": [*schema["enum"], *([] if None in schema["enum"] else [None])]}
     return {**schema, **kinds} if kinds and not general else None
-
-
-def _types_of(schema: Schema) -> list[str]:
-    kinds = schema.get("type", [])
-    return [kinds] if isinstance(kinds, str) else list(kinds)
 
 
 # Choosing a member.
@@ -151,7 +144,7 @@ def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> A
         except Exception as error:  # noqa: BLE001 -- a constructor may refuse with an exception of any class
             failed.append((member, error))
     kinds = _JSON_TYPES.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
-    likely_errors = [error for member, error in failed if kinds & set(_types_of(reader.schema_of(member)) or kinds)]
+    likely_errors = [error for member, error in failed if kinds & set(stated_types(reader.schema_of(member)) or kinds)]
     fewest = min((len(problems_of(error)) for error in likely_errors), default=0)
     nearest = [error for error in likely_errors if len(problems_of(error)) == fewest]
     if len(nearest) == 1:
@@ -248,7 +241,7 @@ def _codec_by_tag(field: str, table: Mapping[str, Codec], records: Sequence[Code
 
 def _emit_union(writer: CodeWriter, value: str, members: Sequence[Codec], reader: HintReader) -> str:
     """Write one branch for each Python type that JSON values have, with the members that accept it."""
-    kinds = {id(member): set(_types_of(reader.schema_of(member))) for member in members}
+    kinds = {id(member): set(stated_types(reader.schema_of(member))) for member in members}
     branches: dict[tuple[int, ...], tuple[list[type], list[Codec]]] = {}
     for python, names in _JSON_TYPES.items():
         accepting = [member for member in members if not kinds[id(member)] or kinds[id(member)] & names]
@@ -283,4 +276,4 @@ def _emit_attempts(writer: CodeWriter, value: str, members: Sequence[Codec], res
     writer.line(f"if {result} is U: return U")
 
 
-FACTORIES_BY_ORIGIN.update({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})
+RULES = CodecRules({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})

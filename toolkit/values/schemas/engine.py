@@ -82,11 +82,11 @@ class SchemaValidator:
         return next(self.iter_errors(value), None) is None
 
     def evolve(self, schema: Any) -> SchemaValidator:
-        """Return a judge for *schema*, a part of this judge's schema. The part may refer to the whole schema."""
-        judge = object.__new__(SchemaValidator)
-        judge._budget, judge.resolver = self._budget, self.resolver
-        judge._validator = self._validator.evolve(schema=schema)
-        return judge
+        """Return a validator for *schema*, a part of this one's schema. The part may refer to the whole schema."""
+        validator = object.__new__(SchemaValidator)
+        validator._budget, validator.resolver = self._budget, self.resolver
+        validator._validator = self._validator.evolve(schema=schema)
+        return validator
 
 
 def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:

@@ -238,7 +238,7 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "maxItems": _build_length_check(list, operator.gt),
     "minProperties": _build_length_check(dict, operator.lt),
     "maxProperties": _build_length_check(dict, operator.gt),
-    # `format` is only an annotation, as the draft says. The validator's slot for it holds the `Work` instead.
+    # `format` is only an annotation, as the draft says. The validator's slot for it holds the `WorkBudget` instead.
     "format": lambda validator, form, instance, schema: iter(()),
 }
 

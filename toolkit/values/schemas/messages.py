@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
+from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["describe_expectation", "explain_errors"]
 
@@ -51,19 +52,19 @@ def describe_expectation(schema: Any) -> str:
         return _format_constant(schema["const"])
     if "enum" in schema:
         return _format_choices(schema["enum"])
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in UNION_KEYWORDS:
         if keyword in schema:
             return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
     if "$ref" in schema:
         return show_value(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
-    kinds = schema.get("type", ())
-    if kinds in ("object", ()) and schema.get("required"):
+    types = stated_types(schema)
+    if types in (["object"], []) and schema.get("required"):
         return (
             f"an object with {_join_words([show_value(key, max_chars=30) for key in schema['required']], max_items=4)}"
         )
-    words = [_TYPE_WORDS.get(kind, str(kind)) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    words = [_TYPE_WORDS.get(kind, str(kind)) for kind in types]
     text = _join_with_or(words) if words else "another value"
-    return f"{text} ({schema['format']})" if "format" in schema and kinds == "string" else text
+    return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
 
 
 def _format_choices(choices: Sequence[Any]) -> str:

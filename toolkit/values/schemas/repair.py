@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
+from .vocabulary import KEYWORDS_FOR_CHILDREN, UNION_KEYWORDS
 
 __all__ = ["RepairedArguments", "repair_arguments"]
 
@@ -27,9 +28,7 @@ _WORK_PER_ERROR = 10
 _MAX_ERRORS_PER_ROUND = 1_000
 # An error that cannot be repaired may vanish when another one is repaired, but so many errors hardly ever do.
 _MAX_UNREPAIRED = 20
-_UNIONS = ("anyOf", "oneOf")
-_REPAIRABLE_KEYWORDS = ("type", "enum", "const", *_UNIONS)
-_DESCENDING_KEYWORDS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
+_REPAIRABLE_KEYWORDS = ("type", "enum", "const", *UNION_KEYWORDS)
 _JSON_WORDS = {"true": True, "false": False, "null": None, "none": None}
 _NO_VALUE = object()
 
@@ -172,7 +171,7 @@ class _RepairRun:
             if whole_validator.is_valid(candidate):
                 return _FittedValue(candidate, note)
         readings: list[_FittedValue] = []
-        if error.validator in _UNIONS and error.context:
+        if error.validator in UNION_KEYWORDS and error.context:
             for member in error.validator_value:
                 result = self.fit(copy_json(value), validator.evolve(schema=member), where)
                 readings += [result] if result is not None and whole_validator.is_valid(result.value) else []
@@ -218,7 +217,7 @@ class _RepairRun:
         if (
             not isinstance(holder, dict)
             or not pairs
-            or not _DESCENDING_KEYWORDS.isdisjoint(map(str, steps[pairs[-1] + 2 :]))
+            or not KEYWORDS_FOR_CHILDREN.isdisjoint(map(str, steps[pairs[-1] + 2 :]))
         ):
             return False
         backup = dict(holder)

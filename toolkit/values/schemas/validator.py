@@ -15,10 +15,14 @@ from ...errors import DefinitionError
 from ..patterns import compile_pattern
 from .engine import SchemaValidator, iter_mappings
 from .keywords import MAX_UNEVALUATED_KEY_CHARS
+from .vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
 
 __all__ = ["DIALECT", "check_schema", "compile_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_NEVER_APPLIED = ("contentSchema", "dependencies")
+# No check uses the schemas under these keywords, so they need not be enforceable. A `$ref` may still lead to them.
 
 
 def compile_schema(schema: Any) -> SchemaValidator:
@@ -78,14 +82,10 @@ def _check_parts(schema: Any, subject: str) -> None:
         patterns += _collect_key_patterns(part, where)
         targets = list(_resolve_references(part, resolver, where))
         referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
-        inner = [
-            (keyword, subschema) for keyword, subschema in _iter_subschemas(part) if isinstance(subschema, Mapping)
-        ]
-        waiting += [(f"{place}/{keyword}", subschema, resolver) for keyword, subschema in inner]
+        inner = [(steps, subschema) for steps, subschema in iter_subschemas(part) if steps[0] not in _NEVER_APPLIED]
+        waiting += [("/".join([place, *map(str, steps)]), subschema, resolver) for steps, subschema in inner]
         in_place_schemas[id(part)] = [target for _, target, _ in targets]
-        in_place_schemas[id(part)] += [
-            subschema for keyword, subschema in inner if keyword.partition("/")[0] in _KEYWORDS_FOR_SAME_VALUE
-        ]
+        in_place_schemas[id(part)] += [subschema for steps, subschema in inner if steps[0] in KEYWORDS_FOR_SAME_VALUE]
     _check_loops(in_place_schemas, subject)
     if any("unevaluatedProperties" in part for part in parts.values()):
         _check_key_patterns(patterns, subject)
@@ -150,58 +150,15 @@ def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> Non
                 del active[current]
 
 
-# The keywords under which a schema contains other schemas.
-_KEYWORDS_WITH_SCHEMA = frozenset(
-    [
-        "additionalProperties",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    ]
-)
-_KEYWORDS_WITH_LIST = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
-_KEYWORDS_WITH_MAPPING = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
-_KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
-_ANNOTATION_KEYWORDS = frozenset(
-    ["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"]
-)
-
-
-def _iter_subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the schemas directly inside *part*, each with its place."""
-    for keyword, value in part.items():
-        if keyword in _KEYWORDS_WITH_SCHEMA:
-            yield keyword, value
-        elif keyword in _KEYWORDS_WITH_LIST:
-            yield from ((f"{keyword}/{index}", subschema) for index, subschema in enumerate(value))
-        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
-            yield from ((f"{keyword}/{name}", subschema) for name, subschema in value.items())
-
-
 def _strip_annotations(schema: Any) -> Any:
     """Return a copy of *schema* without the keywords that only people read, because jsonschema is quicker then."""
     if not isinstance(schema, Mapping):
         return schema
-    result: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword in _KEYWORDS_WITH_SCHEMA:
-            result[keyword] = _strip_annotations(value)
-        elif keyword in _KEYWORDS_WITH_LIST:
-            result[keyword] = [_strip_annotations(subschema) for subschema in value]
-        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
-            result[keyword] = {name: _strip_annotations(subschema) for name, subschema in value.items()}
-        elif keyword not in _ANNOTATION_KEYWORDS:
-            result[keyword] = value
-    return result
+    rest = {keyword: value for keyword, value in schema.items() if keyword not in ANNOTATION_KEYWORDS}
+    return map_subschemas(rest, _strip_annotations)
 
 
 def _has_reference_into_annotations(schema: Any) -> bool:
     """Return whether a reference may lead into a part that `_strip_annotations` would remove."""
     references = [part["$ref"] for part in iter_mappings(schema) if isinstance(part.get("$ref"), str)]
-    return any(not _ANNOTATION_KEYWORDS.isdisjoint(reference.split("/")[1:]) for reference in references)
+    return any(not ANNOTATION_KEYWORDS.isdisjoint(reference.split("/")[1:]) for reference in references)

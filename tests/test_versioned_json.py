@@ -1,0 +1,48 @@
+"""The JSON of a versioned record is checked in one place, with one wording."""
+
+import pytest
+
+from toolkit._versioned_json import check_field_types, split_version
+
+TYPES = {"count": (int,), "cut": (bool,), "value": (object,), "note": (str, type(None))}
+
+
+def test_the_version_is_split_off():
+    """The other fields are a new dictionary."""
+    data = {"version": 2, "count": 1}
+    assert split_version(data, "a note", (1, 2)) == (2, {"count": 1})
+    assert data == {"version": 2, "count": 1}
+
+
+@pytest.mark.parametrize("data", [{}, {"version": 3}, {"version": "1"}, {"version": True}, {"version": 1.0}, [], None])
+def test_another_version_cannot_be_read(data):
+    """Only an integer is a version, so that `true` is not taken for 1."""
+    with pytest.raises(ValueError, match=r"^a note of version .* cannot be read; version 1 can$"):
+        split_version(data, "a note", (1,))
+
+
+def test_several_versions_are_named():
+    """The message names each version that can be read."""
+    with pytest.raises(ValueError, match="version 9 cannot be read; versions 1 and 2 can"):
+        split_version({"version": 9}, "a note", (1, 2))
+
+
+@pytest.mark.parametrize("fields", [{}, {"count": 3}, {"cut": True}, {"value": False}, {"note": None}, {"note": "n"}])
+def test_fields_of_the_right_types(fields):
+    """No field is needed, and each has one of its types."""
+    check_field_types(fields, "a note", TYPES)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"count": "3"}, "'count' cannot be str"),
+        ({"count": True}, "'count' cannot be bool"),
+        ({"cut": 1}, "'cut' cannot be int"),
+        ({"other": 1}, "'other' cannot be int"),
+    ],
+)
+def test_fields_of_wrong_types(fields, words):
+    """A bool is no number, and a field that has no type is refused."""
+    with pytest.raises(ValueError, match=f"^not a note: {words}$"):
+        check_field_types(fields, "a note", TYPES)

@@ -1,0 +1,109 @@
+"""
+Name the keywords of JSON Schema draft 2020-12 by what they are for.
+
+A module that looks into a schema asks here where subschemas stand, which keywords only inform people, and which types
+the schema states. This module imports nothing else of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+__all__ = [
+    "ANNOTATION_KEYWORDS",
+    "JSON_TYPES",
+    "KEYWORDS_FOR_ANY_TYPE",
+    "KEYWORDS_FOR_CHILDREN",
+    "KEYWORDS_FOR_SAME_VALUE",
+    "SUBSCHEMA_KEYWORDS",
+    "UNION_KEYWORDS",
+    "iter_subschemas",
+    "map_subschemas",
+    "stated_types",
+]
+
+JSON_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+"""The types that `type` may name, the simplest first."""
+
+UNION_KEYWORDS = ("anyOf", "oneOf")
+"""The keywords that list alternatives for one value."""
+
+ANNOTATION_KEYWORDS = frozenset(
+    ["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"]
+)
+"""The keywords that inform people and programs, and refuse no value."""
+
+KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
+"""The keywords whose subschemas are about the value itself."""
+
+KEYWORDS_FOR_CHILDREN = frozenset(
+    [
+        "additionalProperties",
+        "contains",
+        "items",
+        "patternProperties",
+        "prefixItems",
+        "properties",
+        "propertyNames",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    ]
+)
+"""The keywords whose subschemas are about a property, a name or an item of the value."""
+
+_UNUSED_SUBSCHEMA_KEYWORDS = frozenset(["$defs", "contentSchema", "definitions", "dependencies"])
+# `$defs` and `definitions` hold subschemas for references. `contentSchema` is about the content of a text, which the
+# draft does not check. `dependencies` is of an older draft, and has no effect in this one.
+
+SUBSCHEMA_KEYWORDS = KEYWORDS_FOR_SAME_VALUE | KEYWORDS_FOR_CHILDREN | _UNUSED_SUBSCHEMA_KEYWORDS
+"""All keywords under which a schema contains other schemas."""
+
+_KEYWORDS_WITH_LIST = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+_KEYWORDS_WITH_MAPPING = frozenset(
+    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"]
+)
+
+KEYWORDS_FOR_ANY_TYPE = ("$ref", "allOf", *UNION_KEYWORDS, "enum", "const", "not", "if", "then", "else")
+"""The keywords that can refuse values of every type. Any other keyword ignores values that are not of its own type."""
+
+
+def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """
+    Yield each schema directly inside *schema*, with the steps that lead to it, such as `("anyOf", 0)`.
+
+    A subschema is a mapping, true or false. The values under an unknown keyword are data.
+    """
+    for keyword, value in schema.items() if isinstance(schema, Mapping) else ():
+        places: Iterable[tuple[tuple[str | int, ...], Any]] = ()
+        if keyword in _KEYWORDS_WITH_LIST:
+            places = (((keyword, index), item) for index, item in enumerate(value))
+        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+            places = (((keyword, name), item) for name, item in value.items())
+        elif keyword in SUBSCHEMA_KEYWORDS:
+            places = [((keyword,), value)]
+        # A value of `dependencies` may also be a list of names.
+        yield from (place for place in places if isinstance(place[1], (Mapping, bool)))
+
+
+def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """
+    Return a copy of *schema* with the result of *change* in place of each schema directly inside it.
+
+    *change* has to return a value that is no schema as it is.
+    """
+    result: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _KEYWORDS_WITH_LIST:
+            result[keyword] = [change(item) for item in value]
+        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+            result[keyword] = {name: change(item) for name, item in value.items()}
+        else:
+            result[keyword] = change(value) if keyword in SUBSCHEMA_KEYWORDS else value
+    return result
+
+
+def stated_types(schema: Mapping[str, Any]) -> list[str]:
+    """Return the types that the keyword `type` of *schema* names. The list is empty without the keyword."""
+    types = schema.get("type") or ()
+    return [types] if isinstance(types, str) else list(types)
