@@ -38,7 +38,7 @@ def test_without_a_listener_nothing_is_summed_up():
 def test_a_refusal_is_told_before_the_end():
     """The host has to tell the user."""
     events = []
-    CallWatcher(events.append).record_result(ONE, ToolResult.error("safety", "too deep"))
+    CallWatcher(events.append).record_result(ONE, ToolResult.failure("safety", "too deep"))
     assert [type(event) for event in events] == [Refused, ToolFinished]
     assert events[0].reason == "too deep"
 
@@ -79,7 +79,7 @@ def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
 
 def test_a_result_that_overrides_counts_instead():
     """Before the call ends, and when it ends."""
-    watcher, waiting = CallWatcher(None), ToolResult.error("halted", "stop", call_id=ONE.id)
+    watcher, waiting = CallWatcher(None), ToolResult.failure("halted", "stop", call_id=ONE.id)
     watcher.override_result(waiting)
     assert watcher.find_or_build_result(ONE, "it was cancelled") is waiting
     assert watcher.record_result(ONE, ToolResult("done")) is waiting
