@@ -51,7 +51,7 @@ ORDER = {
     "sandbox/launcher": "confine covers process_tree attempt launch escapes __init__",
     "skills": "problems records prompts skill_tools catalog_join front_matter checks arguments parsing skill_files loaded_skills slash_commands library __init__",
     "testing": "builders clocks strategies/ laws/ load_target recorder __init__",
-    "testing/laws": "findings confusable_tools explanations folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
+    "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "lazy_hypothesis drawing unsupported schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "values": "patterns/ strictjson/ schemas/ codecs/ rendering token_estimates visible __init__",
     "values/codecs": "code_writer decode_cache base scalars unions aliases texts limits schema_code schema_first annotated choices hash_collisions containers definitions foreign mappings objects class_hints records typed_dicts __init__",

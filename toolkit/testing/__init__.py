@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .builders import make_call, make_error, make_result, make_waiting
     from .clocks import FakeClock
     from .laws.checking import broken_laws, check_catalog, check_tool
-    from .laws.findings import Finding, LawsBroken
     from .laws.lints import lint
+    from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
     from .recorder import Recorded, Recorder, assert_called
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FakeClock",
-    "Finding",
     "LawsBroken",
     "Mistake",
     "Recorded",
     "Recorder",
     "Unsupported",
+    "Violation",
     "arguments",
     "assert_called",
     "bad_arguments",
@@ -61,7 +61,7 @@ __getattr__ = _later(
     {
         **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "builders"),
         **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
-        **dict.fromkeys(("Finding", "LawsBroken"), "laws.findings"),
+        **dict.fromkeys(("LawsBroken", "Violation"), "laws.violations"),
         **dict.fromkeys(("Recorded", "Recorder", "assert_called"), "recorder"),
         **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
@@ -72,4 +72,5 @@ __getattr__ = _later(
         "catalog_of": "load_target",
         "lint": "laws.lints",
     },
+    renamed={"Finding": "Violation"},
 )

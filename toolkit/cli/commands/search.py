@@ -30,30 +30,30 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
       toolkit search tools.py public holidays
     """
     with open_target(target) as loaded_target:
-        findings = loaded_target.catalog.search(" ".join(words), limit, group=group)
+        results = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(
                 [
                     {
-                        "name": finding.tool.name,
-                        "score": round(finding.score, 4),
-                        "words": list(finding.words),
-                        "description": finding.tool.description,
+                        "name": result.tool.name,
+                        "score": round(result.score, 4),
+                        "words": list(result.words),
+                        "description": result.tool.description,
                     }
-                    for finding in findings
+                    for result in results
                 ]
             )
-        elif findings:
+        elif results:
             rows = [
                 (
-                    finding.tool.name,
-                    f"{finding.score:.2f}",
-                    ", ".join(finding.words),
-                    finding.tool.description.split("\n")[0],
+                    result.tool.name,
+                    f"{result.score:.2f}",
+                    ", ".join(result.words),
+                    result.tool.description.split("\n")[0],
                 )
-                for finding in findings
+                for result in results
             ]
             output.table(["name", "score", "found by", "description"], rows)
-        if not findings:
-            output.note(findings.advice)
-        return 0 if findings else FOUND
+        if not results:
+            output.note(results.advice)
+        return 0 if results else FOUND

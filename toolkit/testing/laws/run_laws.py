@@ -21,11 +21,11 @@ from ...values.schemas.validator import compile_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments
 from ..strategies.unsupported import Unsupported
-from .findings import Finding
 from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
 from .schema_laws import Effort
 from .smallest_example import find_smallest
 from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
+from .violations import Violation
 
 __all__ = ["RUN_LAWS", "RunConditions", "find_broken_run_laws", "may_run"]
 
@@ -94,7 +94,7 @@ def may_run(tool: Tool) -> bool:
     return facts.read_only and not facts.destructive and not facts.open_world and facts.approval == "never"
 
 
-def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Finding]:
+def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Violation]:
     """Run *tool*, and yield each law that it breaks, with the smallest arguments that show it."""
     try:
         strategy = arguments(tool)
@@ -108,9 +108,9 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                 example = find_smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
                 if example is not None:
                     value, message = example
-                    yield Finding(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
+                    yield Violation(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
             if runner.stuck_arguments is not None and not _is_bounded(tool, conditions):
-                yield Finding(
+                yield Violation(
                     tool=tool.name,
                     rule="ends-in-time",
                     message=f"it did not end within {conditions.timeout_seconds:g} s",
@@ -119,7 +119,7 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                     arguments=runner.stuck_arguments,
                 )
     except DefinitionError as error:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="runnable",
             message=f"it cannot be run here: {error}",
