@@ -66,6 +66,8 @@ def listed(shop):
         ("toolkit list too", ["tools.py:catalog"]),
         ("toolkit show elsewhere.py fr", []),
         ("toolkit sea", ["search"]),
+        ("toolkit call tools.py:catalog free_days --arg", ["--arguments"]),
+        ("toolkit explain tools.py:catalog free_days --js", ["--json"]),
     ],
 )
 def test_what_was_listed_is_offered_without_importing(listed, shell, line, offered):

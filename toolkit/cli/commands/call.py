@@ -27,18 +27,20 @@ from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..targets import open_target
 
-__all__ = ["command", "format_trace", "json_option", "read_arguments"]
+__all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
 _PART_NAMES: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
 
-json_option = click.option("--json", "text", metavar="OBJECT", help="The arguments, as a JSON object.")
+arguments_option = click.option(
+    "--arguments", "text", metavar="OBJECT", help="All arguments, as one JSON object; - reads it from standard input."
+)
 
 
-@subcommand("call", has_json=False)
+@subcommand("call")
 @target_argument
 @tool_argument
 @arguments_argument
-@json_option
+@arguments_option
 @mode_option
 @rule_option
 @audit_option
@@ -75,7 +77,7 @@ def command(
     \b
     Examples:
       toolkit call tools.py free_days year=2026 country=FR
-      toolkit call tools.py free_days --json '{"year": 2026}'
+      toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
     with open_target(target) as loaded_target:
@@ -100,19 +102,21 @@ def command(
 
 def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
     """
-    Return the arguments for *tool*, which come from *words*, from JSON *text*, or from standard input.
+    Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input.
 
     Raises:
-        Failure: The user gave arguments in more than one of these ways.
+        Failure: The user gave arguments in more than one of these ways, or a JSON object among the words.
         BadArgs: The arguments cannot be read.
     """
     ways = [text is not None, "-" in words, any(word != "-" for word in words)]
     if sum(ways) > 1:
-        raise Failure("arguments are given in more than one way; use NAME=VALUE, --json or -, one of them")
+        raise Failure("arguments are given in more than one way; use NAME=VALUE, --arguments or -, one of them")
+    if text == "-" or "-" in words:
+        return parse_json_arguments(sys.stdin.buffer.read())
     if text is not None:
         return parse_json_arguments(text)
-    if words and words[0] == "-":
-        return parse_json_arguments(sys.stdin.buffer.read())
+    if any(word.startswith("{") for word in words):
+        raise Failure("a JSON object is given as a word; write --arguments '{...}' (--json is about the output)")
     return arguments_of(words, tool.schema)
 
 

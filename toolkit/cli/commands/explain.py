@@ -17,18 +17,18 @@ from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
 from ..targets import open_target
-from .call import json_option, read_arguments
+from .call import arguments_option, read_arguments
 
 __all__ = ["command"]
 
 _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
-@subcommand("explain", has_json=False)
+@subcommand("explain")
 @target_argument
 @tool_argument
 @arguments_argument
-@json_option
+@arguments_option
 @mode_option
 @rule_option
 def command(

@@ -63,7 +63,7 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Violation]:
 
 
 def can_be_called(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation if no arguments fit the schema, or if the tool accepts less than a quarter of those that fit."""
+    """Yield a violation if no arguments fit the schema, or if the tool accepts under a quarter of those that fit."""
     try:
         strategy = fitting_values(ParsedSchema(tool.schema), f"`{tool.name}`")
         values = draw_values(strategy, examples=effort.examples, seed=effort.seed)
