@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from .completion.completing import complete_arguments, complete_target, complete_tool
+from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import report_errors
 from .output import Output, OutputFormat
 

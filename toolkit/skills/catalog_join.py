@@ -18,8 +18,7 @@ from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
 from ..catalogs.snapshot import Table
 from ..errors import find_nearest
 from ..spec import Tool
-from .problems import SkillProblem
-from .records import Skill
+from .records import Skill, SkillProblem
 from .skill_tools import skill_of
 
 __all__ = ["JoinedTable", "SkillJoiner"]

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from ..errors import ToolkitError
 from ..safety.shell.parser import DISTRIBUTION
-from .problems import FrontMatterError
+from .records import FrontMatterError
 
 __all__ = ["Node", "check_yaml_installed", "split_front_matter"]
 

@@ -20,7 +20,7 @@ from ...values.schemas.messages import explain_errors
 from ...values.schemas.validator import compile_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments
-from ..strategies.unsupported import Unsupported
+from ..strategies.base import Unsupported
 from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
 from .schema_laws import Effort
 from .smallest_example import find_smallest

@@ -18,10 +18,10 @@ from ...values.schemas.validator import check_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments, check_arguments, mistaken_arguments
 from ..strategies.arrays import equality_key
+from ..strategies.base import Unsupported
 from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake
 from ..strategies.schema_parts import ParsedSchema
-from ..strategies.unsupported import Unsupported
 from .smallest_example import draw_values, find_smallest
 from .violations import KNOWN_VIOLATIONS_KEY, Violation
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ...values.schemas.validator import compile_schema
-from .unsupported import Impossible
+from .base import Impossible
 
 __all__ = ["TYPES", "FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
 
