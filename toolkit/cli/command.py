@@ -55,7 +55,7 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
             "shape",
             type=click.Choice(["auto", "json", "text"]),
             default="auto",
-            help=f"What to write; auto is text in a terminal, and {piped_format} elsewhere.",
+            help=f"The format of the output; auto is text in a terminal, and {piped_format} elsewhere.",
         )(function)
         function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         command = click.command(name)(function)

@@ -100,7 +100,7 @@ def test_lists_are_given_by_repeating(shop):
         (
             ["cancel", "day=2026-05-01", "--no-ask"],
             7,
-            "answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)",
+            "answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)",
         ),
         (["cancel", "day=2026-05-01", "--rule", "allow cancel"], 0, ""),
         (["cancel", "day=2026-05-01", "--mode", "bypass"], 0, ""),
@@ -130,13 +130,13 @@ def test_every_kind_has_an_exit_code_of_its_own():
 def test_a_trace_tells_what_happened_on_the_way(shop):
     """Repairs, retries, attempts, time; on standard error."""
     ran = shop.run("call", "tools.py", "free_days", "Year=2026", "--trace")
-    assert 'mended: year: took the key "Year" for "year"' in ran.err
+    assert 'repaired: year: took the key "Year" for "year"' in ran.err
     assert "ok after 1 attempt in " in ran.err
     retried = shop.run("call", "tools.py", "flaky", "--trace").err
     assert "retry: attempt 1 failed (busy); tried again after" in retried
     assert "ok after 2 attempts in " in retried
     assert "half way" not in retried  # progress is for terminals
-    assert "mended" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
+    assert "repaired" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
 
 
 def test_the_rules_of_the_project_count(shop):
@@ -206,7 +206,7 @@ def draw() -> ImagePart:
     )
     ran = shop.run("call", "pictures.py", "draw", "-o", "text")
     assert ran.code == 0
-    assert "and an image, which is not shown; --output json has it" in ran.err
+    assert "the result also has an image, which --json shows" in ran.err
     assert shop.run("call", "pictures.py", "draw").json["parts"]
 
 

@@ -47,7 +47,7 @@ def test_a_good_tool_passes(checked):
     ran = checked(GOOD)
     assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": [], "known": []})
     assert "shouting" in ran.err
-    assert checked(GOOD, "-o", "text").out == "1 tool, and nothing to mend\n"
+    assert checked(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
 
 
 def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
@@ -118,7 +118,7 @@ def test_a_known_violation_is_shown_and_does_not_count(checked):
     lines = checked(text, "-o", "text").out.splitlines()
     assert lines[0] == "known violation declared-failures: `shout`"
     assert lines[3] == "  reason: Nobody says less."
-    assert lines[-1] == "1 tool, and nothing to mend"
+    assert lines[-1] == "1 tool, nothing to fix"
 
 
 @pytest.mark.unmeasured

@@ -45,8 +45,13 @@ arguments_option = click.option(
 @rule_option
 @audit_option
 @ask_option
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For the whole call.")
-@click.option("--trace", is_flag=True, help="Tell what was mended, what was tried again, and how long it took.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long the whole call may take.",
+)
+@click.option("--trace", is_flag=True, help="Also print the repairs, the retries and the duration.")
 def command(
     output: Output,
     target: str,
@@ -62,15 +67,15 @@ def command(
 ) -> int:
     """Call a tool of TARGET, as a model would.
 
-    The whole pipeline runs: arguments are checked and mended, rules and safety
-    checks decide, you are asked in the terminal if they say so, and what is worth
-    it is tried again. Loading TARGET runs its code.
+    The whole pipeline runs. Arguments are checked and repaired. Rules and safety
+    checks decide whether the call may run, and you are asked in the terminal if
+    they require it. A transient failure is tried again. Loading TARGET runs its code.
 
-    Arguments are typed by the schema: limit=5 is a number for an integer and a
-    text for a text, tag=a tag=b is a list, and name:=JSON is JSON whatever the
-    schema says. - reads a JSON object from standard input.
+    The schema decides the type of a value: limit=5 is a number if the schema wants
+    an integer, and a text if it wants a string. tag=a tag=b is a list. name:=VALUE
+    is always JSON. - reads all arguments as a JSON object from standard input.
 
-    The exit code says how it ended: 0 well, 1 the tool failed, 3 bad arguments,
+    The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments,
     4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
     9 transient, 10 cancelled, 11 halted, 12 internal error.
 
@@ -92,7 +97,7 @@ def command(
     elif not result.is_error and result.kind != "waiting":
         output.text(result.text)
         for part in result.parts:
-            output.note(f"and {_PART_NAMES.get(type(part), 'more')}, which is not shown; --output json has it")
+            output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
         output.note(_describe_problem(result), "red" if result.is_error else "yellow")
     for line in format_trace(result) if trace else ():
@@ -122,7 +127,7 @@ def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[s
 
 def format_trace(result: ToolResult) -> Iterator[str]:
     """Yield a line for each repair and each retry of a call, and a last line about its end."""
-    yield from (f"mended: {repair}" for repair in result.repairs)
+    yield from (f"repaired: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
     times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"
     yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
@@ -136,7 +141,7 @@ async def _call_tool(dispatcher: Dispatcher, name: str, arguments: dict[str, Any
 def _describe_problem(result: ToolResult) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
-    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)"
+    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
 
 def _report(progress: Progress, output: Output) -> None:

@@ -25,17 +25,25 @@ __all__ = ["command"]
 
 @subcommand("check")
 @target_argument
-@click.option("--all", "undecorated", is_flag=True, help="Also public functions that nobody has decorated.")
-@click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, though it is not read-only.")
+@click.option("--all", "undecorated", is_flag=True, help="Also check public functions without a decorator.")
+@click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, although it is not read-only.")
 @click.option("--no-run", is_flag=True, help="Run no tool at all.")
 @click.option(
-    "--examples", type=click.IntRange(min=1), default=60, show_default=True, help="Calls that each law tries."
+    "--examples", type=click.IntRange(min=1), default=60, show_default=True, help="How many calls each law tries."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Where they begin.")
 @click.option(
-    "--folder", type=click.Path(exists=True, file_okay=False), help="Files that no read-only tool may change."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed of the random calls; the same seed tries the same calls.",
 )
-@click.option("--strict", is_flag=True, help="Let advice count as much as a broken law.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder with files that no read-only tool may change.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
 def command(
     output: Output,
     target: str,
@@ -47,17 +55,17 @@ def command(
     folder: str | None,
     strict: bool,
 ) -> int:
-    """Check the tools of TARGET against laws, and advise.
+    """Check the tools of TARGET against laws, and give advice.
 
-    Arguments are drawn from the schemas, good ones and bad ones. Tools that are
-    read-only are run with them, in this process; others only if they are named
-    with --run. Each violation says what is wrong, where, and what would be right.
-    The exit code is 1 if a law is broken. Loading TARGET runs its code.
+    The laws try random arguments, good ones and bad ones. Read-only tools are run
+    with them, in this process; other tools only if you name them with --run. Each
+    violation says what is wrong, where, and what would be right. The exit code is 1
+    if a law is broken. Loading TARGET runs its code.
 
     A violation that you want to keep does not count if the tool gives the reason:
     @tool(metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
 
-    Needs hypothesis: the extra testing.
+    This needs hypothesis, which the extra "testing" installs.
 
     \b
     Examples:
@@ -109,7 +117,7 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
 
 def _summary(count: int, laws: Sequence[Violation], advice: Sequence[Violation]) -> Text:
     if not laws and not advice:
-        return Text(f"{_format_count(count, 'tool')}, and nothing to mend", "green")
+        return Text(f"{_format_count(count, 'tool')}, nothing to fix", "green")
     counts = f"{_format_count(len(laws), 'broken law')}, {_format_count(len(advice), 'suggestion')}"
     return Text(f"{_format_count(count, 'tool')}: {counts}")
 

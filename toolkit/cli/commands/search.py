@@ -17,13 +17,13 @@ __all__ = ["command"]
 @subcommand("search")
 @target_argument
 @click.argument("words", nargs=-1, required=True)
-@click.option("--group", help="Only in this group.")
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("--group", help="Search only this group.")
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most tools to show.")
 def command(output: Output, target: str, words: tuple[str, ...], group: str | None, limit: int) -> int:
     """Search the tools of TARGET by words, as a model does.
 
-    The best comes first, with the words it was found by; a word that was spelt
-    wrong is mended. The exit code is 1 if nothing fits. Loading TARGET runs its code.
+    The best match comes first, with the words that matched. Misspelt words are
+    corrected. The exit code is 1 if no tool fits. Loading TARGET runs its code.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
                 )
                 for result in results
             ]
-            output.table(["name", "score", "found by", "description"], rows)
+            output.table(["name", "score", "matching words", "description"], rows)
         if not results:
             output.note(results.advice)
         return 0 if results else FOUND
