@@ -134,7 +134,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="TOOL",
-        help="run this tool too, though it is not read-only; may be given several times",
+        help="run this tool too, although it is not read-only; may be given several times",
     )
     group.addoption(
         "--toolkit-check-folder",
@@ -154,7 +154,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=0,
         metavar="NUMBER",
-        help="where the calls begin; the same number tries the same calls (0)",
+        help="the seed of the random calls; the same number tries the same calls (0)",
     )
 
 

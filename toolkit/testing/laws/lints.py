@@ -42,13 +42,13 @@ def lint(tools: Iterable[Tool], *, include_known: bool = False) -> list[Violatio
 
 
 def no_description(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if the description only repeats the tool's name, so that a model is not told what it does."""
+    """Yield a violation if the description only repeats the tool's name, and does not say what the tool does."""
     if tool.description == words(tool.original or tool.name):
         sentence = f"{tool.description} ...: what it does, when to use it, what comes back."
         yield Violation(
             tool=tool.name,
             rule="no-description",
-            message=f"a model is told only {tool.description!r}, which it can read from the name",
+            message=f"the model reads only {tool.description!r}, which the name says already",
             remedy=f'write a docstring: """{sentence}"""',
         )
 
@@ -82,7 +82,7 @@ def no_search_hint(tool: Tool) -> Iterator[Violation]:
             tool=tool.name,
             rule="deferred-without-hint",
             place="defer",
-            message="it is found only by a search, and has no hint to be found by",
+            message="a model finds it only by a search, and it has no search hint",
             remedy=f"search_hint={_suggest_hint(tool, [])!r}",
         )
 

@@ -71,7 +71,7 @@ class RunLaw:
 
     Attributes:
         find_fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
-        remedy: How to mend the tool.
+        remedy: How to correct the tool.
         applies: A function that returns whether the law can be checked in this trial. By default it always can.
     """
 
@@ -114,7 +114,7 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                     tool=tool.name,
                     rule="ends-in-time",
                     message=f"it did not end within {conditions.timeout_seconds:g} s",
-                    remedy="bound what it may be asked for in the schema, or state how long it may take: "
+                    remedy="limit in the schema what a call may ask for, or state how long the tool may take: "
                     "`timeout_seconds=`",
                     arguments=runner.stuck_arguments,
                 )

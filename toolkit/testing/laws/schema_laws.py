@@ -58,7 +58,7 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Violation]:
                 rule="valid-schema",
                 place=place,
                 message=f"it is not a JSON Schema of draft 2020-12: {problems}",
-                remedy="correct what wrote it: `schema=`, or the `schema` of a codec",
+                remedy="correct the schema where it is written: `schema=`, or the `schema` of a codec",
             )
 
 
@@ -72,8 +72,8 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Violation]:
             tool=tool.name,
             rule="callable",
             place=error.place,
-            message=f"no arguments could be made for it: {error}",
-            remedy=f"change `{error.keyword}` at {error.place} so that something fits",
+            message=f"no arguments could be drawn for it: {error}",
+            remedy=f"change `{error.keyword}` at {error.place} so that some value fits",
         )
         return
     refused = [value for value in values if _find_refusal(tool, value)]

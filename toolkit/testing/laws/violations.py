@@ -1,5 +1,5 @@
 """
-Violations: what is wrong with a tool, which law or lint found it, where it is, and how to mend it.
+Violations: what is wrong with a tool, which law or lint found it, where it is, and how to correct it.
 
 The author of a tool can state a known violation beside the tool, with the reason to leave it:
 
@@ -33,7 +33,7 @@ class Violation:
         rule: The name of the law or lint that found the fault, such as "round-trip".
         place: The parameter, fact, file or line where the fault is; empty if it concerns the tool as a whole.
         message: What is wrong.
-        remedy: How to mend it. For a lint this is a rewrite, ready to be copied where that is possible.
+        remedy: How to correct it. For a lint this is a rewrite, ready to be copied where that is possible.
         arguments: The smallest arguments that show the fault; None if it shows without arguments.
         explanation: The reason that `known_violations` gives for leaving it; empty if there is none.
     """
