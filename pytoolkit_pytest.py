@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from toolkit import Catalog, CatalogView, Dispatcher, Tool
     from toolkit.providers.scripted import ScriptedProvider
-    from toolkit.testing import Finding, Recorder
+    from toolkit.testing import Recorder, Violation
     from toolkit.workspace import Workspace
 
 _CATALOG = "toolkit.catalog"
@@ -134,7 +134,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="TOOL",
-        help="run this tool too, though it is not read-only; may be given several times",
+        help="run this tool too, although it is not read-only; may be given several times",
     )
     group.addoption(
         "--toolkit-check-folder",
@@ -154,7 +154,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=0,
         metavar="NUMBER",
-        help="where the calls begin; the same number tries the same calls (0)",
+        help="the seed of the random calls; the same number tries the same calls (0)",
     )
 
 
@@ -212,11 +212,11 @@ class ToolCheck(pytest.Item):
     def runtest(self) -> None:
         from toolkit.testing import LawsBroken
 
-        found = self._findings()
-        if found:
-            raise LawsBroken(found)
+        violations = self._violations()
+        if violations:
+            raise LawsBroken(violations)
 
-    def _findings(self) -> list[Finding]:
+    def _violations(self) -> list[Violation]:
         from toolkit.testing.laws.checking import broken_laws, find_confusable_tools
 
         tool, option = self._tool, self.config.getoption

@@ -30,7 +30,7 @@ def described(**properties: Any) -> dict[str, Any]:
 
 
 # The standard library has docstrings and no annotations; a schema by hand says what the text does not.
-# What `toolkit check` finds and is to stay, is explained.
+# Violations that `toolkit check` finds and that we want to keep are listed with their reason.
 text = {"type": "string", "description": "What is cut at a blank."}
 width = {"type": "integer", "minimum": 10, "description": "How many characters may be left."}
 number = {"type": "number", "minimum": -1e9, "maximum": 1e9}
@@ -41,7 +41,7 @@ highest = {"type": "integer", "description": "The highest."}
 catalog.tool(
     read_only=True,
     schema=described(integers=integers),
-    metadata={"explained": {"declared-failures": "To JSON Schema 12.0 is an integer, to gcd it is none."}},
+    metadata={"known_violations": {"declared-failures": "To JSON Schema 12.0 is an integer, to gcd it is none."}},
 )(math.gcd)
 catalog.tool(read_only=True, schema=described(data=numbers))(statistics.fmean)
 catalog.tool(read_only=True, name="shorten", schema=described(text=text, width=width))(textwrap.shorten)
@@ -52,7 +52,7 @@ catalog.tool(name="roll", aliases=["dice"], schema=described(a=lowest, b=highest
 catalog.tool(
     read_only=True,
     name="parse_docstring",
-    metadata={"explained": {"output": "A docstring is an object of its own; its text is enough for a model."}},
+    metadata={"known_violations": {"output": "A docstring is an object of its own; its text is enough for a model."}},
 )(docstring_parser.parse)
 status = {"type": "integer", "description": "The status code of an HTTP answer."}
 catalog.tool(read_only=True, name="is_error", schema=described(value=status))(httpx.codes.is_error)

@@ -36,8 +36,6 @@ EXPORTS = [
     "DuplicateTool",
     "Facts",
     "FilePart",
-    "Findings",
-    "Found",
     "ImagePart",
     "Inject",
     "JsonPart",
@@ -52,6 +50,8 @@ EXPORTS = [
     "SQLiteApprovals",
     "Safety",
     "SafetyChecks",
+    "SearchResult",
+    "SearchResults",
     "Secret",
     "Session",
     "TerminalPrompt",
@@ -90,6 +90,21 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
     """The names that are loaded later do not hide a mistake."""
     with pytest.raises(AttributeError, match="no attribute 'Dispatchr'"):
         _ = toolkit.Dispatchr
+
+
+@pytest.mark.parametrize(
+    ("package", "old", "new"),
+    [
+        ("toolkit", "Findings", "SearchResults"),
+        ("toolkit", "Found", "SearchResult"),
+        ("toolkit.testing", "Finding", "Violation"),
+    ],
+)
+def test_a_former_name_says_what_to_write_instead(package, old, new):
+    """An import of a name that has been changed names the new one."""
+    with pytest.raises(ImportError, match=rf"^{package}\.{old} is now called {new}$"):
+        exec(f"from {package} import {old}")
+    exec(f"from {package} import {new}")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
     from .calls.resources import PER_CALL
-    from .catalogs.search.finder import Findings, Found
+    from .catalogs.search.finder import SearchResult, SearchResults
     from .content import FilePart, ImagePart, JsonPart, TextPart
     from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .dispatcher import Dispatcher
@@ -76,8 +76,6 @@ __all__ = [
     "DuplicateTool",
     "Facts",
     "FilePart",
-    "Findings",
-    "Found",
     "ImagePart",
     "Inject",
     "JsonPart",
@@ -92,6 +90,8 @@ __all__ = [
     "SQLiteApprovals",
     "Safety",
     "SafetyChecks",
+    "SearchResult",
+    "SearchResults",
     "Secret",
     "Session",
     "TerminalPrompt",
@@ -123,7 +123,7 @@ __getattr__ = _later(
         **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "decisions"),
         **dict.fromkeys(("AuditError", "AuditLog"), "policies.audit"),
         **dict.fromkeys(("FilePart", "ImagePart", "JsonPart", "TextPart"), "content"),
-        **dict.fromkeys(("Findings", "Found"), "catalogs.search.finder"),
+        **dict.fromkeys(("SearchResult", "SearchResults"), "catalogs.search.finder"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
@@ -134,4 +134,5 @@ __getattr__ = _later(
         "Session": "session",
         "Verdict": "verdicts",
     },
+    renamed={"Findings": "SearchResults", "Found": "SearchResult"},
 )

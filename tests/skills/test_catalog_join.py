@@ -232,7 +232,7 @@ def test_a_skill_that_is_left_out_takes_those_along_that_need_it(desk):
     desk.write("e.md", "tools: [cut, f]")
     desk.write("f.md", "read_only: true\ntools: [cut]")
     assert desk.names == ["d"]
-    assert "e.md:3: the skill `f` is left out itself; mend that first" in desk.problems
+    assert "e.md:3: the skill `f` is left out itself; correct that first" in desk.problems
 
 
 def test_tools_that_did_not_change_stay_the_same_objects(desk):

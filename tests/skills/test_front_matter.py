@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.skills.front_matter import Node, split_front_matter
-from toolkit.skills.problems import FrontMatterError
+from toolkit.skills.records import FrontMatterError
 
 
 def read(text: str):

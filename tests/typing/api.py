@@ -35,8 +35,6 @@ from toolkit import (
     Definition,
     Dispatcher,
     Facts,
-    Findings,
-    Found,
     Inject,
     PermissionGate,
     Permissions,
@@ -46,6 +44,8 @@ from toolkit import (
     RetryPolicy,
     Rule,
     SafetyChecks,
+    SearchResult,
+    SearchResults,
     Session,
     SQLiteApprovals,
     TerminalPrompt,
@@ -101,6 +101,7 @@ from toolkit.testing import (
     Recorded,
     Recorder,
     Unsupported,
+    Violation,
     arguments,
     assert_called,
     bad_arguments,
@@ -117,7 +118,6 @@ from toolkit.testing import (
     mistaken_arguments,
     values,
 )
-from toolkit.testing import Finding as Fault
 from toolkit.testing import calls as drawn_calls
 from toolkit.verdicts import Finding, Word
 from toolkit.workspace import Entry, WriteResult
@@ -444,8 +444,8 @@ def files(workspace: Workspace) -> None:
 
 def large_catalogs(catalog: Catalog, session: Session, dispatcher: Dispatcher) -> None:
     found = catalog.search("send a message", 3, group="mail", ranker=lambda query, names: {names[0]: len(query)})
-    assert_type(found, Findings)
-    assert_type(found[0], Found)
+    assert_type(found, SearchResults)
+    assert_type(found[0], SearchResult)
     assert_type(found[0].tool, Tool)
     assert_type(found[0].words, tuple[str, ...])
     assert_type(found.tools, list[Tool])
@@ -502,11 +502,11 @@ def laws(one: Tool, folder: Path) -> None:
         check_tool(bare, run=True, folder=folder, state=lambda: 1, resources={Database: Database()}, examples=5)
         check_catalog(catalog, run=["order"])
     except LawsBroken as broken:
-        assert_type(broken.findings, tuple[Fault, ...])
+        assert_type(broken.violations, tuple[Violation, ...])
     except Unsupported as error:
         assert_type((error.keyword, error.place), tuple[str, str])
-    assert_type(broken_laws(catalog, run=False, explained=True), list[Fault])
-    assert_type(lint([one], explained=True)[0].explanation, str)
+    assert_type(broken_laws(catalog, run=False, include_known=True), list[Violation])
+    assert_type(lint([one], include_known=True)[0].explanation, str)
 
 
 def doubles(catalog: Catalog) -> None:

@@ -24,7 +24,7 @@ from .snapshot import Change, Listener, Table, diff_tables, merge_tables
 if TYPE_CHECKING:
     from ..session import Session
     from .search import Ranker
-    from .search.finder import Finder, Findings
+    from .search.finder import Finder, SearchResults
 
 __all__ = ["CatalogView"]
 
@@ -155,7 +155,7 @@ class CatalogView:
 
     def search(
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
-    ) -> Findings:
+    ) -> SearchResults:
         """
         Return the tools that fit *query*, the best first, with their scores and the words that matched.
 
@@ -177,7 +177,7 @@ class CatalogView:
         group: str | None,
         ranker: Ranker | None,
         predicates: tuple[Callable[[Tool], bool], ...],
-    ) -> Findings:
+    ) -> SearchResults:
         if self._finder is None:
             from .search.finder import Finder
 
@@ -359,7 +359,7 @@ class _FilteredView(CatalogView):
         group: str | None,
         ranker: Ranker | None,
         predicates: tuple[Callable[[Tool], bool], ...],
-    ) -> Findings:
+    ) -> SearchResults:
         return self._sources[0]._search_filtered(query, limit, group, ranker, (self._predicate, *predicates))  # noqa: SLF001 -- also a view
 
 

@@ -34,23 +34,23 @@ __all__ = [
 _TERMINAL = "/dev/tty"
 
 mode_option = click.option(
-    "--mode", type=click.Choice(MODES), help="The permission mode; that of your rule files, or default."
+    "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your rule files."
 )
 rule_option = click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="RULE",
-    help="A rule beside those of the files: 'allow write(path=out/**)'.",
+    help="A rule in addition to those of the files: 'allow write(path=out/**)'.",
 )
 audit_option = click.option(
-    "--audit", type=click.Path(dir_okay=False), help="Add what is decided and what comes of it to this log."
+    "--audit", type=click.Path(dir_okay=False), help="Append each verdict and each result to this audit log."
 )
 ask_option = click.option(
     "--ask/--no-ask",
     "asks",
     default=True,
-    help="Whether to ask in the terminal; otherwise such a call waits, and ends.",
+    help="Whether to ask you in the terminal. Without asking, a call that needs approval waits, and the command ends.",
 )
 
 

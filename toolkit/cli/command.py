@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from .completion.completing import complete_arguments, complete_target, complete_tool
+from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import report_errors
 from .output import Output, OutputFormat
 
@@ -27,7 +27,7 @@ tool_argument = click.argument("name", shell_complete=complete_tool)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 
 
-def subcommand(name: str, *, has_json: bool = True, piped: OutputFormat = "json") -> Callable[[Body], click.Command]:
+def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], click.Command]:
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
@@ -35,14 +35,12 @@ def subcommand(name: str, *, has_json: bool = True, piped: OutputFormat = "json"
 
     Args:
         name: The name of the command.
-        has_json: Whether the command has a flag `--json` for JSON output. A command in which `--json` means something
-            else has only `--output json`.
         piped: The output format if standard output is no terminal.
     """
 
     def declare(body: Body) -> click.Command:
         @functools.wraps(body)
-        def run(*, debug: bool, shape: OutputFormat, as_json: bool = False, **parameters: Any) -> None:
+        def run(*, debug: bool, shape: OutputFormat, as_json: bool, **parameters: Any) -> None:
             output = Output("json" if as_json else shape, piped=piped)
             with report_errors(debug=debug), contextlib.redirect_stdout(sys.stderr):
                 code = body(output, **parameters)
@@ -57,10 +55,9 @@ def subcommand(name: str, *, has_json: bool = True, piped: OutputFormat = "json"
             "shape",
             type=click.Choice(["auto", "json", "text"]),
             default="auto",
-            help=f"What to write; auto is text in a terminal, and {piped_format} elsewhere.",
+            help=f"The format of the output; auto is text in a terminal, and {piped_format} elsewhere.",
         )(function)
-        if has_json:
-            function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
+        function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         command = click.command(name)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)

@@ -1,8 +1,8 @@
 """
 The command line: `toolkit COMMAND TARGET ...`.
 
-Each command is a file, which is imported when the command is used, so that
-completion and `--version` are quick.
+Each command is a file, which is imported when the command is used. So completion
+and `--version` are quick.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def cli() -> None:
     package.module:catalog; a file, tools.py; or builtin. Loading it runs its code.
 
     \b
-    toolkit init shop                     a project to start from
-    toolkit list shop.tools               what there is
-    toolkit call shop.tools add a=2 b=3   one call, as a model would make it
-    toolkit check shop.tools              what is wrong, and the remedy
+    toolkit init shop                     write a project to start from
+    toolkit list shop.tools               list the tools
+    toolkit call shop.tools add a=2 b=3   call a tool, as a model would
+    toolkit check shop.tools              find what is wrong, with remedies
 
-    In a terminal there are tables and colours; in a pipe, JSON.
+    The output is tables and colours in a terminal, and JSON in a pipe.
     """
 
 

@@ -8,22 +8,24 @@ itself. In a terminal it is passed through `make_visible` first; in a pipe it is
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
 from rich import box
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
 from ..values.rendering import as_json
 from ..values.visible import make_visible
-from .display.consoles import console_on
 
-__all__ = ["Output", "OutputFormat", "to_safe_text"]
+__all__ = ["Output", "OutputFormat", "console_on", "escape_unencodable", "to_safe_text"]
+
+_MAX_WIDTH = 100_000
 
 OutputFormat: TypeAlias = Literal["auto", "json", "text"]
 
@@ -86,3 +88,20 @@ class Output:
     def raw(self, text: str) -> None:
         """Write *text* as it is, for programs."""
         self.console.file.write(f"{text}\n")
+
+
+def console_on(stream: TextIO) -> Console:
+    """Return a console that uses colours and moves the cursor only if *stream* is a terminal."""
+    is_terminal = stream.isatty()
+    # If there is no screen, no row is too wide, so each row of a table is one line.
+    width = None if is_terminal else _MAX_WIDTH
+    console = Console(file=stream, force_terminal=is_terminal, width=width, highlight=False, emoji=False, markup=False)
+    escape_unencodable(console)
+    return console
+
+
+def escape_unencodable(console: Console) -> None:
+    """Make the stream write a letter that its encoding lacks as a code. Rich would raise an exception instead."""
+    file = console.file
+    if not console.encoding.startswith("utf") and isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="backslashreplace")

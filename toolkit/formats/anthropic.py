@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Offering, check_offering
+from .base import SEARCH_TOOL_NAME, Definitions, Naming, Offering, check_offering, list_all_tools, list_offered_tools
 from .call_ids import sent_id
-from .offered_tools import SEARCH_TOOL_NAME, list_all_tools, list_offered_tools
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_found_names, images_of, text_of
 from .schemas.anthropic_budget import StrictBudget, strict_schemas
 from .schemas.property_names import use_plain_names
-from .schemas.top_level import prepare_schema
-from .wire_names import Naming
+from .schemas.remarks import prepare_schema
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -11,15 +11,13 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Offering
+from .base import Definitions, Naming, Offering, list_offered_tools
 from .call_ids import sent_id
-from .offered_tools import list_offered_tools
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, images_of, text_of, value_of
 from .schemas.anthropic_budget import StrictBudget, strict_schemas
 from .schemas.property_names import use_plain_names
-from .schemas.top_level import prepare_schema
-from .wire_names import Naming
+from .schemas.remarks import prepare_schema
 
 __all__ = ["calls", "definitions", "results"]
 

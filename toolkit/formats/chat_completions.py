@@ -6,12 +6,11 @@ from typing import Any
 
 from ..results import ToolCall
 from ..spec import Tool
-from .base import Note, Offering
+from .base import Naming, Note, Offering
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .schemas.dialects import OPENAI
+from .schemas.remarks import prepare_schema
 from .schemas.rewriting import rewrite_schema
-from .schemas.top_level import prepare_schema
-from .wire_names import Naming
 
 __all__ = ["chat_calls", "chat_function", "parameters_of"]
 

@@ -16,13 +16,11 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Note, Offering
-from .offered_tools import list_offered_tools
+from .base import Definitions, Naming, Note, Offering, list_offered_tools
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_provider_id, images_of, text_of, value_of
 from .schemas.dialects import GEMINI
 from .schemas.rewriting import rewrite_schema
-from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

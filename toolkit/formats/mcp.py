@@ -9,12 +9,10 @@ from ..content import FilePart, ImagePart
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .base import Definitions, Note, Offering
-from .offered_tools import list_offered_tools
+from .base import Definitions, Naming, Note, Offering, list_offered_tools
 from .responses import build_call, build_response_error, get_field, has_field
 from .result_content import check_results, encode_base64, text_of
 from .schemas.merging import types_of
-from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -15,15 +15,12 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .base import Definitions, Note, Offering
+from .base import Definitions, Naming, Note, Offering, list_offered_tools
 from .chat_completions import chat_calls
-from .offered_tools import list_offered_tools
 from .responses import build_response_error, get_field, has_field
 from .result_content import check_results, get_provider_id, images_of, text_of
 from .schemas.merging import definition_of, types_of
-from .schemas.remarks import add_remarks
-from .schemas.top_level import prepare_schema
-from .wire_names import Naming
+from .schemas.remarks import add_remarks, prepare_schema
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -7,12 +7,10 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Note, Offering
+from .base import Definitions, Naming, Note, Offering, list_offered_tools
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
-from .offered_tools import list_offered_tools
 from .result_content import check_results, images_of, text_of
-from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

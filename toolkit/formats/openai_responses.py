@@ -12,13 +12,20 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .base import Definitions, Note, Offering, check_offering
+from .base import (
+    SEARCH_TOOL_NAME,
+    Definitions,
+    Naming,
+    Note,
+    Offering,
+    check_offering,
+    list_all_tools,
+    list_offered_tools,
+)
 from .call_ids import sent_id
 from .chat_completions import parameters_of
-from .offered_tools import SEARCH_TOOL_NAME, list_all_tools, list_offered_tools
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_found_names, images_of, text_of
-from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

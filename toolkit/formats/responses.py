@@ -13,10 +13,9 @@ from typing import Any
 
 from ..errors import ProviderError
 from ..results import ToolCall
-from .base import Offering, check_offering
+from .base import Naming, Offering, check_offering
 from .schemas.forced_nulls import remove_forced_nulls
 from .schemas.property_names import restore_own_names
-from .wire_names import Naming
 
 __all__ = ["build_call", "build_response_error", "get_field", "get_list", "has_field"]
 

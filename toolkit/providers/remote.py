@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import ProviderError, Transient
-from ..formats.base import Definitions, Note, Offering
-from ..formats.wire_names import Naming
+from ..formats.base import Definitions, Naming, Note, Offering
 from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall
 from .base import Reply, Request, StreamEvent, TextDelta

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..content import FilePart, ImagePart, JsonPart, Part, TextPart
+from ..formats.base import Naming
 from ..formats.result_content import ResultImage, images_of
-from ..formats.wire_names import Naming
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json, loads

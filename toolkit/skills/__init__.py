@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from .library import Skills
 from .loaded_skills import user_skills
-from .problems import SkillProblem
-from .records import Argument, Skill
+from .records import Argument, Skill, SkillProblem
 from .skill_tools import skill_of
 
 __all__ = ["Argument", "Skill", "SkillProblem", "Skills", "skill_of", "user_skills"]

@@ -18,8 +18,7 @@ from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
 from ..catalogs.snapshot import Table
 from ..errors import find_nearest
 from ..spec import Tool
-from .problems import SkillProblem
-from .records import Skill
+from .records import Skill, SkillProblem
 from .skill_tools import skill_of
 
 __all__ = ["JoinedTable", "SkillJoiner"]
@@ -141,7 +140,7 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) 
 
 def _explain_missing(name: str, tools: Table, all_skills: Table) -> str:
     if all_skills.find(name) is not None:
-        return f"the skill `{name}` is left out itself; mend that first"
+        return f"the skill `{name}` is left out itself; correct that first"
     near = find_nearest(name, [*tools.tools, *all_skills.tools], max_items=1)
     hint = f"did you mean `{near[0]}`?" if near else "remove it, or add the tool to the catalog"
     return f"there is no tool `{name}`; {hint}"

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from .._distribution import DISTRIBUTION
 from ..errors import ToolkitError
-from .problems import FrontMatterError
+from .records import FrontMatterError
 
 __all__ = ["Node", "check_yaml_installed", "split_front_matter"]
 

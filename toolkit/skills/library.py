@@ -27,9 +27,8 @@ from ..permissions.trust import IgnoredSetting, Trust
 from .catalog_join import JoinedTable, SkillJoiner
 from .front_matter import check_yaml_installed
 from .loaded_skills import LoadedSkills
-from .problems import SkillProblem
 from .prompts import prompt_of
-from .records import Skill
+from .records import Skill, SkillProblem
 from .skill_tools import skill_of
 from .slash_commands import expand_commands, parse_typed_arguments
 

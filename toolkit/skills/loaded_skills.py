@@ -17,7 +17,7 @@ from ..permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configura
 from ..spec import Tool
 from ..values.visible import make_visible
 from .parsing import read_skill
-from .problems import SkillProblem
+from .records import SkillProblem
 from .skill_files import Stamp, is_settled, read_contents, stamp_file, stamp_folder, stamp_tree
 from .skill_tools import tool_of
 

@@ -1,6 +1,4 @@
-"""
-A skill as its file describes it: the text for the model, the arguments, and the tools that it may use.
-"""
+"""A skill as its file describes it, and the mistakes in such files."""
 
 from __future__ import annotations
 
@@ -9,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ARGUMENT_TYPES", "DEFAULT_ARGUMENT", "Argument", "Skill"]
+from ..values.visible import make_visible
+
+__all__ = ["ARGUMENT_TYPES", "DEFAULT_ARGUMENT", "Argument", "FrontMatterError", "Skill", "SkillProblem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +74,30 @@ class Skill:
     folder: Path | None = None
     project: bool = False
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """
+    Why a file or a folder is not the skill that its author wanted.
+
+    Attributes:
+        line: The number of the line, counted from 1; None if the problem concerns the whole file or folder.
+        message: What is wrong, and the remedy.
+    """
+
+    path: Path
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = make_visible(str(self.path), keep_lines=False) + ("" if self.line is None else f":{self.line}")
+        return f"{place}: {make_visible(self.message, keep_lines=False)}"
+
+
+class FrontMatterError(ValueError):
+    """A mistake in a file that ends the reading of the file."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from .parsing import SKILL_FILE_NAME
-from .problems import SkillProblem
+from .records import SkillProblem
 
 __all__ = ["Stamp", "is_settled", "read_contents", "stamp_file", "stamp_folder", "stamp_tree"]
 

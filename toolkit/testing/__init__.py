@@ -19,25 +19,23 @@ from typing import TYPE_CHECKING
 from .._lazy_names import lazy_getattr as _later
 
 if TYPE_CHECKING:
-    from .builders import make_call, make_error, make_result, make_waiting
-    from .clocks import FakeClock
+    from .doubles import FakeClock, Recorded, Recorder, assert_called, make_call, make_error, make_result, make_waiting
     from .laws.checking import broken_laws, check_catalog, check_tool
-    from .laws.findings import Finding, LawsBroken
     from .laws.lints import lint
+    from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
-    from .recorder import Recorded, Recorder, assert_called
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
+    from .strategies.base import Unsupported
     from .strategies.mistakes import Mistake
-    from .strategies.unsupported import Unsupported
 
 __all__ = [
     "FakeClock",
-    "Finding",
     "LawsBroken",
     "Mistake",
     "Recorded",
     "Recorder",
     "Unsupported",
+    "Violation",
     "arguments",
     "assert_called",
     "bad_arguments",
@@ -59,17 +57,17 @@ __all__ = [
 __getattr__ = _later(
     __name__,
     {
-        **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "builders"),
+        **dict.fromkeys(("FakeClock", "Recorded", "Recorder", "assert_called"), "doubles"),
+        **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "doubles"),
         **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
-        **dict.fromkeys(("Finding", "LawsBroken"), "laws.findings"),
-        **dict.fromkeys(("Recorded", "Recorder", "assert_called"), "recorder"),
+        **dict.fromkeys(("LawsBroken", "Violation"), "laws.violations"),
         **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),
-        "FakeClock": "clocks",
         "Mistake": "strategies.mistakes",
-        "Unsupported": "strategies.unsupported",
+        "Unsupported": "strategies.base",
         "catalog_of": "load_target",
         "lint": "laws.lints",
     },
+    renamed={"Finding": "Violation"},
 )

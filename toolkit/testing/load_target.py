@@ -43,7 +43,7 @@ def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
     if not len(catalog):
         hint = "decorate a function with `@tool`"
         if not undecorated:
-            hint += "; `toolkit check --all` looks at functions that nobody has decorated"
+            hint += "; `toolkit check --all` checks functions without a decorator"
         raise CatalogError(f"{where} has no tools; {hint}")
     return catalog
 

@@ -123,7 +123,7 @@ def test_an_empty_prompt_is_refused(shop):
     with model() as stub:
         ran = shop.run(*words(stub, prompt="-"), input=" \n")
     assert (ran.code, stub.heard) == (2, [])
-    assert "error: the prompt is empty; say what is to be done" in ran.err
+    assert "error: the prompt is empty; say what to do" in ran.err
 
 
 def test_a_provider_that_fails_is_told(shop):
@@ -251,17 +251,17 @@ def test_a_run_that_is_over_wants_a_prompt(shop):
         shop.run(*words(stub, "--save", "run.json"))
         ran = shop.run(*again(stub))
     assert (ran.code, len(stub.heard)) == (2, 1)
-    assert "nothing to go on with; give a prompt" in ran.err
+    assert "nothing to continue; give a prompt" in ran.err
 
 
 @pytest.mark.parametrize(
     ("further", "says"),
     [
-        (["--save", "tools.py"], "tools.py is there already; go on with it with --resume, or choose another file"),
+        (["--save", "tools.py"], "tools.py exists already; continue it with --resume, or choose another file"),
         (["--save", "no/run.json"], "no is no folder"),
         (["--resume", "nothing.json"], "nothing.json cannot be read: No such file"),
         (["--resume", "tools.py"], "tools.py holds no run: "),
-        (["--save", "a", "--resume", "b"], "one of them"),
+        (["--save", "a", "--resume", "b"], "not both"),
     ],
 )
 def test_a_file_that_cannot_hold_the_run_ends_the_command(shop, further, says):
@@ -277,7 +277,7 @@ def test_without_a_run_a_prompt_is_needed(shop):
     with model() as stub:
         ran = shop.run("agent", "tools.py", *words(stub)[3:])
     assert ran.code == 2
-    assert "error: the prompt is empty; say what is to be done" in ran.err
+    assert "error: the prompt is empty; say what to do" in ran.err
 
 
 def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):

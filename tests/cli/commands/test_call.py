@@ -46,8 +46,9 @@ def test_text_stays_what_it_is_in_a_pipe(shop):
 @pytest.mark.parametrize(
     ("words", "input"),
     [
-        (["--json", '{"year": 2026, "country": "FR"}'], None),
+        (["--arguments", '{"year": 2026, "country": "FR"}'], None),
         (["-"], '{"year": 2026, "country": "FR"}'),
+        (["--arguments", "-"], '{"year": 2026, "country": "FR"}'),
         (["year=2026", "country=FR"], None),
         (["year:=2026", 'country:="FR"'], None),
     ],
@@ -57,12 +58,22 @@ def test_arguments_are_given_in_one_of_three_ways(shop, words, input):
     assert shop.run("call", "tools.py", "free_days", *words, input=input).json["kind"] == "ok"
 
 
-@pytest.mark.parametrize("words", [["year=1", "--json", "{}"], ["-", "year=1"], ["-", "--json", "{}"]])
+@pytest.mark.parametrize("words", [["year=1", "--arguments", "{}"], ["-", "year=1"], ["-", "--arguments", "{}"]])
 def test_two_ways_at_once_are_refused(shop, words):
     """Nobody would know which one counts."""
     ran = shop.run("call", "tools.py", "free_days", *words, input="{}")
     assert (ran.code, ran.out) == (2, "")
-    assert "in more than one way; use NAME=VALUE, --json or -, one of them" in ran.err
+    assert "in more than one way; use NAME=VALUE, --arguments or -, one of them" in ran.err
+
+
+@pytest.mark.parametrize("command", ["call", "explain"])
+def test_json_is_about_the_output(shop, command):
+    """An object after it is refused with what to write; alone it is short for `--output json`."""
+    ran = shop.run(command, "tools.py", "free_days", "--json", '{"year": 2026}')
+    assert (ran.code, ran.out) == (2, "")
+    assert "write --arguments '{...}' (--json is about the output)" in ran.err
+    words = (command, "tools.py", "free_days", "year=2026")
+    assert shop.run(*words, "--json").json.keys() == shop.run(*words, "-o", "json").json.keys()
 
 
 def test_lists_are_given_by_repeating(shop):
@@ -79,7 +90,7 @@ def test_lists_are_given_by_repeating(shop):
         (["free_days"], 3, "year"),
         (["free_days", "year=2026", "country=GB"], 3, 'country: expected "DE" or "FR", got "GB"'),
         (["free_days", "year"], 3, "'year' is no argument; write name=value"),
-        (["free_days", "--json", "[]"], 3, "arguments are a JSON object"),
+        (["free_days", "--arguments", "[]"], 3, "arguments are a JSON object"),
         (["broken"], 1, "it is broken"),
         (["free_days", "year=0"], 1, "ValueError: year 0 is out of range"),
         (["flaky", "failures=9"], 9, "busy"),
@@ -89,7 +100,7 @@ def test_lists_are_given_by_repeating(shop):
         (
             ["cancel", "day=2026-05-01", "--no-ask"],
             7,
-            "answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)",
+            "answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)",
         ),
         (["cancel", "day=2026-05-01", "--rule", "allow cancel"], 0, ""),
         (["cancel", "day=2026-05-01", "--mode", "bypass"], 0, ""),
@@ -119,13 +130,13 @@ def test_every_kind_has_an_exit_code_of_its_own():
 def test_a_trace_tells_what_happened_on_the_way(shop):
     """Repairs, retries, attempts, time; on standard error."""
     ran = shop.run("call", "tools.py", "free_days", "Year=2026", "--trace")
-    assert 'mended: year: took the key "Year" for "year"' in ran.err
+    assert 'repaired: year: took the key "Year" for "year"' in ran.err
     assert "ok after 1 attempt in " in ran.err
     retried = shop.run("call", "tools.py", "flaky", "--trace").err
     assert "retry: attempt 1 failed (busy); tried again after" in retried
     assert "ok after 2 attempts in " in retried
     assert "half way" not in retried  # progress is for terminals
-    assert "mended" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
+    assert "repaired" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
 
 
 def test_the_rules_of_the_project_count(shop):
@@ -195,7 +206,7 @@ def draw() -> ImagePart:
     )
     ran = shop.run("call", "pictures.py", "draw", "-o", "text")
     assert ran.code == 0
-    assert "and an image, which is not shown; --output json has it" in ran.err
+    assert "the result also has an image, which --json shows" in ran.err
     assert shop.run("call", "pictures.py", "draw").json["parts"]
 
 
@@ -213,7 +224,7 @@ def test_credentials_are_nothing_that_a_rule_permits(shop):
         (["free_days", "year=2026"], 0, "allow"),
         (["cancel", "day=2026-05-01"], 7, "ask"),
         (["cancel", "day=2026-05-01", "--mode", "plan"], 5, "deny"),
-        (["cancel", "--json", '{"day": "2026-05-01"}', "--rule", "deny cancel"], 5, "deny"),
+        (["cancel", "--arguments", '{"day": "2026-05-01"}', "--rule", "deny cancel"], 5, "deny"),
     ],
 )
 def test_a_verdict_is_explained(shop, words, code, word):

@@ -45,9 +45,9 @@ def checked(shop):
 def test_a_good_tool_passes(checked):
     """And what it prints is not part of the output."""
     ran = checked(GOOD)
-    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": [], "explained": []})
+    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": [], "known": []})
     assert "shouting" in ran.err
-    assert checked(GOOD, "-o", "text").out == "1 tool, and nothing to mend\n"
+    assert checked(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
 
 
 def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
@@ -108,17 +108,17 @@ def test_a_parameter_that_is_not_described_is_told_once(checked):
     assert [each["rule"] for each in [*told["laws"], *told["lints"]]].count("described") == 1
 
 
-def test_what_is_explained_is_shown_and_does_not_count(checked):
+def test_a_known_violation_is_shown_and_does_not_count(checked):
     """Laws and advice, with the author's words in place of the remedy; not even `--strict` minds."""
-    why = "metadata={'explained': {'declared-failures': 'Nobody says less.', 'search-hint': 'It is loud.'}}"
+    why = "metadata={'known_violations': {'declared-failures': 'Nobody says less.', 'search-hint': 'It is loud.'}}"
     text = BROKEN.replace("read_only=True", f"read_only=True, search_hint='loud.', {why}")
     ran = checked(text, "--strict")
     assert (ran.code, ran.json["laws"], ran.json["lints"]) == (0, [], [])
-    assert [each["explanation"] for each in ran.json["explained"]] == ["Nobody says less.", "It is loud."]
+    assert [each["explanation"] for each in ran.json["known"]] == ["Nobody says less.", "It is loud."]
     lines = checked(text, "-o", "text").out.splitlines()
-    assert lines[0] == "explained declared-failures: `shout`"
-    assert lines[3] == "  explained: Nobody says less."
-    assert lines[-1] == "1 tool, and nothing to mend"
+    assert lines[0] == "known violation declared-failures: `shout`"
+    assert lines[3] == "  reason: Nobody says less."
+    assert lines[-1] == "1 tool, nothing to fix"
 
 
 @pytest.mark.unmeasured

@@ -5,11 +5,9 @@ Tab completion: what was listed last is offered, and no target is imported for i
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -17,15 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminals import Terminal
-from toolkit.catalog import Catalog
-from toolkit.cli.completion.known_names import (
-    cache_file,
-    read_cached_parameters,
-    read_cached_targets,
-    read_cached_tools,
-    save_names,
-)
-from toolkit.spec import Tool
 
 EXPLODES = "raise SystemExit('this target was imported')\n"
 
@@ -66,6 +55,8 @@ def listed(shop):
         ("toolkit list too", ["tools.py:catalog"]),
         ("toolkit show elsewhere.py fr", []),
         ("toolkit sea", ["search"]),
+        ("toolkit call tools.py:catalog free_days --arg", ["--arguments"]),
+        ("toolkit explain tools.py:catalog free_days --js", ["--json"]),
     ],
 )
 def test_what_was_listed_is_offered_without_importing(listed, shell, line, offered):
@@ -197,104 +188,3 @@ def test_fish_offers_what_was_listed_when_it_is_asked(listed, tmp_path, line, of
     )
     assert sorted(entry.split("\t")[0] for entry in run.stdout.splitlines()) == offered
     assert run.stderr == ""
-
-
-# What is kept.
-
-
-def a_tool(name, *parameters):
-    schema = {"type": "object", "properties": {each: {} for each in parameters}}
-    return Tool.from_schema(name, "Do it.", schema, lambda arguments: None)
-
-
-def test_what_is_remembered_is_found_again(shop):
-    """By the target, in the folder where it means the same."""
-    save_names("a.py", Catalog(a_tool("one", "x", "y"), a_tool("two")))
-    save_names("package.module", Catalog(a_tool("three")))
-    assert read_cached_tools("a.py") == read_cached_tools("./a.py") == ["one", "two"]
-    assert read_cached_parameters("a.py", "one") == ["x", "y"]
-    assert read_cached_parameters("a.py", "none") == []
-    assert read_cached_targets() == ["package.module", "a.py"]
-    os.chdir("/")
-    assert (read_cached_tools("a.py"), read_cached_tools("package.module")) == ([], [])
-    assert read_cached_tools(str(shop.folder / "a.py")) == ["one", "two"]
-
-
-def test_what_was_listed_long_ago_is_forgotten(shop):
-    """The file does not grow for ever."""
-    for number in range(60):
-        save_names(f"m{number}", Catalog())
-    assert read_cached_targets() == [f"m{number}" for number in range(59, 9, -1)]
-
-
-def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
-    """Whatever a tool's author, or whoever wrote the file, has put in there."""
-    save_names("a.py", Catalog(a_tool("fine", "x", "$(touch y)", "a b", "*")))
-    save_names("$(touch x).py", Catalog())
-    kept = json.loads(cache_file().read_text())
-    entry = kept["targets"][str(shop.folder / "a.py")]
-    entry["tools"]["`touch z`"] = []
-    cache_file().write_text(json.dumps(kept))
-    assert (read_cached_tools("a.py"), read_cached_parameters("a.py", "fine"), read_cached_targets()) == (
-        ["fine"],
-        ["x"],
-        ["a.py"],
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "{",
-        '{"version": 2, "targets": {}}',
-        '{"version": 1, "targets": []}',
-        '{"version": 1, "targets": {"KEY": 5}}',
-        '{"version": 1, "targets": {"KEY": {"tools": 5}}}',
-        '{"version": 1, "targets": {"KEY": {"tools": {"f": 5}, "target": 5}}}',
-        "[" * 100_000,
-    ],
-)
-def test_a_file_that_is_none_offers_nothing(shop, text):
-    """And is written anew by the next `list`."""
-    cache_file().parent.mkdir(parents=True)
-    cache_file().write_text(text.replace("KEY", str(shop.folder / "a.py")))
-    assert (read_cached_targets(), read_cached_parameters("a.py", "f")) == ([], [])
-    save_names("a.py", Catalog(a_tool("f")))
-    assert read_cached_tools("a.py") == ["f"]
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(shop, tmp_path, monkeypatch):
-    """Completion is a convenience."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert shop.run("list", "tools.py").code == 0
-    assert read_cached_targets() == []
-
-
-def test_half_a_file_is_never_left_behind(shop):
-    """Where it cannot be put in its place, it is taken away."""
-    cache_file().mkdir(parents=True)
-    save_names("a.py", Catalog())
-    assert list(cache_file().parent.iterdir()) == [cache_file()]
-
-
-def test_it_is_kept_in_the_users_cache(shop, monkeypatch, tmp_path):
-    """In the usual place if none is given, and never beside a project; nobody else can read it."""
-    save_names("a.py", Catalog())
-    assert cache_file() == tmp_path / "cache" / "toolkit" / "names.json"
-    assert stat.S_IMODE(cache_file().stat().st_mode) == 0o600
-    assert list(cache_file().parent.iterdir()) == [cache_file()]
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_file() == tmp_path / "home" / ".cache" / "toolkit" / "names.json"
-
-
-def test_a_tool_that_waits_for_a_name_is_remembered_without_its_parameters(shop):
-    """It has none yet."""
-    shop.write(
-        "odd.py",
-        "from toolkit import Catalog\ncatalog = Catalog()\n@catalog.tool\ndef f(x: 'Nowhere') -> None:\n    'Do it.'\n",
-    )
-    shop.run("list", "odd.py")
-    assert (read_cached_tools("odd.py"), read_cached_parameters("odd.py", "f")) == (["f"], [])

@@ -77,7 +77,7 @@ def test_show_tells_all_of_a_tool(shop):
         "facts: read-only",
         "aliases: holidays",
         "group: days",
-        "found by: days off work",
+        "search hint: days off work",
         "version: 1.2",
         f"from: tools.free_days ({shop.folder}/tools.py:20)",
     ]
@@ -149,17 +149,17 @@ def test_strict_without_a_format_is_refused(shop):
     """With what to write instead."""
     ran = shop.run("schema", "tools.py", "free_days", "--strict")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.endswith("error: --strict is a provider's; name it: --format openai --strict\n")
+    assert ran.err.endswith("error: --strict needs the format of a provider: --format openai --strict\n")
 
 
 def test_search_finds_tools_by_words(shop):
-    """The best first, with the words it was found by; mistakes in spelling are mended."""
+    """The best first, with the words that matched; misspelt words are corrected."""
     found = shop.run("search", "tools.py", "public", "holydays").json
     assert [each["name"] for each in found] == ["free_days", "cancel"]
     assert found[0]["words"] == ["public", "holydays -> holidays"]
     assert found[0]["score"] > found[1]["score"]
     table = shop.run("search", "tools.py", "public", "holydays", "-o", "text").out.splitlines()
-    assert table[0].split() == ["name", "score", "found", "by", "description"]
+    assert table[0].split() == ["name", "score", "matching", "words", "description"]
     assert table[2].startswith("free_days")
     assert table[2].rstrip().endswith("List the public holidays of a year.")
 

@@ -68,7 +68,7 @@ def test_a_new_project_passes_its_own_tests(shop, installed, tmp_path):
     where = run(installed, project, "-c", "import toolkit; print(toolkit.__file__)")
     assert where.stdout.startswith(str(installed))
     checked = run(installed, project, "-m", "toolkit", "check", "my_shop.tools", "-o", "text", "--strict")
-    assert (checked.returncode, checked.stdout) == (0, "1 tool, and nothing to mend\n"), checked.stderr
+    assert (checked.returncode, checked.stdout) == (0, "1 tool, nothing to fix\n"), checked.stderr
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_pat
     assert ran(project, "python", "-c", "import toolkit; print(toolkit.__file__)").startswith(str(tmp_path))
     assert "4 passed" in ran(project, "python", "-m", "pytest", "-q")
     assert "2 passed" in ran(project, "python", "-m", "pytest", "-q", "--toolkit-check", "my_shop.tools", "my_shop")
-    assert ran(project, "toolkit", "check", "my_shop.tools", "-o", "text") == "1 tool, and nothing to mend\n"
+    assert ran(project, "toolkit", "check", "my_shop.tools", "-o", "text") == "1 tool, nothing to fix\n"
     assert ran(project, "toolkit", "call", "my_shop.tools", "count_words", "text=to be", "-o", "text") == "2\n"
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_overwritten(shop, name):
     path.symlink_to("nowhere")
     ran = shop.run("init", "my-shop")
     assert (ran.code, ran.out) == (2, "")
-    assert f"nothing was written, because this is there already: {path}; choose another folder" in ran.err
+    assert f"nothing was written, because this exists already: {path}; choose another folder" in ran.err
     assert [each for each in (shop.folder / "my-shop").rglob("*") if not each.is_dir()] == [path]
 
 

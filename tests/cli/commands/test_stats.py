@@ -65,7 +65,7 @@ def test_lines_that_cannot_be_read_are_counted(log):
         file.write("nonsense\n[]\n")
     ran = log.run("stats", "calls.jsonl")
     assert ran.json["unreadable"] == 2
-    assert "2 of its lines cannot be read, and are left out" in ran.err
+    assert "2 lines of the log cannot be read, and are left out" in ran.err
 
 
 def test_an_empty_log_has_no_tools(shop):

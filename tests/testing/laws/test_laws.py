@@ -20,7 +20,7 @@ import pytest
 from toolkit import BadArgs, Catalog, CatalogError, Codec, Inject, ToolResult, tool
 from toolkit.content import TextPart
 from toolkit.spec import Tool
-from toolkit.testing import Finding, LawsBroken, broken_laws, check_catalog, check_tool
+from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, check_tool
 
 from . import broken
 
@@ -81,7 +81,7 @@ def test_findings_are_raised_together():
     catalog = broken.laws.filtered(lambda each: each.name in ("divide_cake", "paint_fence"))
     with pytest.raises(LawsBroken) as caught:
         check_catalog(catalog, examples=20)
-    assert [each.rule for each in caught.value.findings] == ["described", "declared-failures"]
+    assert [each.rule for each in caught.value.violations] == ["described", "declared-failures"]
     first, *rest = str(caught.value).splitlines()
     assert first == "2 laws are broken: described, declared-failures"
     assert "`paint_fence`, parameter `colour`: nothing says what it is for [described]" in rest
@@ -238,7 +238,7 @@ def test_what_goes_on_in_the_log_is_not_told_twice(caplog):
 
 def test_a_finding_can_be_printed_and_sent():
     """What a stranger wrote cannot act in a terminal, and everything is plain JSON."""
-    found = Finding(tool="t", rule="r", message="\x1b[2Jgone", remedy="do", arguments={"a": 1})
+    found = Violation(tool="t", rule="r", message="\x1b[2Jgone", remedy="do", arguments={"a": 1})
     assert "\x1b" not in str(found)
     assert found.to_json() == {
         "tool": "t", "rule": "r", "place": "", "message": "\x1b[2Jgone", "remedy": "do", "arguments": {"a": 1},
@@ -308,7 +308,7 @@ def test_a_function_that_goes_on_is_ended(style, spin):
     made = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
     with pytest.raises(LawsBroken) as caught:
         check_tool(made, examples=5, timeout_seconds=0.5)
-    assert [(each.rule, each.arguments) for each in caught.value.findings] == [("ends-in-time", {"on": True})]
+    assert [(each.rule, each.arguments) for each in caught.value.violations] == [("ends-in-time", {"on": True})]
     assert ended.wait(10)
 
 
@@ -446,7 +446,7 @@ def test_streams_are_watched():
     check_tool(tocks, examples=5)
     with pytest.raises(LawsBroken) as caught:
         check_tool(ticks, examples=5, timeout_seconds=0.3)
-    (found,) = caught.value.findings
+    (found,) = caught.value.violations
     assert (found.rule, found.arguments) == ("ends-in-time", {"forever": True})
 
 
@@ -485,7 +485,7 @@ def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
 
     with pytest.raises(LawsBroken) as caught:
         check_tool(never, examples=10)
-    assert [each.rule for each in caught.value.findings] == ["keeps-its-promise"]
+    assert [each.rule for each in caught.value.violations] == ["keeps-its-promise"]
 
 
 def test_a_tool_that_cancels_itself_is_told():
@@ -500,14 +500,14 @@ def test_a_tool_that_cancels_itself_is_told():
         check_tool(leave, examples=3)
 
 
-# What is explained.
+# Known violations.
 
 
-def explained(explanations):
+def catalog_with_known(known_violations):
     """A catalog with a tool that breaks a law, and says so."""
     catalog = Catalog()
 
-    @catalog.tool(read_only=True, metadata={"explained": explanations})
+    @catalog.tool(read_only=True, metadata={"known_violations": known_violations})
     def third(items: Annotated[list[int], "At least three."]) -> int:
         """Give the third item."""
         return items[2]
@@ -515,41 +515,56 @@ def explained(explanations):
     return catalog
 
 
-def test_what_its_author_has_explained_is_not_wrong():
-    """It is told only to whoever wants to hear of it, with the explanation."""
-    catalog = explained({"declared-failures": "Everybody has three."})
+def test_a_known_violation_is_not_wrong():
+    """It is in the list only on request, with the reason."""
+    catalog = catalog_with_known({"declared-failures": "Everybody has three."})
     check_catalog(catalog, examples=10)
     check_tool(catalog["third"], examples=10)
-    (found,) = broken_laws(catalog, examples=10, explained=True)
+    (found,) = broken_laws(catalog, examples=10, include_known=True)
     assert (found.rule, found.explanation) == ("declared-failures", "Everybody has three.")
-    assert str(found).splitlines()[-1] == "    explained: Everybody has three."
+    assert str(found).splitlines()[-1] == "    known: Everybody has three."
     assert found.to_json()["explanation"] == "Everybody has three."
 
 
 @pytest.mark.parametrize(
-    "explanations",
+    "known_violations",
     [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
 )
-def test_what_explains_something_else_or_nothing_excuses_nothing(explanations):
+def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations):
     """Another law, no words, no text, no table."""
-    (found,) = broken_laws(explained(explanations), examples=10)
+    (found,) = broken_laws(catalog_with_known(known_violations), examples=10)
     assert (found.rule, found.explanation) == ("declared-failures", "")
 
 
-def test_two_tools_that_look_alike_may_be_explained():
-    """By either law about several tools, at the tool that the finding names."""
+def test_the_former_key_of_known_violations_is_reported():
+    """It excuses nothing, and the remedy says what to write."""
+
+    @tool(read_only=True, catalog=None, metadata={"explained": {"output": "It is odd."}})
+    def ping() -> str:
+        """Answer."""
+        return "pong"
+
+    with pytest.raises(LawsBroken) as caught:
+        check_tool(ping, examples=3)
+    (violation,) = caught.value.violations
+    assert (violation.rule, violation.place) == ("known-violations", "metadata['explained']")
+    assert violation.remedy == 'write metadata={"known_violations": {"name-of-the-law": "reason"}}'
+
+
+def test_two_tools_that_look_alike_may_be_a_known_violation():
+    """By either law about several tools, at the tool that the violation names."""
     catalog = Catalog()
 
     @catalog.tool
     def ring() -> None:
         """Ring the bell of the door."""
 
-    @catalog.tool(metadata={"explained": {"told-apart": "Only one of them is ever offered."}})
+    @catalog.tool(metadata={"known_violations": {"told-apart": "Only one of them is ever offered."}})
     def chime() -> None:
         """Ring the bell of the door."""
 
     assert broken_laws(catalog, examples=5) == []
-    assert [each.rule for each in broken_laws(catalog, examples=5, explained=True)] == ["told-apart"]
+    assert [each.rule for each in broken_laws(catalog, examples=5, include_known=True)] == ["told-apart"]
 
 
 @pytest.mark.parametrize(("stated", "rules"), [(None, ["ends-in-time"]), (60.0, []), (0.05, [])])

@@ -23,8 +23,8 @@ from toolkit import DefinitionError, ToolkitError, tool
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, arguments, values
 from toolkit.testing.laws.smallest_example import draw_values
+from toolkit.testing.strategies.base import st as lazy
 from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
-from toolkit.testing.strategies.lazy_hypothesis import st as lazy
 from toolkit.testing.strategies.pattern_texts import texts_matching
 
 from ..least import least

@@ -46,7 +46,7 @@ def everything(**anything: Any) -> None:
     ("what", "path", "here"),
     [
         ("left out", ("seats",), None),
-        ("a key that nobody knows", ("unexpected",), 1),
+        ("an unknown key", ("unexpected",), 1),
         ("a key in other letters", ("SEATS",), 1),
         ("a text for a number", ("seats",), "1"),
         ("a fraction", ("seats",), 1.5),

@@ -23,7 +23,7 @@ from ...spec import Tool
 from ...values.visible import make_visible
 from . import Document, Index, Ranker
 
-__all__ = ["Finder", "Findings", "Found", "clean_description", "document_of", "group_of", "is_imported"]
+__all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
 
 _log = logging.getLogger("toolkit")
 
@@ -38,7 +38,7 @@ _PAUSE_SECONDS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """
     A tool that fits a query.
 
@@ -53,14 +53,14 @@ class Found:
     words: tuple[str, ...]
 
 
-class Findings(Sequence[Found]):
+class SearchResults(Sequence[SearchResult]):
     """
     The tools that fit a query, the best first. If no tool fits, it is empty, and `groups` says which groups exist.
     """
 
-    def __init__(self, query: str, found: Sequence[Found], groups: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, query: str, matches: Sequence[SearchResult], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query
-        self._matches = tuple(found)
+        self._matches = tuple(matches)
         self._groups = groups
 
     @property
@@ -83,21 +83,21 @@ class Findings(Sequence[Found]):
         return f"nothing fits; {f'the groups are {listed}{more}' if groups else 'there are no tools'}"
 
     @overload
-    def __getitem__(self, index: int) -> Found: ...
+    def __getitem__(self, index: int) -> SearchResult: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Found, ...]: ...
-    def __getitem__(self, index: int | slice) -> Found | tuple[Found, ...]:
+    def __getitem__(self, index: slice) -> tuple[SearchResult, ...]: ...
+    def __getitem__(self, index: int | slice) -> SearchResult | tuple[SearchResult, ...]:
         return self._matches[index]
 
     def __len__(self) -> int:
         return len(self._matches)
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[SearchResult]:
         return iter(self._matches)
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._matches)
-        return f"<Findings for {self.query[:60]!r}: {listed or self.advice}>"
+        return f"<SearchResults for {self.query[:60]!r}: {listed or self.advice}>"
 
 
 class Finder:
@@ -131,7 +131,7 @@ class Finder:
         group: str | None = None,
         predicates: Collection[Callable[[Tool], bool]] = (),
         ranker: Ranker | None = None,
-    ) -> Findings:
+    ) -> SearchResults:
         """
         Return the best *limit* of *tools* for *query*.
 
@@ -154,8 +154,8 @@ class Finder:
             return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in predicates)
 
         hits = self._refresh_index(tools, aliases).search(query, limit, predicate=is_kept, ranker=ranker)
-        matches = [Found(tools[hit.name], hit.score, hit.words) for hit in hits]
-        return Findings(
+        matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
+        return SearchResults(
             query, matches, lambda: _count_groups(t for t in tools.values() if all(k(t) for k in predicates))
         )
 

@@ -42,14 +42,23 @@ PROVIDERS = {
 @subcommand("agent", piped="text")
 @target_argument
 @click.argument("prompt", required=False)
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), required=True, help="Whose model.")
-@click.option("--model", required=True, help="Which, as the provider names it.")
-@click.option("--system", default="", help="What the model is told first.")
-@click.option("--max-turns", type=click.IntRange(min=1), default=50, show_default=True, help="How often it is asked.")
-@click.option("--base-url", help="Another address that speaks the provider's format.")
-@click.option("--key-from", metavar="VARIABLE", help="The environment variable with the key, if not the usual one.")
-@click.option("--save", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the run, to go on with it later.")
-@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Go on with a run that was kept.")
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), required=True, help="The provider of the model.")
+@click.option("--model", required=True, help="The name of the model, as the provider writes it.")
+@click.option("--system", default="", help="The system prompt.")
+@click.option(
+    "--max-turns", type=click.IntRange(min=1), default=50, show_default=True, help="How often the model may be asked."
+)
+@click.option("--base-url", help="The address of another server that uses the provider's format.")
+@click.option(
+    "--key-from", metavar="VARIABLE", help="The environment variable that holds the key, if it is not the usual one."
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save the run to this new file, to continue it later.",
+)
+@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the run in this file.")
 @mode_option
 @rule_option
 @audit_option
@@ -73,22 +82,22 @@ def command(
 ) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
-    You see what it says and does as it happens, and are asked in the terminal
-    before anything is changed. With --mode plan it only looks around and hands
-    over a plan, which you may have carried out. A PROMPT of - is read from
-    standard input. With --json the whole run is written as JSON, and what happens
-    is told on standard error.
+    You see what the model says and does as it happens. You are asked in the terminal
+    before anything is changed. With --mode plan the model changes nothing and returns
+    a plan, and you are asked whether to carry it out. If PROMPT is -, it is read from
+    standard input. With --json the whole run is written as JSON, and the progress goes
+    to standard error.
 
-    A run that --save has kept goes on with --resume, in the same file: you are asked
-    what it waits for, whether its plan shall be carried out, or it goes on where it
-    was broken off; with a PROMPT the conversation continues. Rules and modes are
-    those of the new command.
+    --resume continues a run that --save has saved, and saves it to the same file. If
+    the run waits for answers, you are asked. If it has a plan, you are asked whether to
+    carry it out. If it was interrupted, it continues. With a PROMPT, the conversation
+    continues. Rules and modes are those of the new command.
 
-    The key comes from the provider's usual environment variable. With another
-    --base-url it is sent only if you name the variable with --key-from.
+    The key comes from the provider's usual environment variable. It is sent to another
+    --base-url only if you name the variable with --key-from.
 
-    The exit code is 0 if it is done, 7 if it waits for a person, 11 if it was
-    stopped, 13 if the provider failed. Loading TARGET runs its code.
+    The exit code is 0 if the run is done or has a plan, 7 if it waits for a person, 11
+    if it was stopped, 13 if the provider failed. Loading TARGET runs its code.
 
     \b
     Examples:
@@ -96,7 +105,7 @@ def command(
       toolkit agent builtin --provider anthropic --model ... --resume run.json
     """
     if save and resume:
-        raise click.UsageError("a run that is resumed is kept in its file; give --save or --resume, one of them")
+        raise click.UsageError("a resumed run is saved to its own file; give --save or --resume, not both")
     prompt_text = _read_prompt(prompt, is_needed=resume is None)
     saved_run = SavedRun(resume) if resume else SavedRun(save).require_new() if save else None
     run = saved_run.read() if saved_run is not None and resume else None
@@ -133,7 +142,7 @@ def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
     """
     text = sys.stdin.read() if prompt == "-" else prompt
     if not (text or "").strip() and (is_needed or text is not None):
-        raise Failure("the prompt is empty; say what is to be done")
+        raise Failure("the prompt is empty; say what to do")
     return text
 
 
@@ -167,7 +176,7 @@ def _run_agent(
     elif run is not None and run.status == "planned" and prompt is None:
         display.show(Done(run))
     elif prompt is None and (run is None or not run.messages or isinstance(run.messages[-1], AssistantMessage)):
-        raise Failure("the run is over, so there is nothing to go on with; give a prompt")
+        raise Failure("the run is over, so there is nothing to continue; give a prompt")
     else:
         display.thinking()
         run = loop.run(agent.run(prompt, run=run))

@@ -27,24 +27,31 @@ from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..targets import open_target
 
-__all__ = ["command", "format_trace", "json_option", "read_arguments"]
+__all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
 _PART_NAMES: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
 
-json_option = click.option("--json", "text", metavar="OBJECT", help="The arguments, as a JSON object.")
+arguments_option = click.option(
+    "--arguments", "text", metavar="OBJECT", help="All arguments, as one JSON object; - reads it from standard input."
+)
 
 
-@subcommand("call", has_json=False)
+@subcommand("call")
 @target_argument
 @tool_argument
 @arguments_argument
-@json_option
+@arguments_option
 @mode_option
 @rule_option
 @audit_option
 @ask_option
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For the whole call.")
-@click.option("--trace", is_flag=True, help="Tell what was mended, what was tried again, and how long it took.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long the whole call may take.",
+)
+@click.option("--trace", is_flag=True, help="Also print the repairs, the retries and the duration.")
 def command(
     output: Output,
     target: str,
@@ -60,22 +67,22 @@ def command(
 ) -> int:
     """Call a tool of TARGET, as a model would.
 
-    The whole pipeline runs: arguments are checked and mended, rules and safety
-    checks decide, you are asked in the terminal if they say so, and what is worth
-    it is tried again. Loading TARGET runs its code.
+    The whole pipeline runs. Arguments are checked and repaired. Rules and safety
+    checks decide whether the call may run, and you are asked in the terminal if
+    they require it. A transient failure is tried again. Loading TARGET runs its code.
 
-    Arguments are typed by the schema: limit=5 is a number for an integer and a
-    text for a text, tag=a tag=b is a list, and name:=JSON is JSON whatever the
-    schema says. - reads a JSON object from standard input.
+    The schema decides the type of a value: limit=5 is a number if the schema wants
+    an integer, and a text if it wants a string. tag=a tag=b is a list. name:=VALUE
+    is always JSON. - reads all arguments as a JSON object from standard input.
 
-    The exit code says how it ended: 0 well, 1 the tool failed, 3 bad arguments,
+    The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments,
     4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
     9 transient, 10 cancelled, 11 halted, 12 internal error.
 
     \b
     Examples:
       toolkit call tools.py free_days year=2026 country=FR
-      toolkit call tools.py free_days --json '{"year": 2026}'
+      toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
     with open_target(target) as loaded_target:
@@ -90,7 +97,7 @@ def command(
     elif not result.is_error and result.kind != "waiting":
         output.text(result.text)
         for part in result.parts:
-            output.note(f"and {_PART_NAMES.get(type(part), 'more')}, which is not shown; --output json has it")
+            output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
         output.note(_describe_problem(result), "red" if result.is_error else "yellow")
     for line in format_trace(result) if trace else ():
@@ -100,25 +107,27 @@ def command(
 
 def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
     """
-    Return the arguments for *tool*, which come from *words*, from JSON *text*, or from standard input.
+    Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input.
 
     Raises:
-        Failure: The user gave arguments in more than one of these ways.
+        Failure: The user gave arguments in more than one of these ways, or a JSON object among the words.
         BadArgs: The arguments cannot be read.
     """
     ways = [text is not None, "-" in words, any(word != "-" for word in words)]
     if sum(ways) > 1:
-        raise Failure("arguments are given in more than one way; use NAME=VALUE, --json or -, one of them")
+        raise Failure("arguments are given in more than one way; use NAME=VALUE, --arguments or -, one of them")
+    if text == "-" or "-" in words:
+        return parse_json_arguments(sys.stdin.buffer.read())
     if text is not None:
         return parse_json_arguments(text)
-    if words and words[0] == "-":
-        return parse_json_arguments(sys.stdin.buffer.read())
+    if any(word.startswith("{") for word in words):
+        raise Failure("a JSON object is given as a word; write --arguments '{...}' (--json is about the output)")
     return arguments_of(words, tool.schema)
 
 
 def format_trace(result: ToolResult) -> Iterator[str]:
     """Yield a line for each repair and each retry of a call, and a last line about its end."""
-    yield from (f"mended: {repair}" for repair in result.repairs)
+    yield from (f"repaired: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
     times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"
     yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
@@ -132,7 +141,7 @@ async def _call_tool(dispatcher: Dispatcher, name: str, arguments: dict[str, Any
 def _describe_problem(result: ToolResult) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
-    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)"
+    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
 
 def _report(progress: Progress, output: Output) -> None:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from ...errors import ToolkitWarning
 from ...testing.laws.checking import broken_laws
-from ...testing.laws.findings import Finding
 from ...testing.laws.lints import lint
+from ...testing.laws.violations import Violation
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..output import Output, to_safe_text
@@ -25,17 +25,25 @@ __all__ = ["command"]
 
 @subcommand("check")
 @target_argument
-@click.option("--all", "undecorated", is_flag=True, help="Also public functions that nobody has decorated.")
-@click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, though it is not read-only.")
+@click.option("--all", "undecorated", is_flag=True, help="Also check public functions without a decorator.")
+@click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, although it is not read-only.")
 @click.option("--no-run", is_flag=True, help="Run no tool at all.")
 @click.option(
-    "--examples", type=click.IntRange(min=1), default=60, show_default=True, help="Calls that each law tries."
+    "--examples", type=click.IntRange(min=1), default=60, show_default=True, help="How many calls each law tries."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Where they begin.")
 @click.option(
-    "--folder", type=click.Path(exists=True, file_okay=False), help="Files that no read-only tool may change."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed of the random calls; the same seed tries the same calls.",
 )
-@click.option("--strict", is_flag=True, help="Let advice count as much as a broken law.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder with files that no read-only tool may change.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
 def command(
     output: Output,
     target: str,
@@ -47,17 +55,17 @@ def command(
     folder: str | None,
     strict: bool,
 ) -> int:
-    """Check the tools of TARGET against laws, and advise.
+    """Check the tools of TARGET against laws, and give advice.
 
-    Arguments are drawn from the schemas, good ones and bad ones. Tools that are
-    read-only are run with them, in this process; others only if they are named
-    with --run. Each finding says what is wrong, where, and what would be right.
-    The exit code is 1 if a law is broken. Loading TARGET runs its code.
+    The laws try random arguments, good ones and bad ones. Read-only tools are run
+    with them, in this process; other tools only if you name them with --run. Each
+    violation says what is wrong, where, and what would be right. The exit code is 1
+    if a law is broken. Loading TARGET runs its code.
 
-    What is to stay is explained beside the tool, and does not count:
-    @tool(metadata={"explained": {"ends-in-time": "It waits for the door bell."}})
+    A violation that you want to keep does not count if the tool gives the reason:
+    @tool(metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
 
-    Needs hypothesis: the extra testing.
+    This needs hypothesis, which the extra "testing" installs.
 
     \b
     Examples:
@@ -67,28 +75,23 @@ def command(
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
     with _without_warnings(), open_target(target, undecorated=undecorated) as loaded_target:
+        catalog = loaded_target.catalog
         run = False if no_run else names
-        law_findings = broken_laws(
-            loaded_target.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True
-        )
-        # If a law and the linter find the same fault, their findings are equal. Each is shown only once.
-        lint_findings = [
-            finding for finding in lint(loaded_target.catalog, explained=True) if finding not in law_findings
-        ]
-        count = len(loaded_target.catalog)
-    laws, advice = (
-        [finding for finding in findings if not finding.explanation] for findings in (law_findings, lint_findings)
-    )
-    explained = [finding for finding in (*law_findings, *lint_findings) if finding.explanation]
+        laws = broken_laws(catalog, run=run, folder=folder, examples=examples, seed=seed, include_known=True)
+        # If a law and a lint find the same fault, their violations are equal. Each is shown only once.
+        lints = [violation for violation in lint(catalog, include_known=True) if violation not in laws]
+    known = [violation for violation in (*laws, *lints) if violation.explanation]
+    laws, lints = ([violation for violation in part if not violation.explanation] for part in (laws, lints))
     if output.is_json:
-        parts = {"laws": laws, "lints": advice, "explained": explained}
-        output.json({"tools": count, **{name: [finding.to_json() for finding in part] for name, part in parts.items()}})
+        parts = {"laws": laws, "lints": lints, "known": known}
+        violations = {name: [violation.to_json() for violation in part] for name, part in parts.items()}
+        output.json({"tools": len(catalog), **violations})
     else:
         _show("broken law", laws, "red", output)
-        _show("advice", advice, "yellow", output)
-        _show("explained", explained, "dim", output)
-        output.show(_summary(count, laws, advice))
-    return FOUND if laws or (strict and advice) else 0
+        _show("advice", lints, "yellow", output)
+        _show("known violation", known, "dim", output)
+        output.show(_summary(len(catalog), laws, lints))
+    return FOUND if laws or (strict and lints) else 0
 
 
 @contextlib.contextmanager
@@ -99,22 +102,22 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def _show(title: str, findings: Sequence[Finding], style: str, output: Output) -> None:
-    for finding in findings:
-        where = f", {finding.place}" if finding.place else ""
+def _show(title: str, violations: Sequence[Violation], style: str, output: Output) -> None:
+    for violation in violations:
+        where = f", {violation.place}" if violation.place else ""
         output.show(
-            Text.assemble((f"{title} ", style), to_safe_text(f"{finding.rule}: `{finding.tool}`{where}", "bold"))
+            Text.assemble((f"{title} ", style), to_safe_text(f"{violation.rule}: `{violation.tool}`{where}", "bold"))
         )
-        output.show(to_safe_text(f"  {finding.message}"))
-        if finding.arguments is not None:
-            output.show(to_safe_text(f"  with {finding.arguments!r}"))
-        label, words = ("explained", finding.explanation) if finding.explanation else ("remedy", finding.remedy)
+        output.show(to_safe_text(f"  {violation.message}"))
+        if violation.arguments is not None:
+            output.show(to_safe_text(f"  with {violation.arguments!r}"))
+        label, words = ("reason", violation.explanation) if violation.explanation else ("remedy", violation.remedy)
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
-def _summary(count: int, laws: Sequence[Finding], advice: Sequence[Finding]) -> Text:
+def _summary(count: int, laws: Sequence[Violation], advice: Sequence[Violation]) -> Text:
     if not laws and not advice:
-        return Text(f"{_format_count(count, 'tool')}, and nothing to mend", "green")
+        return Text(f"{_format_count(count, 'tool')}, nothing to fix", "green")
     counts = f"{_format_count(len(laws), 'broken law')}, {_format_count(len(advice), 'suggestion')}"
     return Text(f"{_format_count(count, 'tool')}: {counts}")
 

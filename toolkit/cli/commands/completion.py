@@ -17,11 +17,11 @@ __all__ = ["command"]
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def command(context: click.Context, output: Output, shell: str) -> None:
-    """Print what a shell needs for tab completion.
+    """Print the script for tab completion in a shell.
 
-    Commands, targets, tools and parameters are completed: the names that the last
-    "toolkit list TARGET" has seen. No target is imported. Put the script where your
-    shell reads it when it starts:
+    The script completes commands and the targets, tools and parameters that the last
+    "toolkit list TARGET" has seen. No target is imported. Put this line into the file
+    that your shell reads when it starts:
 
     \b
     eval "$(toolkit completion bash)"         in ~/.bashrc

@@ -17,18 +17,18 @@ from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
 from ..targets import open_target
-from .call import json_option, read_arguments
+from .call import arguments_option, read_arguments
 
 __all__ = ["command"]
 
 _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
-@subcommand("explain", has_json=False)
+@subcommand("explain")
 @target_argument
 @tool_argument
 @arguments_argument
-@json_option
+@arguments_option
 @mode_option
 @rule_option
 def command(
@@ -40,13 +40,13 @@ def command(
     mode: Mode | None,
     rules: tuple[str, ...],
 ) -> int:
-    """Explain whether a call would run, and who decides.
+    """Explain whether a call would run, and what decides that.
 
-    A rule, a check, a fact or a mode decides; this says which, and why. Nothing is
-    run, and no person is asked. A warning tells of a rule that forbids one tool and leaves
-    another one with the same access. Arguments are given as for call. The exit code is
-    0 if it would run, 7 if a person would be asked, 5 if it is denied. Loading TARGET
-    runs its code.
+    A rule, a check, a fact or a mode decides. The output says which one, and why. No
+    tool is run, and no person is asked. A warning names a rule that denies one tool while
+    another tool has the same access. Give the arguments as for call. The exit code is
+    0 if the call would run, 7 if a person would be asked, 5 if it would be denied. Loading
+    TARGET runs its code.
 
     \b
     Examples:

@@ -19,12 +19,12 @@ __all__ = ["command"]
 
 @subcommand("init")
 @click.argument("folder", default=".", type=click.Path(file_okay=False))
-@click.option("--name", help="What the project is called; as its folder unless given.")
+@click.option("--name", help="The name of the project; without it, the name of its folder.")
 def command(output: Output, folder: str, name: str | None) -> None:
     """Write a small project to start from.
 
-    A tool, a test, a rule file and a README go into FOLDER. The project passes its
-    own tests as it is. Nothing is overwritten: if one of the files is there,
+    A tool, a test, a rule file and a README are written into FOLDER. The project
+    passes its own tests as it is. No file is overwritten: if one of the files exists,
     nothing is written.
 
     \b

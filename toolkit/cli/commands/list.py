@@ -26,10 +26,10 @@ def command(output: Output, target: str, group: str | None) -> None:
     a file, tools.py or tools.py:catalog; or builtin, the built-in tools in this
     folder. Loading it runs its code, as importing does.
 
-    All tools are listed; "deferred" is said of those that a model is told of
-    only when a search has found them.
+    All tools are listed. A "deferred" tool is shown to a model only after a search
+    has found it.
 
-    The names are kept in your cache folder, where tab completion finds them.
+    The names are saved in your cache folder, for tab completion.
 
     \b
     Examples:

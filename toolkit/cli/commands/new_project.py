@@ -77,4 +77,4 @@ def _refuse_existing_files(root: Path, files: list[Path]) -> None:
         existing = [root]
     if existing:
         names = ", ".join(str(path) for path in sorted(existing))
-        raise ProjectError(f"nothing was written, because this is there already: {names}; choose another folder")
+        raise ProjectError(f"nothing was written, because this exists already: {names}; choose another folder")

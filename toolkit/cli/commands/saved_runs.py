@@ -33,7 +33,7 @@ class SavedRun:
             Failure: The file exists, or its folder does not.
         """
         if os.path.lexists(self.path):
-            raise Failure(f"{self.path} is there already; go on with it with --resume, or choose another file")
+            raise Failure(f"{self.path} exists already; continue it with --resume, or choose another file")
         if not self.path.parent.is_dir():
             raise Failure(f"{self.path.parent} is no folder; make it first, or choose another file")
         return self

@@ -20,13 +20,19 @@ __all__ = ["command", "definition_of"]
 @subcommand("schema")
 @target_argument
 @tool_argument
-@click.option("--format", "format_", type=click.Choice(["plain", *FORMATS]), default="plain", help="Whose format.")
-@click.option("--strict", is_flag=True, help="As the provider holds models to it, where it can.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["plain", *FORMATS]),
+    default="plain",
+    help="The provider whose format is printed.",
+)
+@click.option("--strict", is_flag=True, help="Use the strict mode of the provider, where the schema permits it.")
 def command(output: Output, target: str, name: str, format_: str, strict: bool) -> None:
-    """Print what a provider is told of a tool, as JSON.
+    """Print the definition of a tool that a provider gets, as JSON.
 
-    What is not as it was asked for, a schema that cannot be strict say, is noted
-    on standard error. Loading TARGET runs its code.
+    A note on standard error says what differs from what you asked for, such as a
+    schema that cannot be strict. Loading TARGET runs its code.
 
     \b
     Examples:
@@ -38,7 +44,7 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
             output.json(loaded_target.catalog[name].definition)
             return
         if format_ == "plain":
-            raise Failure("--strict is a provider's; name it: --format openai --strict")
+            raise Failure("--strict needs the format of a provider: --format openai --strict")
         definitions = definition_of(loaded_target.catalog, name, format_, strict=strict)
         for note in definitions.notes:
             output.note(f"note: {note}")

@@ -17,43 +17,43 @@ __all__ = ["command"]
 @subcommand("search")
 @target_argument
 @click.argument("words", nargs=-1, required=True)
-@click.option("--group", help="Only in this group.")
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("--group", help="Search only this group.")
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most tools to show.")
 def command(output: Output, target: str, words: tuple[str, ...], group: str | None, limit: int) -> int:
     """Search the tools of TARGET by words, as a model does.
 
-    The best comes first, with the words it was found by; a word that was spelt
-    wrong is mended. The exit code is 1 if nothing fits. Loading TARGET runs its code.
+    The best match comes first, with the words that matched. Misspelt words are
+    corrected. The exit code is 1 if no tool fits. Loading TARGET runs its code.
 
     \b
     Examples:
       toolkit search tools.py public holidays
     """
     with open_target(target) as loaded_target:
-        findings = loaded_target.catalog.search(" ".join(words), limit, group=group)
+        results = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(
                 [
                     {
-                        "name": finding.tool.name,
-                        "score": round(finding.score, 4),
-                        "words": list(finding.words),
-                        "description": finding.tool.description,
+                        "name": result.tool.name,
+                        "score": round(result.score, 4),
+                        "words": list(result.words),
+                        "description": result.tool.description,
                     }
-                    for finding in findings
+                    for result in results
                 ]
             )
-        elif findings:
+        elif results:
             rows = [
                 (
-                    finding.tool.name,
-                    f"{finding.score:.2f}",
-                    ", ".join(finding.words),
-                    finding.tool.description.split("\n")[0],
+                    result.tool.name,
+                    f"{result.score:.2f}",
+                    ", ".join(result.words),
+                    result.tool.description.split("\n")[0],
                 )
-                for finding in findings
+                for result in results
             ]
-            output.table(["name", "score", "found by", "description"], rows)
-        if not findings:
-            output.note(findings.advice)
-        return 0 if findings else FOUND
+            output.table(["name", "score", "matching words", "description"], rows)
+        if not results:
+            output.note(results.advice)
+        return 0 if results else FOUND

@@ -71,7 +71,7 @@ def _label_facts(tool: Tool) -> dict[str, str]:
         "facts": describe_facts(tool),
         "aliases": ", ".join(facts.aliases),
         "group": facts.group or "",
-        "found by": facts.search_hint or "",
+        "search hint": facts.search_hint or "",
         "version": facts.version or "",
         "from": describe_place(tool),
     }

@@ -25,9 +25,9 @@ __all__ = ["command"]
 def command(output: Output, log: str) -> None:
     """Sum up an audit log in numbers.
 
-    By tool: calls, how they ended, who decided, how long they took. LOG is what
-    Dispatcher(audit=AuditLog(path)) or --audit has written. Nothing is imported,
-    and nothing is run.
+    For each tool: how many calls there were, how they ended, what decided about
+    them, and how long they took. LOG is a file that Dispatcher(audit=AuditLog(path))
+    or --audit has written. No tool is imported or run.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def command(output: Output, log: str) -> None:
     if summary.unreadable and summary.first is None and not summary.tools:
         raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
     if summary.unreadable:
-        output.note(f"{summary.unreadable} of its lines cannot be read, and are left out")
+        output.note(f"{summary.unreadable} lines of the log cannot be read, and are left out")
     if output.is_json:
         output.json(asdict(summary))
     else:

@@ -66,7 +66,7 @@ def count_words(text: str, *, distinct: bool = False) -> int:
 
 _TESTS = '''\
 """
-The tools, called as a model calls them, and held against the laws that every tool should keep.
+Tests of the tools: calls as a model makes them, and the laws that every tool should keep.
 """
 
 from __future__ import annotations
@@ -84,25 +84,25 @@ PROJECT = Path(__file__).parents[1]
 
 
 def test_the_tools_keep_the_laws():
-    """Schemas, descriptions, names, and what happens with arguments that nobody thought of."""
+    """Check schemas, descriptions and names, and call the tools with random arguments."""
     check_catalog(catalog)
 
 
 def test_words_are_counted():
-    """As a model would have them counted."""
+    """A call of a model counts distinct words."""
     result = Dispatcher(catalog).call_sync("count_words", {{"text": "to be or not to be", "distinct": True}})
     assert (result.kind, result.value) == ("ok", 4)
 
 
 @given(arguments(count_words))
 def test_distinct_words_are_never_more(drawn):
-    """Whatever the text is."""
+    """This holds for any text."""
     text = drawn["text"]
     assert count_words(text, distinct=True) <= count_words(text)
 
 
 def test_texts_with_a_password_are_asked_about():
-    """The rule file of the project says so."""
+    """The rule file of the project asks for it."""
     permissions = Permissions("default", read_rules(project=PROJECT).rules)
     result = Dispatcher(catalog, permissions=permissions).call_sync("count_words", {{"text": "my password is ..."}})
     assert result.kind == "waiting"
@@ -110,7 +110,7 @@ def test_texts_with_a_password_are_asked_about():
 
 _RULES = """\
 # Rules for calls of the tools, read by `toolkit call`, `toolkit agent` and Permissions.from_files().
-# What is asked and denied here always counts; what is allowed, only once you trust this folder.
+# The lists `ask` and `deny` always count. A list `allow` counts only if you trust this folder.
 
 ask = ["count_words(text=*password*)"]
 deny = []

@@ -1,5 +1,5 @@
 """
-Keep the names of tools that were listed last, for tab completion.
+Complete targets, tools and parameters in a shell, from the names that the last `toolkit list TARGET` has seen.
 
 Completion must not import a target, because that would run its code. So the names are
 kept in the user's cache folder. A file that cannot be read or written there is
@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+from click.shell_completion import CompletionItem
+
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError
 from ...spec import Tool
@@ -25,6 +28,9 @@ __all__ = [
     "BUILTIN",
     "cache_file",
     "cache_key",
+    "complete_arguments",
+    "complete_target",
+    "complete_tool",
     "is_path",
     "read_cached_parameters",
     "read_cached_targets",
@@ -113,3 +119,24 @@ def _read_cache() -> dict[str, dict[str, Any]]:
         return {key: entry for key, entry in data["targets"].items() if isinstance(entry, dict)}
     except (OSError, RuntimeError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the targets that were listed and fit; if none does, let the shell complete names of files."""
+    matches = [target for target in (*read_cached_targets(), BUILTIN) if target.startswith(incomplete)]
+    return [*map(_item, dict.fromkeys(matches)), *([] if matches else [CompletionItem(incomplete, type="file")])]
+
+
+def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the tools of the target that stands before on the command line."""
+    return [_item(name) for name in read_cached_tools(ctx.params.get("target") or "") if name.startswith(incomplete)]
+
+
+def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the parameters of the tool that stands before on the command line, each with `=` at its end."""
+    names = read_cached_parameters(ctx.params.get("target") or "", ctx.params.get("name") or "")
+    return [_item(f"{name}=") for name in names if name.startswith(incomplete)]
+
+
+def _item(value: str) -> CompletionItem[str]:
+    return CompletionItem(value)

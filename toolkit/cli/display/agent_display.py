@@ -44,7 +44,7 @@ from ...context import Progress
 from ...decisions import ApprovalRequest
 from ...errors import ToolkitError
 from ...values.rendering import describe_value
-from .consoles import console_on, escape_unencodable
+from ..output import console_on, escape_unencodable
 from .lines import ASCII_MARKS, MARKS, render_finished_call, render_heading, render_text
 from .live_region import LiveRegion, RegionContent, RunningCall
 

@@ -1,4 +1,4 @@
-"""The wording of what a provider's schema cannot express, at the end of a description."""
+"""Remarks: what a schema that is sent cannot express, in words at the end of a description."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["add_remarks"]
+from ...spec import Tool
+from ..base import Note
+from .merging import flatten_top_level
+
+__all__ = ["add_remarks", "prepare_schema"]
 
 _UNMENTIONED = frozenset(["$schema", "$id", "$anchor", "$comment", "$vocabulary", "$dynamicAnchor"])
 _PHRASES = {
@@ -32,6 +36,15 @@ _PHRASES = {
     "contentMediaType": "media type: {}",
 }
 _FLAGS = {"uniqueItems": "no two items alike", "deprecated": "deprecated", "readOnly": "read-only"}
+
+
+def prepare_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
+    """Return the schema of *tool* to send. If the schema had to be changed, add a note to *notes*."""
+    flat, left_out = flatten_top_level(tool.schema)
+    if not left_out:
+        return tool.schema
+    notes.append(Note(tool.name, f"{', '.join(left_out)} may not stand at the top of a schema; said in words"))
+    return add_remarks(flat, left_out)
 
 
 def add_remarks(schema: dict[str, Any], dropped_keywords: Mapping[str, Any], *, max_chars: int = 500) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """
 Check whether tools keep the laws.
 
-`check_tool` and `check_catalog` raise `LawsBroken` with all findings;
-`broken_laws` returns the findings.
+`check_tool` and `check_catalog` raise `LawsBroken` with all violations. `broken_laws` returns the violations.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError
 from ...spec import Tool
 from .confusable_tools import CATALOG_LAWS
-from .explanations import attach_explanations as with_explanations
-from .findings import Finding, LawsBroken
 from .folder_snapshots import WatchedFolder
 from .run_laws import RunConditions, find_broken_run_laws, may_run
 from .schema_laws import LAWS, SHAPE_LAWS, Effort
+from .violations import LawsBroken, Violation, attach_explanations
 
 __all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
 
@@ -36,10 +34,10 @@ def check_tool(
     timeout_seconds: float = 3.0,
 ) -> None:
     """
-    Raise `LawsBroken`, with all findings, if *tool* breaks a law.
+    Raise `LawsBroken`, with all violations, if *tool* breaks a law.
 
-    A finding carries the smallest arguments that show the fault, if it takes arguments to show it. A finding that the
-    author of the tool has explained does not count.
+    A violation carries the smallest arguments that show the fault, if it takes arguments to show it. A violation that
+    the tool lists in `known_violations` does not count.
 
     Args:
         tool: The tool, or a function that can be one.
@@ -57,14 +55,14 @@ def check_tool(
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
     names_to_run = (spec.name,) if run else ()
     conditions = _build_conditions(folder, state, resources, timeout_seconds)
-    findings = _find_broken_laws(
+    violations = _find_broken_laws(
         spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions
     )
-    _raise_if_any(_drop_explained(with_explanations(findings, [spec])))
+    _raise_if_any(_drop_known(attach_explanations(violations, [spec])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
-    """Raise `LawsBroken`, with all findings, if the tools of *catalog* break a law. `broken_laws` has the options."""
+    """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
     _raise_if_any(broken_laws(catalog, **options))
 
 
@@ -78,18 +76,18 @@ def broken_laws(
     examples: int = 60,
     seed: int = 0,
     timeout_seconds: float = 3.0,
-    explained: bool = False,
-) -> list[Finding]:
+    include_known: bool = False,
+) -> list[Violation]:
     """
     Return every law that the tools of *catalog* break, in the order of the tools.
 
-    The findings about several tools at once come last. `check_tool` describes the other options.
+    The violations about several tools at once come last. `check_tool` describes the other options.
 
     Args:
         catalog: The tools to check.
         run: The names of tools to run in addition to those that `may_run` permits. A destructive tool is run only if
             it is named here. False runs no tool at all. True or a single string raises `TypeError`.
-        explained: Whether the list includes the findings that the author of a tool has explained.
+        include_known: Whether the list includes the violations that a tool lists in `known_violations`.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
@@ -98,33 +96,36 @@ def broken_laws(
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
     conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
     effort = Effort(examples=examples, seed=seed)
-    tool_findings = [
-        finding for tool in catalog for finding in _find_broken_laws(tool, names_to_run, effort, conditions)
+    tool_violations = [
+        violation for tool in catalog for violation in _find_broken_laws(tool, names_to_run, effort, conditions)
     ]
-    all_findings = [*with_explanations(tool_findings, catalog), *find_confusable_tools(catalog, explained=True)]
-    return all_findings if explained else _drop_explained(all_findings)
+    all_violations = [
+        *attach_explanations(tool_violations, catalog),
+        *find_confusable_tools(catalog, include_known=True),
+    ]
+    return all_violations if include_known else _drop_known(all_violations)
 
 
-def find_confusable_tools(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
-    """Return the tools that a model could mistake for one another: the findings of the laws about several tools."""
+def find_confusable_tools(catalog: CatalogView, *, include_known: bool = False) -> list[Violation]:
+    """Return the tools that a model could mistake for one another: the violations of the laws about several tools."""
     tools = list(catalog)
-    findings = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
-    return findings if explained else _drop_explained(findings)
+    violations = list(attach_explanations((violation for law in CATALOG_LAWS for violation in law(tools)), tools))
+    return violations if include_known else _drop_known(violations)
 
 
 def _find_broken_laws(
     tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: RunConditions | None
-) -> Iterator[Finding]:
+) -> Iterator[Violation]:
     try:
         _ = tool.schema
     except DefinitionError as error:  # an annotation names a type that is not defined yet
-        yield Finding(
+        yield Violation(
             tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
         )
         return
-    shape_findings = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
-    yield from shape_findings
-    if shape_findings:
+    shape_violations = [violation for law in SHAPE_LAWS for violation in law(tool, effort)]
+    yield from shape_violations
+    if shape_violations:
         return
     for law in LAWS:
         yield from law(tool, effort)
@@ -142,10 +143,10 @@ def _build_conditions(
     return RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
 
 
-def _drop_explained(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if not finding.explanation]
+def _drop_known(violations: Iterable[Violation]) -> list[Violation]:
+    return [violation for violation in violations if not violation.explanation]
 
 
-def _raise_if_any(findings: Sequence[Finding]) -> None:
-    if findings:
-        raise LawsBroken(findings)
+def _raise_if_any(violations: Sequence[Violation]) -> None:
+    if violations:
+        raise LawsBroken(violations)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ...facts import Facts
 from ...functions.callables import unwrap_function
 from ...spec import Tool
-from .findings import Finding
+from .violations import Violation
 
 __all__ = ["code_lints"]
 
@@ -73,8 +73,8 @@ class _EffectCall:
     line: int
 
 
-def code_lints(tool: Tool) -> Iterator[Finding]:
-    """Yield one finding for each fact that the function's own code contradicts."""
+def code_lints(tool: Tool) -> Iterator[Violation]:
+    """Yield one violation for each fact that the function's own code contradicts."""
     reported_facts: set[str] = set()
     for effect_call in _iter_effect_calls(unwrap_function(tool.function)):
         contradiction = _find_contradiction(effect_call.effect, tool.facts)
@@ -82,7 +82,7 @@ def code_lints(tool: Tool) -> Iterator[Finding]:
             continue
         fact, remedy = contradiction
         reported_facts.add(fact)
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="facts-against-code",
             place=f"line {effect_call.line}",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from ...spec import Tool
-from .findings import Finding
+from .violations import Violation
 
 __all__ = ["CATALOG_LAWS", "skeleton", "words_of"]
 
@@ -22,8 +22,8 @@ _MIN_SHARED_RATIO = 0.9
 _MAX_TOOLS = 2000
 
 
-def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """Yield a finding for two tools with nearly the same description, because a model chooses by the description."""
+def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Violation]:
+    """Yield a violation for two tools with nearly the same description, because a model chooses by the description."""
     tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MAX_TOOLS]]
     for (first, first_words), (other, other_words) in combinations(tools_with_words, 2):
         if (
@@ -31,7 +31,7 @@ def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
             and other_words
             and len(first_words & other_words) >= _MIN_SHARED_RATIO * len(first_words | other_words)
         ):
-            yield Finding(
+            yield Violation(
                 tool=other.name,
                 rule="told-apart",
                 place=f"beside `{first.name}`",
@@ -40,13 +40,13 @@ def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
             )
 
 
-def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """Yield a finding for two tools that would be sent under the same name to a provider that forbids dots."""
+def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Violation]:
+    """Yield a violation for two tools that would be sent under the same name to a provider that forbids dots."""
     tool_names: dict[str, str] = {}
     for tool in tools:
         first = tool_names.setdefault(tool.name.replace(".", "--"), tool.name)
         if first != tool.name:
-            yield Finding(
+            yield Violation(
                 tool=tool.name,
                 rule="legal-name",
                 place=f"beside `{first}`",
@@ -55,7 +55,7 @@ def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Finding]:
             )
 
 
-CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (
+CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Violation]], ...] = (
     descriptions_differ,
     names_differ_on_the_wire,
 )

@@ -16,9 +16,8 @@ from ...errors import DefinitionError
 from ...spec import Tool
 from .code_lints import code_lints
 from .confusable_tools import skeleton, words_of
-from .explanations import attach_explanations as with_explanations
-from .findings import Finding
 from .schema_laws import find_undescribed_parameters
+from .violations import Violation, attach_explanations
 
 __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
 
@@ -28,34 +27,34 @@ _LARGE_SCHEMA_CHARS = 2000
 _MAX_CHARS_PER_PROPERTY = 250
 
 
-def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
+def lint(tools: Iterable[Tool], *, include_known: bool = False) -> list[Violation]:
     """
-    Return advice on *tools*; each finding's remedy is a suggested rewrite.
+    Return advice on *tools*; each violation's remedy is a suggested rewrite.
 
     Args:
         tools: The tools to look at, such as a catalog.
-        explained: Whether the list includes the findings that the author of a tool has explained.
+        include_known: Whether the list includes the violations that a tool lists in `known_violations`.
     """
     tool_list = list(tools)
-    findings = [finding for tool in tool_list if _is_ready(tool) for check in LINTS for finding in check(tool)]
-    findings += [finding for check in CATALOG_LINTS for finding in check(tool_list)]
-    return [advice for advice in with_explanations(findings, tool_list) if explained or not advice.explanation]
+    violations = [violation for tool in tool_list if _is_ready(tool) for check in LINTS for violation in check(tool)]
+    violations += [violation for check in CATALOG_LINTS for violation in check(tool_list)]
+    return [advice for advice in attach_explanations(violations, tool_list) if include_known or not advice.explanation]
 
 
-def no_description(tool: Tool) -> Iterator[Finding]:
-    """Yield a finding if the description only repeats the tool's name, so that a model is not told what it does."""
+def no_description(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation if the description only repeats the tool's name, and does not say what the tool does."""
     if tool.description == words(tool.original or tool.name):
         sentence = f"{tool.description} ...: what it does, when to use it, what comes back."
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="no-description",
-            message=f"a model is told only {tool.description!r}, which it can read from the name",
+            message=f"the model reads only {tool.description!r}, which the name says already",
             remedy=f'write a docstring: """{sentence}"""',
         )
 
 
-def search_hint(tool: Tool) -> Iterator[Finding]:
-    """Yield a finding if the search hint has fewer than three or more than ten words, or ends in a full stop."""
+def search_hint(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation if the search hint has fewer than three or more than ten words, or ends in a full stop."""
     hint = tool.facts.search_hint
     if hint is None:
         return
@@ -67,7 +66,7 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
     if hint.rstrip().endswith("."):
         faults.append("ends in a full stop")
     if faults:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="search-hint",
             place="search_hint",
@@ -76,20 +75,20 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
         )
 
 
-def no_search_hint(tool: Tool) -> Iterator[Finding]:
-    """Yield a finding if a deferred tool, which a model finds only by a search, has no search hint."""
+def no_search_hint(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation if a deferred tool, which a model finds only by a search, has no search hint."""
     if tool.facts.defer and tool.facts.search_hint is None:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="deferred-without-hint",
             place="defer",
-            message="it is found only by a search, and has no hint to be found by",
+            message="a model finds it only by a search, and it has no search hint",
             remedy=f"search_hint={_suggest_hint(tool, [])!r}",
         )
 
 
-def two_things(tool: Tool) -> Iterator[Finding]:
-    """Yield a finding if the tool's name joins two things with `and`, because one tool should do one thing."""
+def two_things(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation if the tool's name joins two things with `and`, because one tool should do one thing."""
     parts = words(tool.name).lower().split()
     if "and" not in parts[1:-1]:
         return
@@ -98,7 +97,7 @@ def two_things(tool: Tool) -> Iterator[Finding]:
     # In `read_and_write_file`, `file` is the object of both verbs.
     common_object = second[1:] if len(first) == 1 and len(second) > 1 else []
     names = ["_".join(first + common_object), "_".join(second)]
-    yield Finding(
+    yield Violation(
         tool=tool.name,
         rule="two-things",
         place="its name",
@@ -107,11 +106,11 @@ def two_things(tool: Tool) -> Iterator[Finding]:
     )
 
 
-def deep_nesting(tool: Tool) -> Iterator[Finding]:
-    """Yield a finding if arguments are nested more than three levels deep, because models get such arguments wrong."""
+def deep_nesting(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation if arguments are nested more than three levels deep, because models get them wrong."""
     path = max(_iter_property_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
     if len(path) > _MAX_LEVELS:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="deep-nesting",
             place=f"parameter `{path[0]}`",
@@ -120,9 +119,9 @@ def deep_nesting(tool: Tool) -> Iterator[Finding]:
         )
 
 
-def large_schema(tool: Tool) -> Iterator[Finding]:
+def large_schema(tool: Tool) -> Iterator[Violation]:
     """
-    Yield a finding if the schema is large for its number of properties, because every request carries it.
+    Yield a violation if the schema is large for its number of properties, because every request carries it.
 
     A schema is large if it has more than 2,000 characters and more than 250 characters for each property.
     """
@@ -141,7 +140,7 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
         if choices
         else f"shorten what is said of `{name}`, {_size(part):,} characters, or take its parts as parameters"
     )
-    yield Finding(
+    yield Violation(
         tool=tool.name,
         rule="large-schema",
         place=f"parameter `{name}`",
@@ -150,15 +149,15 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
     )
 
 
-def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """Yield a finding if two tools have names or aliases that differ only in letters that look alike."""
+def look_alike_names(tools: Sequence[Tool]) -> Iterator[Violation]:
+    """Yield a violation if two tools have names or aliases that differ only in letters that look alike."""
     names_by_skeleton: dict[str, str] = {}
     for tool in tools:
         for name in dict.fromkeys((tool.name, *tool.facts.aliases)):
             first = names_by_skeleton.setdefault(skeleton(name), tool.name if name == tool.name else name)
             owner = next((other for other in tools if first == other.name or first in other.facts.aliases), tool)
             if owner is not tool:
-                yield Finding(
+                yield Violation(
                     tool=tool.name,
                     rule="look-alike-names",
                     place=f"beside `{first}`",
@@ -167,7 +166,7 @@ def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
                 )
 
 
-LINTS: tuple[Callable[[Tool], Iterator[Finding]], ...] = (
+LINTS: tuple[Callable[[Tool], Iterator[Violation]], ...] = (
     no_description,
     find_undescribed_parameters,
     search_hint,
@@ -177,7 +176,7 @@ LINTS: tuple[Callable[[Tool], Iterator[Finding]], ...] = (
     large_schema,
     code_lints,
 )
-CATALOG_LINTS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (look_alike_names,)
+CATALOG_LINTS: tuple[Callable[[Sequence[Tool]], Iterator[Violation]], ...] = (look_alike_names,)
 
 
 def _is_ready(tool: Tool) -> bool:

@@ -20,12 +20,12 @@ from ...values.schemas.messages import explain_errors
 from ...values.schemas.validator import compile_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments
-from ..strategies.unsupported import Unsupported
-from .findings import Finding
+from ..strategies.base import Unsupported
 from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
 from .schema_laws import Effort
 from .smallest_example import find_smallest
 from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
+from .violations import Violation
 
 __all__ = ["RUN_LAWS", "RunConditions", "find_broken_run_laws", "may_run"]
 
@@ -71,7 +71,7 @@ class RunLaw:
 
     Attributes:
         find_fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
-        remedy: How to mend the tool.
+        remedy: How to correct the tool.
         applies: A function that returns whether the law can be checked in this trial. By default it always can.
     """
 
@@ -94,7 +94,7 @@ def may_run(tool: Tool) -> bool:
     return facts.read_only and not facts.destructive and not facts.open_world and facts.approval == "never"
 
 
-def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Finding]:
+def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Violation]:
     """Run *tool*, and yield each law that it breaks, with the smallest arguments that show it."""
     try:
         strategy = arguments(tool)
@@ -108,18 +108,18 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                 example = find_smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
                 if example is not None:
                     value, message = example
-                    yield Finding(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
+                    yield Violation(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
             if runner.stuck_arguments is not None and not _is_bounded(tool, conditions):
-                yield Finding(
+                yield Violation(
                     tool=tool.name,
                     rule="ends-in-time",
                     message=f"it did not end within {conditions.timeout_seconds:g} s",
-                    remedy="bound what it may be asked for in the schema, or state how long it may take: "
+                    remedy="limit in the schema what a call may ask for, or state how long the tool may take: "
                     "`timeout_seconds=`",
                     arguments=runner.stuck_arguments,
                 )
     except DefinitionError as error:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="runnable",
             message=f"it cannot be run here: {error}",

@@ -1,7 +1,7 @@
 """
 The laws that every tool should keep and that can be checked without running the tool.
 
-Each law is a function of a tool that yields its findings.
+Each law is a function of a tool that yields its violations.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...values.schemas.validator import check_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments, check_arguments, mistaken_arguments
 from ..strategies.arrays import equality_key
+from ..strategies.base import Unsupported
 from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake
 from ..strategies.schema_parts import ParsedSchema
-from ..strategies.unsupported import Unsupported
-from .findings import Finding
 from .smallest_example import draw_values, find_smallest
+from .violations import KNOWN_VIOLATIONS_KEY, Violation
 
 __all__ = ["LAWS", "SHAPE_LAWS", "Effort", "find_undescribed_parameters"]
 
@@ -36,14 +36,15 @@ class Effort:
     seed: int = 0
 
 
-Law = Callable[[Tool, Effort], Iterator[Finding]]
+Law = Callable[[Tool, Effort], Iterator[Violation]]
 
+_FORMER_KEY = "explained"
 _CALLS_PER_ACCEPTED = 4
 """A tool must accept at least one in this many of the calls that fit its schema. Otherwise it promises too much."""
 
 
-def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Yield a finding if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
+def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Violation]:
+    """Yield a violation if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
             problems = "" if schema is None else "; ".join(map(str, find_flaws(schema)))
@@ -52,27 +53,27 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
         except DefinitionError as error:
             problems = str(error)
         if problems:
-            yield Finding(
+            yield Violation(
                 tool=tool.name,
                 rule="valid-schema",
                 place=place,
                 message=f"it is not a JSON Schema of draft 2020-12: {problems}",
-                remedy="correct what wrote it: `schema=`, or the `schema` of a codec",
+                remedy="correct the schema where it is written: `schema=`, or the `schema` of a codec",
             )
 
 
-def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Yield a finding if no arguments fit the schema, or if the tool accepts fewer than a quarter of those that do."""
+def can_be_called(tool: Tool, effort: Effort) -> Iterator[Violation]:
+    """Yield a violation if no arguments fit the schema, or if the tool accepts under a quarter of those that fit."""
     try:
         strategy = fitting_values(ParsedSchema(tool.schema), f"`{tool.name}`")
         values = draw_values(strategy, examples=effort.examples, seed=effort.seed)
     except Unsupported as error:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="callable",
             place=error.place,
-            message=f"no arguments could be made for it: {error}",
-            remedy=f"change `{error.keyword}` at {error.place} so that something fits",
+            message=f"no arguments could be drawn for it: {error}",
+            remedy=f"change `{error.keyword}` at {error.place} so that some value fits",
         )
         return
     refused = [value for value in values if _find_refusal(tool, value)]
@@ -81,7 +82,7 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
             strategy, lambda value: _find_refusal(tool, value), examples=effort.examples, seed=effort.seed
         )
         value, reason = example or (refused[0], _find_refusal(tool, refused[0]))
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="keeps-its-promise",
             message=f"of {len(values)} calls that fit its schema {len(refused)} were refused: {reason}",
@@ -90,9 +91,9 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
         )
 
 
-def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
+def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Violation]:
     """
-    Yield a finding if the tool does not refuse arguments that its schema refuses.
+    Yield a violation if the tool does not refuse arguments that its schema refuses.
 
     The check is made before any repair. The tool must raise `BadArgs`, and the error must name the place of the
     mistake.
@@ -115,7 +116,7 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
         return  # the schema accepts everything, so no arguments are a mistake
     if example is not None:
         mistake, message = example
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="refuses-mistakes",
             place=".".join(map(str, mistake.path)),
@@ -125,9 +126,9 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
         )
 
 
-def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
+def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Violation]:
     """
-    Yield a finding if arguments do not survive decoding and encoding.
+    Yield a violation if arguments do not survive decoding and encoding.
 
     The arguments are decoded and encoded twice. The second round must give the same as the first, and neither may
     raise.
@@ -146,7 +147,7 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
     except Unsupported:
         return  # the laws `callable` and `keeps-its-promise` report it
     if example is not None:
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="round-trip",
             message=example[1],
@@ -155,21 +156,21 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
         )
 
 
-def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Yield a finding for each parameter that is not described, because a model has to know what it is for."""
+def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Violation]:
+    """Yield a violation for each parameter that is not described, because a model has to know what it is for."""
     return find_undescribed_parameters(tool)
 
 
-def find_undescribed_parameters(tool: Tool) -> Iterator[Finding]:
+def find_undescribed_parameters(tool: Tool) -> Iterator[Violation]:
     """
-    Yield a finding for each parameter that has no description.
+    Yield a violation for each parameter that has no description.
 
-    The linter uses this function as well, so that it reports the same finding in the same words.
+    The linter uses this function as well, so that it reports the same violation in the same words.
     """
     definitions = tool.schema.get("$defs", {})
     for name, schema in tool.schema.get("properties", {}).items():
         if not _is_described(schema, definitions):
-            yield Finding(
+            yield Violation(
                 tool=tool.name,
                 rule="described",
                 place=f"parameter `{name}`",
@@ -178,8 +179,8 @@ def find_undescribed_parameters(tool: Tool) -> Iterator[Finding]:
             )
 
 
-def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Yield a finding if a provider does not accept the tool's name; one finding for each different message."""
+def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Violation]:
+    """Yield a violation if a provider does not accept the tool's name; one violation for each different message."""
     catalog = Catalog(tool)
     problems: dict[str, str] = {}
     for name in FORMATS:
@@ -188,12 +189,24 @@ def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Finding]:
         except CatalogError as error:
             problems.setdefault(str(error), name)
     for message, provider in problems.items():
-        yield Finding(
+        yield Violation(
             tool=tool.name,
             rule="legal-name",
             place=f"format {provider!r}",
             message=message,
             remedy="give it a shorter name with `name=`, with few dots in it",
+        )
+
+
+def known_violations_are_read(tool: Tool, effort: Effort) -> Iterator[Violation]:
+    """Yield a violation if the known violations are under their former key in `metadata`, where they do not count."""
+    if isinstance((tool.facts.metadata or {}).get(_FORMER_KEY), Mapping):
+        yield Violation(
+            tool=tool.name,
+            rule="known-violations",
+            place=f"metadata[{_FORMER_KEY!r}]",
+            message=f"the key {_FORMER_KEY!r} is not read any more",
+            remedy=f'write metadata={{"{KNOWN_VIOLATIONS_KEY}": {{"name-of-the-law": "reason"}}}}',
         )
 
 
@@ -232,4 +245,5 @@ LAWS: tuple[Law, ...] = (
     arguments_come_back,
     parameters_are_described,
     name_is_legal,
+    known_violations_are_read,
 )

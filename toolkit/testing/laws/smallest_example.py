@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ..strategies.lazy_hypothesis import Strategy, hypothesis
-from ..strategies.unsupported import Unsupported
+from ..strategies.base import Strategy, Unsupported, hypothesis
 
 __all__ = ["draw_values", "find_smallest"]
 

@@ -120,7 +120,7 @@ def open_tool_runner(
     """
     Yield a runner for *tool* that has a dispatcher of its own.
 
-    Inside the block the logger `toolkit` logs nothing, because the findings report the same.
+    Inside the block the logger `toolkit` logs nothing, because the violations report the same.
     """
     watch = _FunctionWatch()
     dispatcher = Dispatcher(

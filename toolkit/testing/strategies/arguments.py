@@ -17,12 +17,11 @@ from ...catalogs.views import CatalogView
 from ...errors import BadArgs, DefinitionError
 from ...results import ToolCall
 from ...spec import Tool
+from .base import Strategy, Unsupported, st
 from .filtering import Guard, Objection, build_failed_check_class
 from .generating import fitting_values, nearly_fitting_values
-from .lazy_hypothesis import Strategy, st
 from .mistakes import MISTAKE_KINDS, BoundaryValues, Mistake, hostile_changes, non_object_changes, possible_mistakes
 from .subjects import Subject, Testable, subject_of
-from .unsupported import Unsupported
 
 __all__ = ["arguments", "bad_arguments", "batches", "calls", "check_arguments", "mistaken_arguments", "values"]
 

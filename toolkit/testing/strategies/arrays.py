@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .drawing import SchemaStrategy
-from .lazy_hypothesis import Strategy, st
+from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts
-from .unsupported import Impossible
 
 __all__ = ["arrays", "equality_key"]
 

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .arrays import equality_key
-from .lazy_hypothesis import Strategy, hypothesis, st
+from .base import Strategy, Unsupported, hypothesis, st
 from .schema_parts import Parts
-from .unsupported import Unsupported
 
 __all__ = ["Guard", "Objection", "build_failed_check_class"]
 

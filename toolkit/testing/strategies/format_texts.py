@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .lazy_hypothesis import Strategy, st
+from .base import Strategy, st
 
 __all__ = ["FORMAT_STRATEGIES", "texts_of_format"]
 

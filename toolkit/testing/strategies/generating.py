@@ -14,14 +14,12 @@ from typing import Any
 
 from ...values.strictjson.checks import copy_json
 from .arrays import arrays, equality_key
-from .drawing import SchemaStrategy, one_of
+from .base import Impossible, SchemaStrategy, Strategy, Unsupported, one_of, st
 from .filtering import Guard
-from .lazy_hypothesis import Strategy, st
 from .numbers import numbers
 from .objects import objects
 from .schema_parts import FlatParts, ParsedSchema, Part, Parts, types_of
 from .texts import texts
-from .unsupported import Impossible, Unsupported
 
 __all__ = ["anything", "fitting_values", "nearly_fitting_values"]
 

@@ -94,9 +94,7 @@ def possible_mistakes(value: Any, limits: BoundaryValues) -> list[ArgumentChange
             changes += [("left out", (*path, key), functools.partial(_remove_at, value, (*path, key))) for key in part]
             if _UNKNOWN_KEY not in part:
                 extra_path = (*path, _UNKNOWN_KEY)
-                changes.append(
-                    ("a key that nobody knows", extra_path, functools.partial(_replace_at, value, extra_path, 1))
-                )
+                changes.append(("an unknown key", extra_path, functools.partial(_replace_at, value, extra_path, 1)))
             changes += [
                 ("a key in other letters", (*path, key.swapcase()), functools.partial(_rename_key, value, path, key))
                 for key in part
@@ -256,7 +254,7 @@ _NOT_OBJECTS: dict[str, Any] = {
 
 MISTAKE_KINDS = (
     "left out",
-    "a key that nobody knows",
+    "an unknown key",
     "a key in other letters",
     "null",
     "a text for a number",

@@ -14,10 +14,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ...values.strictjson.checks import INT_LIMIT
-from .drawing import SchemaStrategy, one_of
-from .lazy_hypothesis import st
+from .base import Impossible, SchemaStrategy, one_of, st
 from .schema_parts import Part, Parts
-from .unsupported import Impossible
 
 __all__ = ["numbers"]
 

@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...values.patterns import compile_pattern
-from .drawing import SchemaStrategy, one_of
-from .lazy_hypothesis import Strategy, st
+from .base import Impossible, SchemaStrategy, Strategy, one_of, st
 from .pattern_texts import texts_matching
 from .schema_parts import Part, Parts
-from .unsupported import Impossible
 
 __all__ = ["objects"]
 

@@ -27,7 +27,7 @@ from ...values.patterns.syntax_tree import (
     min_width,
     read_tree,
 )
-from .lazy_hypothesis import Strategy, st
+from .base import Strategy, st
 
 __all__ = ["texts_matching", "texts_of_length"]
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ...values.schemas.validator import compile_schema
 from ...values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
-from .unsupported import Impossible
+from .base import Impossible
 
 __all__ = ["FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
 

@@ -4,12 +4,10 @@ Strategies for strings that have to fit a length, a pattern or a form.
 
 from __future__ import annotations
 
-from .drawing import SchemaStrategy, one_of
+from .base import Impossible, SchemaStrategy, Strategy, one_of, st
 from .format_texts import texts_of_format
-from .lazy_hypothesis import Strategy, st
 from .pattern_texts import texts_matching, texts_of_length
 from .schema_parts import Parts
-from .unsupported import Impossible
 
 __all__ = ["texts"]
 

@@ -1,6 +1,4 @@
-"""
-A hook that records every call, and an assertion about the calls that it has recorded.
-"""
+"""Test doubles: functions that build calls and results, a clock, and a hook that records calls."""
 
 from __future__ import annotations
 
@@ -10,10 +8,85 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..decisions import ApprovalRequest
 from ..results import Kind, ToolCall, ToolResult
+from ..session import Session
+from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json
 
-__all__ = ["Recorded", "Recorder", "assert_called"]
+__all__ = [
+    "FakeClock",
+    "Recorded",
+    "Recorder",
+    "assert_called",
+    "make_call",
+    "make_error",
+    "make_result",
+    "make_waiting",
+]
+
+
+def make_call(
+    name: str = "probe",
+    arguments: Any = None,
+    *,
+    id: str = "call_1",  # noqa: A002 -- `ToolCall` calls the field `id`, as everyone does
+    session: Session | None = None,
+    principal: str | None = None,
+) -> ToolCall:
+    """Build a call of the tool *name*."""
+    return ToolCall(name, arguments, id, session, principal)
+
+
+def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_1", **fields: Any) -> ToolResult:
+    """Build the result of a successful call: *value* in JSON form, and the text that a model would read for it."""
+    form = as_json(value)
+    return ToolResult(fields.pop("text", as_text(form)), form, tool=tool, call_id=call_id, attempts=1, **fields)
+
+
+def make_error(
+    kind: Kind, message: str = "it went wrong", *, tool: str = "probe", call_id: str = "call_1", **fields: Any
+) -> ToolResult:
+    """Build the result of a call that failed, with the same text that the dispatcher would give it."""
+    return ToolResult.failure(kind, message, tool=tool, call_id=call_id, **fields)
+
+
+def make_waiting(
+    reason: str = "a person has to agree", *, tool: str = "probe", call_id: str = "call_1", **request: Any
+) -> ToolResult:
+    """Build the result of a call that waits for a person; *request* holds further fields of its `ApprovalRequest`."""
+    approval_request = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
+    return ToolResult(
+        f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=approval_request
+    )
+
+
+class FakeClock:
+    """
+    A clock and a `sleep` that moves it forward: `Dispatcher(catalog, clock=clock, sleep=clock.sleep)`.
+
+    Attributes:
+        now: The time that the clock shows, in seconds.
+        slept: The length of each sleep in seconds, in the order of the sleeps.
+    """
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Move the clock forward by *seconds*, and return at once."""
+        self.slept.append(seconds)
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock forward by *seconds*; raise `ValueError` if they are negative."""
+        if seconds < 0:
+            raise ValueError(f"time does not run backwards; got {seconds}")
+        self.now += seconds
 
 
 @dataclass(frozen=True, slots=True)

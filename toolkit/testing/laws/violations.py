@@ -1,0 +1,98 @@
+"""
+Violations: what is wrong with a tool, which law or lint found it, where it is, and how to correct it.
+
+The author of a tool can state a known violation beside the tool, with the reason to leave it:
+
+    @tool(read_only=True, metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
+
+A known violation is still reported, but does not count as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...spec import Tool
+from ...values.visible import make_visible
+
+__all__ = ["KNOWN_VIOLATIONS_KEY", "LawsBroken", "Violation", "attach_explanations"]
+
+KNOWN_VIOLATIONS_KEY = "known_violations"
+"""The key in `metadata` of the known violations: a mapping from the name of a law or lint to a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """
+    One fault of one tool.
+
+    Attributes:
+        tool: The name of the tool.
+        rule: The name of the law or lint that found the fault, such as "round-trip".
+        place: The parameter, fact, file or line where the fault is; empty if it concerns the tool as a whole.
+        message: What is wrong.
+        remedy: How to correct it. For a lint this is a rewrite, ready to be copied where that is possible.
+        arguments: The smallest arguments that show the fault; None if it shows without arguments.
+        explanation: The reason that `known_violations` gives for leaving it; empty if there is none.
+    """
+
+    tool: str
+    rule: str
+    place: str = ""
+    message: str
+    remedy: str
+    arguments: Any = None
+    explanation: str = ""
+
+    def __str__(self) -> str:
+        where = f", {self.place}" if self.place else ""
+        arguments_line = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
+        last = f"known: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
+        # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
+        return make_visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{arguments_line}\n    {last}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the violation as plain JSON."""
+        return {
+            "tool": self.tool,
+            "rule": self.rule,
+            "place": self.place,
+            "message": self.message,
+            "remedy": self.remedy,
+            "arguments": self.arguments,
+            "explanation": self.explanation,
+        }
+
+
+class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as all our errors are
+    """
+    Raised if tools break laws. The message lists every violation.
+
+    Attributes:
+        violations: The violations, in the order of the tools and the laws.
+    """
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__()
+
+    def __str__(self) -> str:
+        count = len(self.violations)
+        rules = ", ".join(dict.fromkeys(violation.rule for violation in self.violations))
+        return f"{count} law{'s are' if count > 1 else ' is'} broken: {rules}\n" + "\n".join(map(str, self.violations))
+
+
+def attach_explanations(violations: Iterable[Violation], tools: Iterable[Tool]) -> Iterator[Violation]:
+    """Yield *violations*, each with the reason that its tool's author gives for it, or an empty text."""
+    explanations = {tool.name: _read_explanations(tool) for tool in tools}
+    for violation in violations:
+        yield replace(violation, explanation=explanations.get(violation.tool, {}).get(violation.rule, ""))
+
+
+def _read_explanations(tool: Tool) -> dict[str, str]:
+    explanations = (tool.facts.metadata or {}).get(KNOWN_VIOLATIONS_KEY)
+    items = explanations.items() if isinstance(explanations, Mapping) else ()
+    # A reason of blanks becomes the empty text, which counts as none.
+    return {rule: text.strip() for rule, text in items if isinstance(text, str)}

@@ -1,0 +1,110 @@
+"""
+What every strategy needs: hypothesis, a record of what a strategy draws, and the errors for schemas without values.
+
+Hypothesis is imported when the first strategy is made. If it is missing, the error says how to install it. `st` and
+`hypothesis` stand for the modules `hypothesis.strategies` and `hypothesis`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..._distribution import DISTRIBUTION
+from ...errors import ToolkitError
+
+__all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st"]
+
+
+class Unsupported(ToolkitError):  # noqa: N818 -- named by what happened, as all our errors are
+    """
+    No values can be drawn for a schema, or too few of the drawn values fit it.
+
+    Attributes:
+        keyword: The keyword of the schema that prevents it.
+        place: The place of the keyword in the schema: "#/properties/name/pattern".
+    """
+
+    def __init__(self, message: str, *, keyword: str, place: str) -> None:
+        super().__init__(message)
+        self.keyword = keyword
+        self.place = place
+
+
+class Impossible(Exception):  # noqa: N818 -- a state to recover from, not an error yet
+    """
+    No value fits this part of a schema. Other parts may still give a value.
+
+    A union drops the member that raised it, and an object drops the optional property.
+
+    Attributes:
+        keyword: The keyword of the schema that no value fits.
+        place: The place of the keyword in the schema.
+        why: The reason, as the end of a sentence.
+        is_starved: Whether the only reason is that references lead deeper than the allowed depth.
+    """
+
+    def __init__(self, keyword: str, place: str, why: str, *, is_starved: bool = False) -> None:
+        super().__init__(f"`{keyword}` at {place} {why}")
+        self.keyword = keyword
+        self.place = place
+        self.why = why
+        self.is_starved = is_starved
+
+
+Strategy: TypeAlias = "st.SearchStrategy[Any]"
+
+if TYPE_CHECKING:
+    import hypothesis
+    from hypothesis import strategies as st
+else:
+
+    class _LazyModule:
+        """A stand-in for a module, which is imported when one of its attributes is first used."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                module = importlib.import_module(self._name)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] != "hypothesis":
+                    raise
+                raise ToolkitError(f"hypothesis is not installed; pip install '{DISTRIBUTION}[testing]'") from None
+            attribute = getattr(module, name)
+            setattr(self, name, attribute)  # the next access finds the attribute without `__getattr__`
+            return attribute
+
+    hypothesis = _LazyModule("hypothesis")
+    st = _LazyModule("hypothesis.strategies")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SchemaStrategy:
+    """
+    A strategy that draws values for a schema.
+
+    Attributes:
+        strategy: The strategy. Hypothesis shrinks to its simplest value.
+        count: How many values there are at most; None if the number is unknown or has no limit.
+        exact: Whether every value fits the schema. Otherwise each value has to be judged.
+    """
+
+    strategy: Strategy
+    count: int | None = None
+    exact: bool = True
+
+
+def one_of(options: Iterable[SchemaStrategy]) -> SchemaStrategy:
+    """Combine *options*, of which there is at least one, into one `SchemaStrategy` that draws from any of them."""
+    choices = list(options)
+    if len(choices) == 1:
+        return choices[0]
+    counts = [choice.count for choice in choices]
+    total = None if None in counts else sum(count for count in counts if count is not None)
+    return SchemaStrategy(
+        st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices)
+    )
