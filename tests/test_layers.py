@@ -16,12 +16,12 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_forks _decompression _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    ".": "_forks _decompression _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "askers records store packed_record memory_store seal policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
     "builtin": "commands/ time_limit files/ search/ web/ bundle tool_search_tool __init__",
-    "builtin/commands": "outputs process_reader process jobs folder_removal shell_state start_state runner bash_tool job_output_tool job_stop_tool __init__",
+    "builtin/commands": "outputs process jobs folder_removal shell_state start_state runner bash_tool job_output_tool job_stop_tool __init__",
     "builtin/files": "encodings read_stamps changes missing_paths near_matches replacements edit_tool file_kinds line_pages read_tool write_tool __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
@@ -38,10 +38,11 @@ ORDER = {
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names top_level __init__",
     "functions": "callables checker namespaces field_markers parameters signature description coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
-    "hooks/shell": "process records answers events files run shell_hooks __init__",
+    "hooks/shell": "process records answers events files shell_hooks __init__",
     "permissions": "request gate modes patterns/ grants rule_values rule_texts rules possible toml_files file_ownership hook_scripts trust rule_files rule_gaps policy judge tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
+    "processes": "child child_thread __init__",
     "providers": "messages prices base http/ wire streams remote anthropic gemini openai openai_responses scripted __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
