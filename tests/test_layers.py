@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_forks _decompression _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    ".": "_forks _decompression errors _lazy_names access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "askers records store packed_record memory_store seal policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -32,7 +32,7 @@ ORDER = {
     "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search show stats __init__",
     "cli/completion": "known_names completing shell_scripts __init__",
     "cli/display": "consoles lines live_region agent_display __init__",
-    "concurrency": "abandoned background_loop cleanup_limit deadline thread_pool uninterrupted __init__",
+    "concurrency": "futures abandoned background_loop cleanup_limit deadline thread_pool uninterrupted __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "formats": "base wire_names offered_tools schemas/ responses call_ids result_content anthropic bedrock chat_completions gemini mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names top_level __init__",

@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from .futures import set_outcome
+
 __all__ = ["BackgroundLoop"]
 
 T = TypeVar("T")
@@ -59,9 +61,9 @@ class BackgroundLoop:
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
-                _set_outcome(outcome, None, error)
+                set_outcome(outcome, None, error)
             else:
-                _set_outcome(outcome, value, None)
+                set_outcome(outcome, value)
 
         def begin() -> None:
             tasks.append(self._loop.create_task(run_and_report()))
@@ -117,20 +119,9 @@ class BackgroundLoop:
             _fail_as_closed(outcome)
 
 
-def _set_outcome(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
-    """Store the result or the error of a call, unless its caller was freed before."""
-    try:
-        if error is None:
-            outcome.set_result(value)
-        else:
-            outcome.set_exception(error)
-    except concurrent.futures.InvalidStateError:
-        pass
-
-
 def _fail_as_closed(outcome: concurrent.futures.Future[Any]) -> None:
     if not outcome.done():
-        _set_outcome(outcome, None, RuntimeError("the dispatcher is closed"))
+        set_outcome(outcome, None, RuntimeError("the dispatcher is closed"))
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
