@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 from ..safety.shell.parser import DISTRIBUTION
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments_of"]
 
-__getattr__ = _later(__name__, {"arguments_of": "argument_values"})
+__getattr__ = _lazy_getattr(__name__, {"arguments_of": "argument_values"})
 
 for _name in ("click", "rich"):
     if find_spec(_name) is None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .builders import make_call, make_error, make_result, make_waiting
@@ -56,7 +56,7 @@ __all__ = [
     "values",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "builders"),
