@@ -12,6 +12,8 @@ import pytest
 from toolkit.processes.child import NotStarted
 from toolkit.processes.child_thread import ChildThread
 
+from ..test_forks import run_in_child
+
 pytestmark = pytest.mark.anyio
 
 
@@ -68,10 +70,7 @@ def test_the_thread_does_not_wait_for_itself():
 def test_a_forked_process_does_not_stop_the_child_of_its_parent():
     """The pipe is a copy, and the child belongs to the parent."""
     thread = start(wait_for_stop)
-    if (pid := os.fork()) == 0:
-        thread.stop()
-        os._exit(0)
-    os.waitpid(pid, 0)
+    assert run_in_child(thread.stop) == "None"
     assert not thread.wait(0.1)
     thread.stop()
     assert thread.wait(20)
