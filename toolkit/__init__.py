@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._lazy_names import lazy_getattr as _later
+from ._lazy_names import lazy_getattr as _lazy_getattr
 from .access import Access, Command, Reads, Url, Writes
 from .catalog import Catalog, default_catalog
 from .catalogs.snapshot import Change
@@ -116,7 +116,7 @@ __all__ = [
 
 # These names are loaded when a program first uses them. Describing and checking tools does not need them, and some
 # of them need asyncio.
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),

@@ -1,7 +1,8 @@
 """
-Names that a package loads when a program first uses them.
+Load a module when a program first uses one of its names.
 
-This is for a package that offers many names, of which most programs use few. The package lists them in a table.
+`lazy_getattr` is for a package that offers many names, of which most programs use few. The package lists them in a
+table. `LazyModule` is for an optional package.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["lazy_getattr"]
+from .errors import ToolkitError
+
+__all__ = ["LazyModule", "lazy_getattr"]
 
 
 def lazy_getattr(
@@ -30,8 +33,35 @@ def lazy_getattr(
             raise ImportError(f"{package}.{name} is now called {renamed[name]}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f".{modules[name]}", package), name)
-        setattr(sys.modules[package], name, value)
-        return value
+        return _load(f"{package}.{modules[name]}", name, sys.modules[package])
 
     return load
+
+
+class LazyModule:
+    """
+    A stand-in for a module of an optional package.
+
+    Args:
+        install_hint: How to install the package. The error says it if the package is missing.
+    """
+
+    def __init__(self, module: str, install_hint: str) -> None:
+        self._module = module
+        self._install_hint = install_hint
+
+    def __getattr__(self, name: str) -> Any:
+        package = self._module.partition(".")[0]
+        try:
+            return _load(self._module, name, self)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != package:
+                raise
+            raise ToolkitError(f"{package} is not installed; {self._install_hint}") from None
+
+
+def _load(module: str, name: str, owner: object) -> Any:
+    """Return *name* of *module*. Store it in *owner* too, so that the next access finds it there."""
+    value = getattr(importlib.import_module(module), name)
+    setattr(owner, name, value)
+    return value

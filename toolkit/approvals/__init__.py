@@ -7,7 +7,7 @@ Approvals: ways to ask people about calls, and stores for their answers.
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 from ..decisions import Changed
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ __all__ = [
     "unchanged",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("Asker", "Callback", "DenyAll"), "askers"),

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..concurrency.futures import retrieve_exception
 from ..decisions import Precondition
 from ..errors import ToolkitError
 from ..facts import bind_call
@@ -154,7 +155,7 @@ async def preview_of(
         done, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
         task.cancel()
-        task.add_done_callback(_retrieve_exception)
+        task.add_done_callback(retrieve_exception)
     if not done:
         raise _build_error(tool, f"it took longer than {seconds:g} s")
     if task.cancelled():
@@ -218,9 +219,3 @@ def _make_visible(preview: Preview, max_chars: int) -> Preview:
 def _build_error(tool: Tool, why: str) -> PreviewFailed:
     message = make_visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
     return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
-
-
-def _retrieve_exception(future: asyncio.Future[Any]) -> None:
-    """Read the exception, so that asyncio does not warn about a task that is not awaited any more."""
-    if not future.cancelled():
-        future.exception()

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from .policy import Approvals
 from .records import ApprovalError
@@ -140,7 +141,7 @@ class StoreRunner:
                 raise
             # The dispatcher was closed while the call was running.
             future = ThreadPool(1, name="toolkit-store", idle_seconds=0.0).run(work, operation)
-        future.add_done_callback(_retrieve_exception)
+        future.add_done_callback(retrieve_exception)
         return future
 
     def _abandon(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
@@ -259,9 +260,3 @@ async def _wait_despite_cancellation(future: asyncio.Future[Any], seconds: float
             await asyncio.wait({future}, timeout=seconds_left)
         except asyncio.CancelledError:
             continue  # The caller raises the first cancellation after this.
-
-
-def _retrieve_exception(future: asyncio.Future[Any]) -> None:
-    """Read the exception, so that asyncio does not warn that no code did."""
-    if not future.cancelled():
-        future.exception()

@@ -8,7 +8,7 @@ The built-in tools of a working agent, bound to a workspace. Importing this pack
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox, best_sandbox
@@ -57,7 +57,7 @@ __all__ = [
     "write_for",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **{f"{name}_for": f"{folder}{name}_tool" for name, folder in _FOLDERS.items()},

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
@@ -184,7 +185,7 @@ class ToolAttempt:
         finally:
             if not task.done():
                 self._abandon(task)
-            task.add_done_callback(_retrieve_exception)
+            task.add_done_callback(retrieve_exception)
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         self._context.stop.set()
@@ -337,12 +338,6 @@ def log_stuck_in_thread(name: str) -> None:
 def log_abandoned(subject: str, cleanup_seconds: float) -> None:
     """Log that *subject* was cancelled and still runs."""
     _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
-
-
-def _retrieve_exception(future: asyncio.Future[Any]) -> None:
-    """Read the exception, so that asyncio does not warn about a task that no code waits for any more."""
-    if not future.cancelled():
-        future.exception()
 
 
 def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:

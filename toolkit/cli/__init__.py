@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from .._distribution import DISTRIBUTION
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .argument_values import arguments_of
 
 __all__ = ["arguments_of"]
 
-__getattr__ = _later(__name__, {"arguments_of": "argument_values"})
+__getattr__ = _lazy_getattr(__name__, {"arguments_of": "argument_values"})
 
 for _name in ("click", "rich"):
     if find_spec(_name) is None:

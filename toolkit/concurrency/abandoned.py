@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from .._forks import renew_in_children
 from ..results import ToolCall
+from .futures import retrieve_exception, set_outcome
 
 __all__ = ["AbandonedCalls", "Caller", "CancellableJob", "StuckCall", "caller_of"]
 
@@ -149,7 +150,7 @@ class AbandonedCalls:
         """Keep *task* alive until it is done, and then read its exception. An event loop does neither."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(_retrieve_exception)
+        task.add_done_callback(retrieve_exception)
 
     def _remove(self, token: object) -> None:
         with self._lock:
@@ -160,7 +161,7 @@ class AbandonedCalls:
         for waiter in free:
             # The loop may be closed, and then the call that waited is gone too.
             with contextlib.suppress(RuntimeError):
-                waiter.loop.call_soon_threadsafe(_wake, waiter.future)
+                waiter.loop.call_soon_threadsafe(set_outcome, waiter.future, None)
 
     def _blockers(self, caller: Caller, tool: str) -> list[str]:
         return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
@@ -196,14 +197,3 @@ class AbandonedCalls:
         finally:
             with self._lock, contextlib.suppress(ValueError):
                 self._waiters.remove(waiter)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _retrieve_exception(future: asyncio.Future[Any]) -> None:
-    """Read the exception, so that asyncio does not warn that no code read it."""
-    if not future.cancelled():
-        future.exception()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._forks import renew_in_children
+from .futures import set_outcome
 
 __all__ = ["BackgroundLoop"]
 
@@ -78,9 +79,9 @@ class BackgroundLoop:
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
-                _set_outcome(outcome, None, error)
+                set_outcome(outcome, None, error)
             else:
-                _set_outcome(outcome, value, None)
+                set_outcome(outcome, value)
 
         def begin() -> None:
             tasks.append(asyncio.get_running_loop().create_task(run_and_report()))
@@ -136,20 +137,9 @@ class BackgroundLoop:
             _fail_as_closed(outcome)
 
 
-def _set_outcome(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
-    """Store the result or the error of a call, unless its caller was freed before."""
-    try:
-        if error is None:
-            outcome.set_result(value)
-        else:
-            outcome.set_exception(error)
-    except concurrent.futures.InvalidStateError:
-        pass
-
-
 def _fail_as_closed(outcome: concurrent.futures.Future[Any]) -> None:
     if not outcome.done():
-        _set_outcome(outcome, None, RuntimeError("the dispatcher is closed"))
+        set_outcome(outcome, None, RuntimeError("the dispatcher is closed"))
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._forks import renew_in_children
+from .futures import set_outcome
 
 __all__ = ["ThreadPool"]
 
@@ -234,14 +235,6 @@ def _run_job(job: _PoolJob) -> None:
         error = raised
     # The loop may be closed, and then the code that waited is gone too.
     with contextlib.suppress(RuntimeError):
-        job.loop.call_soon_threadsafe(_set_outcome, job.future, result, error)
+        job.loop.call_soon_threadsafe(set_outcome, job.future, result, error)
     # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
     del job, result, error
-
-
-def _set_outcome(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if not future.done():
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 from .base import Ask, Chain, Deny, Halt, Modify, Outcome, Proceed, Replace, Run
 from .cache import Cache
 from .log import Log
@@ -39,6 +39,6 @@ __all__ = [
     "ToolStats",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__, {"HookFileError": "shell.files", **dict.fromkeys(("ShellHook", "ShellHooks"), "shell.shell_hooks")}
 )

@@ -6,7 +6,7 @@ Permissions: modes, rules and grants that decide which calls may run.
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .gate import PermissionGate
@@ -35,7 +35,7 @@ __all__ = [
     "read_rules",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("RuleFileError", "read_rules"), "rule_files"),

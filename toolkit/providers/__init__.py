@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 from .base import Provider, Reply, Request, StopReason, StreamEvent, TextDelta, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage, message_from_json
 from .prices import Price, Prices
@@ -44,7 +44,7 @@ __all__ = [
     "message_from_json",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         "AnthropicProvider": "anthropic",

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .checks import Check, SafetyChecks
 
 __all__ = ["Check", "SafetyChecks"]
 
-__getattr__ = _later(__name__, dict.fromkeys(__all__, "checks"))
+__getattr__ = _lazy_getattr(__name__, dict.fromkeys(__all__, "checks"))

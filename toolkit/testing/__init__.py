@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .doubles import FakeClock, Recorded, Recorder, assert_called, make_call, make_error, make_result, make_waiting
@@ -54,7 +54,7 @@ __all__ = [
     "values",
 ]
 
-__getattr__ = _later(
+__getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("FakeClock", "Recorded", "Recorder", "assert_called"), "doubles"),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr as _later
+from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .entries import Entry
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Workspace", "WriteResult"]
 
-__getattr__ = _later(__name__, {"Entry": "entries", "Workspace": "space", "WriteResult": "writing"})
+__getattr__ = _lazy_getattr(__name__, {"Entry": "entries", "Workspace": "space", "WriteResult": "writing"})

@@ -217,7 +217,7 @@ async def test_an_endless_flood_is_ended_in_time(bash):
 async def test_what_is_left_running_is_ended_and_said(bash):
     """With the better way."""
     text = await bash("sleep 62.22 & echo done")
-    assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for such"
+    assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for servers and watchers"
     assert running("62.22") == []
 
 

@@ -84,7 +84,7 @@ async def test_a_conversation_that_has_moved_on_is_asked_about_again(dispatcher,
     await move(command)
     again = await asking.resume(waiting.request.id, YES, session=session)
     assert again.kind == "waiting"
-    assert "not as it was shown when somebody agreed" in again.request.reason
+    assert "not in the state that a person agreed to" in again.request.reason
     assert again.request.preview != waiting.request.preview
     result = await asking.resume(again.request.id, YES, session=session)
     assert result.kind == "ok"
@@ -193,7 +193,10 @@ async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, works
     """It does not run in another one, for which nobody judged it."""
     await move("mkdir gone; cd gone")
     result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
-    assert result.error.message == f"{workspace.root}/gone, where it was to start, is no folder any more; call it again"
+    assert (
+        result.error.message
+        == f"it was to start in {workspace.root}/gone, which is not a folder any more; call it again"
+    )
 
 
 class Asked:
@@ -210,13 +213,13 @@ class Asked:
 
 def judged_and_bound(workspace, session, judged, *, most=1000):
     """Where the call "one" runs after those in *judged* were, each in a folder; and what is judged again for it."""
-    standings, shell, asked = StartStates(workspace, max_calls=most), shell_of(session, workspace.root), Asked()
+    start_states, shell, asked = StartStates(workspace, max_calls=most), shell_of(session, workspace.root), Asked()
     for name, folder in judged:
         shell.cwd = f"{workspace.root}{folder}"
-        standings.preflight({"command": "ls"}, ToolCall("bash", {}, name, session))
+        start_states.preflight({"command": "ls"}, ToolCall("bash", {}, name, session))
     facts = bash_for(workspace, sandbox="none").facts
     context = Context(facts=facts, call=ToolCall("bash", {}, "one", session), permissions=asked)
-    return standings.start_state_for(context, "ls").folder.removeprefix(workspace.root), asked.heard
+    return start_states.start_state_for(context, "ls").folder.removeprefix(workspace.root), asked.heard
 
 
 @pytest.mark.parametrize(
@@ -238,11 +241,11 @@ def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(wor
 
 def test_a_call_that_is_judged_again_and_again_is_remembered_once(workspace, session):
     """A program that gives all calls one id, and runs none of them, fills nothing."""
-    standings, shell = StartStates(workspace), shell_of(session, workspace.root)
+    start_states, shell = StartStates(workspace), shell_of(session, workspace.root)
     for number in range(100):
         shell.cwd = f"{workspace.root}{('', '/sub', '/build')[number % 3]}"
-        standings.preflight({"command": "ls"}, ToolCall("bash", {}, "one", session))
-    assert [len(each) for each in standings._states_by_call.values()] == [2]
+        start_states.preflight({"command": "ls"}, ToolCall("bash", {}, "one", session))
+    assert [len(each) for each in start_states._states_by_call.values()] == [2]
 
 
 class Listening:
@@ -301,8 +304,8 @@ def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
 )
 def test_values_are_shown_on_one_line_unless_they_look_secret(name, value, shown):
     """By their names or by themselves."""
-    standing = StartState(root="/r", folder="/r", variables={name: value})
-    assert standing.describe() == f"in /r\nkept: {name}={shown}"
+    start_state = StartState(root="/r", folder="/r", variables={name: value})
+    assert start_state.describe() == f"in /r\nkept: {name}={shown}"
 
 
 def test_every_difference_counts():
@@ -322,8 +325,8 @@ def test_every_difference_counts():
 
 def test_agreement_to_something_else_is_no_agreement():
     """Also if it is about a file; without any, nobody was asked."""
-    standing = StartState(root="/r", folder="/r")
-    standing.check(())
-    standing.check((standing.precondition(),))
-    with pytest.raises(Changed, match="it would start in /r, and not as it was shown"):
-        standing.check((Precondition(path="/r", sha256=None),))
+    start_state = StartState(root="/r", folder="/r")
+    start_state.check(())
+    start_state.check((start_state.precondition(),))
+    with pytest.raises(Changed, match="it would start in /r, and not in the state that a person agreed to"):
+        start_state.check((Precondition(path="/r", sha256=None),))

@@ -497,7 +497,7 @@ def test_a_preview_is_of_one_file(tmp_path):
     """If it changes while it is looked at, nobody is shown a mixture."""
     (tmp_path / "a.py").write_text(CODE)
     preview = edit_for(Growing(tmp_path)).facts.preview
-    with pytest.raises(ToolError, match="is being changed by somebody else"):
+    with pytest.raises(ToolError, match="is being changed by another program"):
         preview({"path": "a.py", "edits": [Edit(old="g()", new="h()")]})
 
 

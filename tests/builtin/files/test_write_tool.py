@@ -236,7 +236,7 @@ def test_what_somebody_agreed_to_is_held_until_the_write(tmp_path, workspace, sh
     """Also if the file changes after everybody has looked."""
     (tmp_path / "a.txt").write_text("theirs\n")
     function, context = by_hand(workspace, Precondition(path=str(tmp_path / "a.txt"), sha256=sha256))
-    with pytest.raises(Changed, match=r"a\.txt is not as it was when somebody agreed"):
+    with pytest.raises(Changed, match=r"a\.txt is not as it was when a person agreed"):
         function("a.txt", "mine\n", context=context)
     assert (tmp_path / "a.txt").read_text() == "theirs\n"
 
@@ -267,7 +267,7 @@ class Busy(Workspace):
 def test_a_write_in_between_is_not_overwritten(tmp_path):
     """Nobody was asked, so nobody is asked again: the model reads what is there now."""
     function, context = by_hand(Busy(tmp_path))
-    with pytest.raises(ToolError, match="changed by somebody else just now") as caught:
+    with pytest.raises(ToolError, match="changed by another program just now") as caught:
         function("a.txt", "mine\n", context=context)
     assert not isinstance(caught.value, Changed)
     assert (tmp_path / "a.txt").read_text() == "theirs\n" * 2

@@ -170,7 +170,7 @@ def test_a_folder_outside_is_refused(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     """The error says so."""
-    with pytest.raises(ToolError, match="x is no folder; give the folder that it is in as `path`"):
+    with pytest.raises(ToolError, match="x is not a folder; give the folder that it is in as `path`"):
         listed(plant(tmp_path, {"x": ""}), path="x")
 
 

@@ -19,11 +19,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolkit import DefinitionError, ToolkitError, tool
+from toolkit import DefinitionError, tool
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, arguments, values
 from toolkit.testing.laws.smallest_example import draw_values
-from toolkit.testing.strategies.base import st as lazy
 from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
 from toolkit.testing.strategies.pattern_texts import texts_matching
 
@@ -453,11 +452,3 @@ def test_a_schema_that_is_too_deep_is_refused():
         schema = {"type": "array", "items": schema, "minItems": 1}
     with pytest.raises((Unsupported, DefinitionError), match="nested too deeply"):
         arguments(of(schema))
-
-
-def test_a_missing_package_is_missed_with_the_remedy():
-    """And another package that is missing under its own name."""
-    with pytest.raises(ToolkitError, match=r"pip install 'pytoolkit\[testing\]'"):
-        _ = type(lazy)("hypothesis.no_such_part").anything
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        _ = type(lazy)("no_such_package").anything

@@ -98,7 +98,7 @@ def bash_for(
         background: bool = False,
         context: Context,
     ) -> str | ToolResult:
-        """Run a command; what a model is told besides depends on the sandbox.
+        """Run a command. The model reads the description that `_describe_tool` returns.
 
         Args:
             command: The command line; several lines are fine.
@@ -190,7 +190,7 @@ def _render_result(result: CommandResult, seconds: float, workspace: Workspace) 
         lines.append(reason)
     if outcome.left_running and outcome.stop_reason is None:
         were = "process still ran and was" if outcome.left_running == 1 else "processes still ran and were"
-        lines.append(f"note: {outcome.left_running} {were} ended with it; use `background` for such")
+        lines.append(f"note: {outcome.left_running} {were} ended with it; use `background` for servers and watchers")
     lines += [f"note: {note}" for note in (_warn_of_changes(outcome, workspace), result.note) if note]
     return "\n".join(lines) or "(no output)"
 

@@ -121,7 +121,7 @@ class ProgressTicker:
         self._last_sent = float("-inf")
 
     def add(self, data: bytes) -> None:
-        """Add *data*, and call *tell* if it is time to. Empty *data* only checks the time."""
+        """Add *data*, and call *on_text* if it is time to. Empty *data* only checks the time."""
         # Keep four times as much text as is ever passed on. An escape code that this cut divides is then not in that
         # part.
         self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._max_chars :]
@@ -131,7 +131,7 @@ class ProgressTicker:
             self.flush()
 
     def flush(self) -> None:
-        """Call *tell* with the text that waits, without regard to the time."""
+        """Call *on_text* with the text that waits, without regard to the time."""
         text, self._waiting = make_readable(self._waiting)[-self._max_chars :], ""
         if text:
             self._on_text(text)

@@ -79,7 +79,7 @@ class StartState:
         """Raise `Changed` if a person agreed to a command in another state than this one."""
         if preconditions and self.precondition() not in preconditions:
             raise Changed(
-                f"it would start in {make_readable(self.folder)}, and not as it was shown when somebody agreed"
+                f"it would start in {make_readable(self.folder)}, and not in the state that a person agreed to"
             )
 
 
@@ -138,11 +138,11 @@ class StartStates:
         if len(judged_states) != 1:  # several calls may have the same id
             context.permissions.check(Command(current.rewrite_from_root(command)))
             return current
-        if find_folder(self._workspace, judged_states[0].folder) != judged_states[0].folder:
-            raise ToolError(
-                f"{make_readable(judged_states[0].folder)}, where it was to start, is no folder any more; call it again"
-            )
-        return judged_states[0]
+        (judged,) = judged_states
+        if find_folder(self._workspace, judged.folder) != judged.folder:
+            folder = make_readable(judged.folder)
+            raise ToolError(f"it was to start in {folder}, which is not a folder any more; call it again")
+        return judged
 
 
 def _render_value(name: str, value: str) -> str:

@@ -61,7 +61,7 @@ def preview_change(workspace: Workspace, path: str, old: bytes | None, new: byte
     name = workspace.shown(path)
     preview = file_change(path, new, root=workspace.root, shown_as=name)
     if any(condition.sha256 != digest(old) for condition in preview.preconditions):
-        raise ToolError(f"{name} is being changed by somebody else; try again")
+        raise ToolError(f"{name} is being changed by another program; try again")
     before, after = _as_utf_8(old), _as_utf_8(new)
     if (before, after) == (old, new):
         return preview
@@ -91,7 +91,7 @@ def apply_change(
     place = resolve_path(workspace.root, path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(condition.path, condition.sha256) for condition in agreed]:
-        raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
+        raise Changed(f"{workspace.shown(path)} is not as it was when a person agreed")
     check_time(time_limit, workspace.shown(path))  # the last moment: no file may change after the caller gave up
     try:
         written = workspace.write(path, new, expected=digest(old))
@@ -99,7 +99,7 @@ def apply_change(
         if agreed:
             raise
         raise ToolError(
-            f"{workspace.shown(path)} was changed by somebody else just now; read it again first"
+            f"{workspace.shown(path)} was changed by another program just now; read it again first"
         ) from error
     remember_digest(context.session, place, str(digest(new)))
     notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []

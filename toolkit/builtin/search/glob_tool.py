@@ -63,7 +63,7 @@ def glob_for(workspace: Workspace) -> Tool:
             start=len(path_prefix_of(workspace, path)),
         )
         if find_entry(workspace, path).kind != "folder":
-            raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
+            raise ToolError(f"{workspace.shown(path)} is not a folder; give the folder that it is in as `path`")
         glob_walk.walk(workspace, path)
         entries = sorted(glob_walk.entries, key=lambda entry: (-entry.modified, entry.path))
         notes = _notes(len(entries), limit, glob_walk.left_out, is_whole=glob_walk.is_whole)

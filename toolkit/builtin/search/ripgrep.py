@@ -1,5 +1,5 @@
 """
-ripgrep as a sieve, which quickly finds files that certainly do not match.
+Use ripgrep to quickly find files that certainly do not match.
 
 ripgrep gets the names of files, none of them protected, and says which of them do *not* match. The Python code searches
 all other files itself. So no byte that ripgrep read is ever shown. A file that ripgrep could not read or did not reach

@@ -174,7 +174,9 @@ class Fetcher:
         except Safety as error:
             raise Safety(f"{target.url} redirects to an address that is not reached: {error}") from error
         if target.scheme == "https" and next_target.scheme == "http":
-            raise Safety(f"{target.url} redirects from https to {next_target.url}, where anybody could read along")
+            raise Safety(
+                f"{target.url} redirects from https to {next_target.url}, where others on the network could read it"
+            )
         if next_target.url in earlier_urls:
             raise ToolError(f"{target.url} redirects to {next_target.url}, in a circle; try another page")
         check(next_target.url)

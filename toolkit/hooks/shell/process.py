@@ -1,46 +1,27 @@
 """
-A command and the one thread that serves it: the thread writes its input, reads its output, and enforces its limits.
+Run a hook's command, with limits on its time and its output.
 
-If the command has to be stopped, its whole process group is ended. The thread notices the end of the process before
-it reaps it. Until then no other process can have its number, so a signal to the group reaches no other process.
-Processes that the command leaves in the background when it ends by itself are not waited for.
+If the command has to be stopped, its whole process group is ended. Processes that the command leaves in the background
+when it ends by itself are not waited for.
 """
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
-import selectors
-import signal
-import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import ToolError
+from ...processes.child import ChildSpec, NotStarted, exit_file, run_child
+from ...processes.child_thread import ChildThread
 
-__all__ = ["HookCommand", "HookCommandResult", "NotRun", "StopSignal", "exit_file", "reap", "run_process"]
+__all__ = ["HookCommand", "HookCommandResult", "NotRun", "build_environment", "run_command"]
 
-_CHUNK = 65_536
-_MAX_PIPE_BYTES = 1024 * 1024
-_TICK_SECONDS = 0.02
-_PIPES = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
-_EXIT_CODE_LOST = 256
-_LOST_MESSAGE = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
+_INHERITED_NAMES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 
 
 class NotRun(ToolError):  # noqa: N818 -- the name says what happened
     """A command that could not be run."""
-
-
-def exit_file(pid: int) -> int | None:
-    """Return a file that becomes readable when process *pid* has ended; return None if the system has no such file."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # It is not Linux, or an old Linux, or no file descriptor is left.
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,198 +65,65 @@ class HookCommandResult:
     stop_reason: str | None = None
 
 
-class StopSignal:
-    """A flag with a pipe, which tells a thread that waits for files to stop."""
-
-    def __init__(self) -> None:
-        try:
-            self.reader, self._writer = os.pipe()
-        except OSError as error:
-            raise NotRun(f"the system has no pipe left for it ({error.strerror})") from error
-        self.is_set = False
-
-    def set(self) -> None:
-        self.is_set = True
-        with contextlib.suppress(BrokenPipeError):  # The thread has ended, and the event loop does not know yet.
-            os.write(self._writer, b"s")
-
-    def close_reader(self) -> None:
-        os.close(self.reader)
-
-    def close_writer(self) -> None:
-        os.close(self._writer)
-
-
-def run_process(command: HookCommand, stop: StopSignal) -> HookCommandResult:
-    """Run the command until it ends, or until *stop* is set; raise `NotRun` if it cannot be run."""
-    why = None if command.may_start is None else command.may_start()
-    if why is not None or stop.is_set:
-        raise NotRun(why or "it was cancelled")
-    # All resources are acquired before the command starts, because a failure after that has to end the command.
-    with selectors.DefaultSelector() as selector, _open_process(command) as process:
-        exchange = _PipeExchange(process, command, selector)
-        why = "it could not be talked to"
-        try:
-            why = exchange.run_until_exit(stop)
-        finally:
-            if why is not None:
-                exchange.end()
-    outputs = {name: bytes(data) for name, data in exchange.outputs.items()}
-    return HookCommandResult(code=exchange.code if why is None else None, stop_reason=why, **outputs)
-
-
-@contextlib.contextmanager
-def _open_process(command: HookCommand) -> Iterator[subprocess.Popen[bytes]]:
-    process = _start_process(command)
+async def run_command(command: HookCommand) -> HookCommandResult:
+    """Run the command until it ends, or raise `NotRun`; if the caller is cancelled, the command is ended first."""
     try:
-        yield process
-    finally:
-        for name in _PIPES:
-            getattr(process, name).close()
-        reap(process)
-
-
-def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = 2.0) -> None:
-    """
-    Reap the process, so that no zombie is left.
-
-    A process that cannot be killed, because it now runs as another user, is reaped by a thread when it ends.
-    """
-    try:
-        process.wait(patience_seconds)
-    except subprocess.TimeoutExpired:
-        threading.Thread(target=process.wait, name="toolkit-hook-end", daemon=True).start()
-
-
-def _start_process(command: HookCommand) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603 -- it runs the user's own command, which is its purpose
-            list(command.argv),
-            env=dict(command.env),
-            cwd=command.cwd,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
+        thread = ChildThread(
+            lambda thread: _run_in_thread(command, thread), name="toolkit-hook", grace_seconds=command.grace_seconds
         )
-    except (OSError, ValueError) as error:
-        reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
-        raise NotRun(f"it could not be started ({reason})") from error
+        return await thread.wait_for_outcome()
+    except NotRun:
+        raise
+    except NotStarted as error:
+        raise NotRun(f"it could not be started ({error})") from error
+    except Exception as error:
+        raise NotRun(f"it could not be run: {type(error).__name__}: {error}") from error
 
 
-class _PipeExchange:
-    """The exchange with a running command: it writes the input and reads the output."""
+def _run_in_thread(command: HookCommand, thread: ChildThread[HookCommandResult]) -> HookCommandResult:
+    why = None if command.may_start is None else command.may_start()
+    if why is not None or thread.is_stopping:
+        raise NotRun(why or "it was cancelled")
+    outputs = {"stdout": bytearray(), "stderr": bytearray()}
+    limits = {"stdout": command.max_stdout_bytes + 1, "stderr": command.max_stderr_bytes}
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], command: HookCommand, selector: selectors.BaseSelector
-    ) -> None:
-        self.outputs = {"stdout": bytearray(), "stderr": bytearray()}
-        self.code: int | None = None
-        self._process = process
-        self._command = command
-        self._limits = {"stdout": command.max_stdout_bytes + 1, "stderr": command.max_stderr_bytes}
-        self._unsent = memoryview(command.stdin)
-        self._selector = selector
+    def collect(name: str, data: bytes) -> str | None:
+        # The rest is dropped, so that the command can go on.
+        outputs[name] += data[: limits[name] - len(outputs[name])]
+        has_too_much = len(outputs["stdout"]) > command.max_stdout_bytes
+        return f"it printed more than {command.max_stdout_bytes:,} bytes" if has_too_much else None
 
-    def run_until_exit(self, stop: StopSignal) -> str | None:
-        """Write and read until the command has exited; return why it has to be stopped, or None if it exited."""
-        command, due = self._command, time.monotonic() + self._command.timeout_seconds
-        self._selector.register(stop.reader, selectors.EVENT_READ, "stop")
-        for name, event in _PIPES.items():
-            pipe = getattr(self._process, name)
-            os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, event, name)
-        with _watch_exit_file(command.exit_file(self._process.pid), self._selector) as max_wait:
-            while (seconds_left := due - time.monotonic()) > 0:
-                names = {key.data for key, _ in self._selector.select(min(seconds_left, max_wait))}
-                if "stop" in names:
-                    return "it was cancelled"
-                for name in names & _PIPES.keys():
-                    self._transfer(name)
-                has_exited = self._has_exited()
-                if has_exited:
-                    self._read_rest()
-                if len(self.outputs["stdout"]) > command.max_stdout_bytes:
-                    return f"it printed more than {command.max_stdout_bytes:,} bytes"
-                if has_exited:
-                    return _LOST_MESSAGE if self.code == _EXIT_CODE_LOST else None
-        return f"it took longer than {command.timeout_seconds:g} s"
-
-    def end(self) -> None:
-        """End the command and its process group."""
-        if self.code == _EXIT_CODE_LOST:
-            # Another process may have its number by now. In all other cases it keeps its number until it is reaped.
-            return
-        self._signal(signal.SIGTERM)
-        self._wait_for_exit(self._command.grace_seconds)
-        self._signal(signal.SIGKILL)
-
-    def _transfer(self, name: str) -> bool:
-        """Read from or write to one pipe what is possible now; return False if nothing is, now or for good."""
-        pipe = getattr(self._process, name)
-        try:
-            if name == "stdin":
-                self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
-                is_done = not self._unsent
-            else:
-                data = os.read(pipe.fileno(), _CHUNK)
-                output = self.outputs[name]
-                # The rest is read and dropped, so that the command can go on.
-                output += data[: self._limits[name] - len(output)]
-                is_done = not data
-        except BlockingIOError:
-            return False
-        except OSError:  # The command has closed the pipe: not every command reads its input.
-            is_done = True
-        if is_done:
-            self._selector.unregister(pipe)
-            pipe.close()
-        return not is_done
-
-    def _read_rest(self) -> None:
-        """Read what the command printed before it exited; others may hold the pipe open and print without end."""
-        for name in self.outputs:
-            for _ in range(_MAX_PIPE_BYTES // _CHUNK):
-                if getattr(self._process, name).closed or not self._transfer(name):
-                    break
-
-    def _has_exited(self) -> bool:
-        if self.code is None:
-            self.code = _peek_exit_code(self._process)
-        return self.code is not None
-
-    def _wait_for_exit(self, seconds: float) -> None:
-        due = time.monotonic() + seconds
-        while not self._has_exited() and (seconds_left := due - time.monotonic()) > 0:
-            time.sleep(min(seconds_left, _TICK_SECONDS))
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or only those of another user
-            os.killpg(self._process.pid, number)
+    spec = ChildSpec(
+        argv=command.argv,
+        env=command.env,
+        cwd=command.cwd,
+        on_data=collect,
+        stdin=command.stdin,
+        timeout_seconds=command.timeout_seconds,
+        grace_seconds=command.grace_seconds,
+        exit_file=command.exit_file,
+    )
+    code, reason = run_child(spec, thread.stop_file)
+    if reason is None and code is None:
+        reason = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
+    messages = {"stopped": "it was cancelled", "timeout": f"it took longer than {command.timeout_seconds:g} s"}
+    return HookCommandResult(
+        code=code if reason is None else None,
+        stdout=bytes(outputs["stdout"]),
+        stderr=bytes(outputs["stderr"]),
+        stop_reason=None if reason is None else messages.get(reason, reason),
+    )
 
 
-@contextlib.contextmanager
-def _watch_exit_file(file: int | None, selector: selectors.BaseSelector) -> Iterator[float]:
-    """Yield how long to wait before checking whether the command has exited; with *file*, no check is needed."""
-    if file is None:
-        yield _TICK_SECONDS
-        return
-    try:
-        selector.register(file, selectors.EVENT_READ, "exit")
-        yield math.inf
-    finally:
-        os.close(file)
+def build_environment(names: Iterable[str], extra: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return the environment of a command.
 
-
-def _peek_exit_code(process: subprocess.Popen[bytes]) -> int | None:
-    """Return the exit code of a process without reaping it; return None while it runs."""
-    if not hasattr(os, "waitid"):  # pragma: no cover -- macOS before Python 3.13
-        return process.poll()
-    try:
-        status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return _EXIT_CODE_LOST  # `Popen` would report success here.
-    if status is None:
-        return None
-    return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+    It has a few variables of this process, further variables of this process that *names* lists, and those in *extra*.
+    """
+    inherited_names = {*_INHERITED_NAMES, *names}
+    inherited = {name: value for name, value in os.environ.items() if name in inherited_names or name.startswith("LC_")}
+    # A relative entry would be looked up in the folder that the command runs in, and others may write there.
+    folders = [folder for folder in inherited.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    # Without this, Python would load modules from the folder that it runs in before its own modules.
+    return {**inherited, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **extra}

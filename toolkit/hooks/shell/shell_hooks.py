@@ -28,9 +28,8 @@ from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
 from .answers import HookFailed, read_answer
 from .events import arguments_of, describe_agent, describe_call, encode_event, restore_secrets, tool_name_of
 from .files import read_hooks, user_hooks
-from .process import HookCommand, NotRun
+from .process import HookCommand, NotRun, build_environment, run_command
 from .records import EVENTS, Event, ShellHook
-from .run import build_environment, run_command
 
 __all__ = ["ShellHook", "ShellHooks"]
 

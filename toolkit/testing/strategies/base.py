@@ -7,12 +7,12 @@ Hypothesis is imported when the first strategy is made. If it is missing, the er
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._distribution import DISTRIBUTION
+from ..._lazy_names import LazyModule
 from ...errors import ToolkitError
 
 __all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st"]
@@ -60,26 +60,9 @@ if TYPE_CHECKING:
     import hypothesis
     from hypothesis import strategies as st
 else:
-
-    class _LazyModule:
-        """A stand-in for a module, which is imported when one of its attributes is first used."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            try:
-                module = importlib.import_module(self._name)
-            except ModuleNotFoundError as error:
-                if (error.name or "").partition(".")[0] != "hypothesis":
-                    raise
-                raise ToolkitError(f"hypothesis is not installed; pip install '{DISTRIBUTION}[testing]'") from None
-            attribute = getattr(module, name)
-            setattr(self, name, attribute)  # the next access finds the attribute without `__getattr__`
-            return attribute
-
-    hypothesis = _LazyModule("hypothesis")
-    st = _LazyModule("hypothesis.strategies")
+    _INSTALL_HINT = f"pip install '{DISTRIBUTION}[testing]'"
+    hypothesis = LazyModule("hypothesis", _INSTALL_HINT)
+    st = LazyModule("hypothesis.strategies", _INSTALL_HINT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,13 +11,16 @@ raises `Undecidable`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .pattern import Pattern, Undecidable
 
 __all__ = ["Pattern", "Undecidable", "compile_pattern"]
+
+__getattr__ = _lazy_getattr(__name__, {"Pattern": "pattern", "Undecidable": "pattern"})
 
 
 def compile_pattern(source: str) -> Pattern:
@@ -30,9 +33,3 @@ def compile_pattern(source: str) -> Pattern:
     from .pattern import compile_pattern as compiled  # the engines are loaded with the first pattern
 
     return compiled(source)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(".pattern", __name__), name)

@@ -14,8 +14,8 @@ import threading
 
 import pytest
 
-from toolkit.hooks.shell.process import HookCommand, HookCommandResult, NotRun, exit_file, reap
-from toolkit.hooks.shell.run import build_environment, run_command
+from toolkit.hooks.shell.process import HookCommand, HookCommandResult, NotRun, build_environment, run_command
+from toolkit.processes.child import exit_file
 
 pytestmark = pytest.mark.anyio
 
@@ -233,7 +233,7 @@ async def line_from(file: int) -> bytes:
 
 def run_python(code: str) -> str:
     """What a Python of its own prints, which sees to nothing but *code*."""
-    head = "import asyncio, os, signal, threading\nfrom toolkit.hooks.shell.run import *\nfrom toolkit.hooks.shell.process import *\n"
+    head = "import asyncio, os, signal, threading\nfrom toolkit.hooks.shell.process import *\n"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", head + textwrap.dedent(code)], capture_output=True, text=True, check=False
     )
@@ -312,23 +312,6 @@ def test_a_loop_that_went_away_does_not_matter():
             print(thread.is_alive())
     """
     assert run_python(code) == "False\n"
-
-
-def test_what_cannot_be_ended_is_not_waited_for():
-    """It is reaped when it ends, whenever that is."""
-    process = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
-    reap(process, patience_seconds=0.01)
-    assert not is_reaped(process.pid)
-    process.stdin.close()
-    for thread in threading.enumerate():
-        if thread.name == "toolkit-hook-end":
-            thread.join(20)
-    assert is_reaped(process.pid)
-
-
-def test_a_process_that_is_gone_tells_of_no_end():
-    """Then its end is looked for."""
-    assert exit_file(2**22 + 1) is None
 
 
 def test_the_environment_has_a_path_of_whole_names_only(monkeypatch):

@@ -1,0 +1,1 @@
+"""Run child processes with limits on their time and their output."""
