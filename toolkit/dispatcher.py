@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ._forks import renew_in_children
 from .calls.batch import run_batch
 from .calls.call_copies import UnreadableMetadata, copy_call
-from .calls.pipeline import PipelineRun, run_pipeline
+from .calls.call_state import CallState
+from .calls.pipeline import run_pipeline
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import Settings
@@ -338,12 +339,12 @@ class Dispatcher:
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        pipeline_run = PipelineRun(call, plan, self._settings, self._settings.clock(), UNSURE)
-        refusal = await pipeline_run.check()  # this also repairs the arguments, as a real call would
+        state = CallState(call, plan, self._settings, UNSURE)
+        refusal = await state.check()  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
         judges = self._settings.judges
-        judgement = await judges.judge(plan.tool, plan.names, call, pipeline_run.decoded)
+        judgement = await judges.judge(plan.tool, plan.names, call, state.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
     # Running calls from code without an event loop.
