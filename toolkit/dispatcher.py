@@ -18,11 +18,10 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, Self
 
 from ._forks import renew_in_children
-from .calls.batch import run_batch
+from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_call
 from .calls.call_state import CallState
 from .calls.pipeline import run_pipeline
-from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import Settings
 from .calls.trio_check import is_under_trio, refuse_under_trio
@@ -235,22 +234,7 @@ class Dispatcher:
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        def find_plan(call: ToolCall) -> CallPlan | None:
-            try:
-                return self._planner.find(call.name)
-            except DefinitionError:
-                return None  # the call itself will report this error
-
-        def skip(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = find_plan(call)
-            call.tool = None if plan is None else plan.tool
-            return finish_unstarted(call, result, plan, self._settings)
-
-        def may_wait(call: ToolCall) -> bool:
-            plan = find_plan(call)
-            return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
-
-        return await run_batch(copies, start, skip, may_wait, self.catalog.get, self._settings.max_concurrency)
+        return await Batch(copies, self.catalog, self._planner, self._settings, start).run()
 
     def _copy_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
