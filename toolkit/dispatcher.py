@@ -15,9 +15,10 @@ from typing import Any, Self
 
 from typing_extensions import Unpack
 
-from .calls.batch import run_batch
+from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_call
-from .calls.pipeline import PipelineRun, run_pipeline
+from .calls.call_state import CallState
+from .calls.pipeline import run_pipeline
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
@@ -223,22 +224,7 @@ class Dispatcher:
                 return run_call(call)
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        def find_plan(call: ToolCall) -> CallPlan | None:
-            try:
-                return self._planner.find(call.name)
-            except DefinitionError:
-                return None  # the call itself will report this error
-
-        def skip(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = find_plan(call)
-            call.tool = None if plan is None else plan.tool
-            return finish_unstarted(call, result, plan, self.settings)
-
-        def may_wait(call: ToolCall) -> bool:
-            plan = find_plan(call)
-            return plan is not None and (bool(self.settings.chain.before) or not plan.may_run(call.session))
-
-        return await run_batch(copies, start, skip, may_wait, self.catalog.get, self.settings.max_concurrency)
+        return await Batch(copies, self.catalog, self._planner, self.settings, start).run()
 
     def _copy_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
@@ -336,12 +322,12 @@ class Dispatcher:
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        pipeline_run = PipelineRun(call, plan, self.settings, self.settings.clock(), UNSURE)
-        refusal = await pipeline_run.check()  # this also repairs the arguments, as a real call would
+        state = CallState(call, plan, self.settings, UNSURE)
+        refusal = await state.check()  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
         judges = self.settings.judges
-        judgement = await judges.judge(plan.tool, plan.names, call, pipeline_run.decoded)
+        judgement = await judges.judge(plan.tool, plan.names, call, state.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
     # Running calls from code without an event loop.

@@ -982,6 +982,15 @@ async def test_a_slip_in_an_edit_is_asked_about_again(shed):
     assert "the edited arguments do not fit" in reasons[1]
 
 
+@pytest.mark.parametrize("edited", [{"wod": "birch"}, {"wood": "birch"}], ids=["does not fit", "fits"])
+async def test_a_mistaken_answer_changes_nothing(shed, edited):
+    """After a mistake, a plain approval runs the arguments that the request shows."""
+    answers = [Decision.approve(arguments=edited, grant=Grant(tool="*", scope="tool")), Decision.approve()]
+    approvals = Approvals(ask=lambda request: answers.pop(0))
+    result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, session=Session())
+    assert (result.kind, shed.ran, answers) == ("ok", [("pine", 1)], [])
+
+
 async def test_what_a_hook_replaced_cannot_wait(shed):
     """Approved later, the tool itself would run."""
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
@@ -20,7 +20,7 @@ from .policy import Approvals
 from .records import ApprovalError
 from .store import ApprovalStore
 
-__all__ = ["CallStore", "StoreRunner", "StoreTimeoutError"]
+__all__ = ["StoreRunner", "StoreTimeoutError"]
 
 T = TypeVar("T")
 
@@ -153,31 +153,6 @@ class StoreRunner:
                 return
             _log.error("a store hangs, and %s operations wait for it: it will not %s", _MAX_WAITING, job.operation)
         self._threads.give_up(future)
-
-
-class CallStore(Protocol):
-    """The store of approvals, limited to the time that one call may wait for it."""
-
-    async def run(
-        self,
-        operation: str,
-        name: str,
-        work: Callable[[ApprovalStore], T],
-        *,
-        on_late: Callable[[ApprovalStore, T], object] | None = None,
-    ) -> T:
-        """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
-
-    async def run_at_end(
-        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
-    ) -> T:
-        """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
-
-    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        """Start *work*, and do not wait for it."""
-
-    async def within(self, work: Awaitable[T]) -> T:
-        """Await *work*, which does not use the store, for as long as the call has time."""
 
 
 class _StoreJob(Generic[T]):

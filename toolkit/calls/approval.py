@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..approvals.comparisons import equals_except_masks
 from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
@@ -20,75 +20,64 @@ from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
-from ..approvals.store_runner import CallStore, StoreTimeoutError
+from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import ApprovalRequest, AuthRequest, Decision
 from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
-from ..results import ToolCall, ToolResult
+from ..results import ToolResult
 from ..spec import Tool
 from ..values.rendering import as_json, describe_value
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
+from .call_state import CallState
+from .call_store import CallStore
 
 __all__ = ["CallApproval", "build_lost_result", "is_unaltered", "render_reason", "restore_masked_secrets"]
-
-RunInThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _log = logging.getLogger("toolkit")
 
 
 class CallApproval:
     """
-    The approval of one call.
+    The approval of the call of *state*.
 
     Attributes:
-        answered_askers: The names of the rules, checks, hooks and modes that asked and got an answer. They do not ask
-            again.
         claimed_record: The request that was approved, once it is claimed.
         waiting_record: The request that waits for an answer, if the call ends with it.
     """
 
-    def __init__(
-        self, tool: Tool, call: ToolCall, approvals: Approvals, store: CallStore, in_hook_thread: RunInThread
-    ) -> None:
-        self.answered_askers: frozenset[str] = frozenset()
+    def __init__(self, state: CallState) -> None:
         self.claimed_record: Record | None = None
         self.waiting_record: Record | None = None
-        self._tool = tool
-        self._call = call
-        self._approvals = approvals
-        self._store = store
-        self._in_hook_thread = in_hook_thread
+        self._state = state
+        self._tool = state.plan.tool
+        self._approvals = state.settings.approvals
+        self._store = CallStore(state)
 
     async def create_request(
-        self,
-        judgement: Judgement,
-        sent_arguments: Any,
-        repairs: Sequence[str],
-        redaction: Redaction,
-        *,
-        auth: AuthRequest | None = None,
-        reason: str | None = None,
+        self, judgement: Judgement, *, auth: AuthRequest | None = None, reason: str | None = None
     ) -> Record:
         """
         Make the request that a person has to answer, and store it unless requests are sealed.
 
         *reason* says why the person is asked again. It stands before the reasons of the judgement.
         """
-        tool, call, approvals = self._tool, self._call, self._approvals
+        state, tool, call, approvals = self._state, self._tool, self._state.call, self._approvals
+        redaction = state.redaction()
         decoded = judgement.request.arguments
         # A person who gives credentials sees no preview. The conditions of an earlier approval still have to hold.
         preview = Preview(
             text="", preconditions=() if self.claimed_record is None else self.claimed_record.request.preconditions
         )
         if auth is None:
-            preview = await self._store.within(self._make_preview(decoded, redaction))
-        arguments = canonical_arguments(tool, decoded, sent_arguments)
+            preview = await state.within(self._make_preview(decoded, redaction))
+        arguments = canonical_arguments(tool, decoded, state.arguments)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
         now = approvals.clock()
         asks = judgement.asks
+        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
         may_grant = auth is None and session is not None and not preview.is_cut
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
@@ -99,14 +88,12 @@ class CallApproval:
                 dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
             ),
             arguments=_mask_secrets(arguments, tool),
-            asked_by=tuple(
-                dict.fromkeys([*sorted(self.answered_askers), *asked_by, *(finding.by for finding in asks)])
-            ),
+            asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
             grants=tuple(offer_grants(judgement.request)) if may_grant else (),
-            repairs=tuple(repairs),
+            repairs=tuple(state.repairs),
             session=session,
             principal=call.principal,
             auth=None if auth is None else _make_visible(auth),
@@ -126,18 +113,18 @@ class CallApproval:
         return record
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-        approvals = self._approvals
+        approvals, state = self._approvals, self._state
         return await preview_of(
             self._tool,
             decoded,
-            call=self._call,
-            in_thread=self._in_hook_thread,
+            call=state.call,
+            in_thread=state.settings.in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
             redact=redaction.mask_text,
         )
 
-    def check_shown_arguments(self, record: Record, redaction: Redaction) -> None:
+    def check_shown_arguments(self, record: Record) -> None:
         """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
         request = record.request
         shown_arguments = dict(request.arguments)
@@ -147,7 +134,7 @@ class CallApproval:
         # A redaction rule that is a function may write any text in place of a secret.
         if not (
             equals_except_masks(shown_arguments, actual_arguments)
-            or equals_except_masks(shown_arguments, redaction.mask_value(actual_arguments))
+            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
         ):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
@@ -155,7 +142,7 @@ class CallApproval:
                 why="forged",
             )
 
-    async def has_shown_preview(self, record: Record, decoded: Mapping[str, Any], redaction: Redaction) -> bool:
+    async def has_shown_preview(self, record: Record) -> bool:
         """
         Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
 
@@ -164,21 +151,22 @@ class CallApproval:
         """
         if not self._approvals.is_exposed or record.request.auth is not None:
             return True
-        first = await self._make_redacted_preview(decoded, redaction)
+        first = await self._make_redacted_preview()
         if first is not None and _is_shown(record.request, first):
             return True
-        return await self._make_redacted_preview(decoded, redaction) != first
+        return await self._make_redacted_preview() != first
 
-    async def _make_redacted_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
+    async def _make_redacted_preview(self) -> Preview | None:
+        redaction = self._state.redaction()
         try:
-            preview = await self._make_preview(decoded, redaction)
+            preview = await self._make_preview(self._state.decoded, redaction)
         except PreviewFailed:
             return None
         return replace(preview, text=redaction.mask_text(preview.text))
 
     async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""
-        decision = await self._approvals.answer(record.request, self._in_hook_thread)
+        decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
             # A sealed request that is answered here need not travel. It may be stored already if this is the second
             # try.
@@ -200,7 +188,6 @@ class CallApproval:
                     record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
                 ),
             )
-        self.answered_askers |= frozenset(record.request.asked_by)
 
     async def _claim_with(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
         """
@@ -270,11 +257,11 @@ class CallApproval:
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
 
-    async def store_outcome(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
+    async def store_outcome(self, result: ToolResult) -> None:
         """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
         problem = "" if self.claimed_record is None else await self._store_outcome(self.claimed_record, result)
         if problem:
-            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().mask_text(problem)}
+            result.metadata = {**(result.metadata or {}), "not_recorded": self._state.redaction().mask_text(problem)}
 
     async def _store_outcome(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""

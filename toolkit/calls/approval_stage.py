@@ -13,35 +13,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
-from weakref import ReferenceType, ref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..approvals.identity import canonical_arguments
 from ..approvals.previews import PreviewFailed, unchanged
 from ..approvals.read_only_guard import WriteRefused
 from ..approvals.records import ApprovalError, Record
-from ..approvals.store import ApprovalStore
-from ..concurrency.deadline import Deadline
-from ..decisions import AuthNeeded, Changed, Decision
+from ..decisions import AuthNeeded, AuthRequest, Changed, Decision
 from ..errors import ToolError
 from ..permissions.grants import is_described
-from ..permissions.judgement import AccessJudge, Judgement
+from ..permissions.judgement import Judgement
 from ..permissions.policy import Permissions
 from ..policies.audit import AuditError
-from ..policies.redaction import Redaction
-from ..results import ToolCall, ToolResult
+from ..results import ToolResult
 from ..values.codecs import UNSURE
 from ..verdicts import Finding
 from .approval import CallApproval, build_lost_result, is_unaltered, render_reason, restore_masked_secrets
+from .call_state import CallState
 from .error_results import build_error_result
-from .plan import CallPlan
-from .settings import MAX_NOTE_SECONDS, Settings
+from .settings import MAX_NOTE_SECONDS
 
-__all__ = ["ApprovalStage", "CallState"]
-
-T = TypeVar("T")
+__all__ = ["ApprovalStage"]
 
 _log = logging.getLogger("toolkit")
 
@@ -49,99 +43,71 @@ _log = logging.getLogger("toolkit")
 _MAX_QUESTIONS = 10
 
 
-class CallState(Protocol):
-    """The parts of a call that a hearing uses."""
-
-    call: ToolCall
-    plan: CallPlan
-    settings: Settings
-    deadline: Deadline
-    arguments: Any
-    decoded: Any
-    repairs: Sequence[str]
-
-    async def check(self, *, repair: bool = True) -> ToolResult | None:
-        """Decode the arguments, and return a result if they are refused."""
-
-    async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* for as long as the call has time."""
-
-    def redaction(self) -> Redaction:
-        """Return the redaction that masks the secrets of the call."""
-
-
-class _LimitedStore:
+@dataclass(frozen=True, slots=True)
+class _Question:
     """
-    The store of approvals, limited to the time that the call of *state* may wait for it.
+    A question that a person has to answer. No request is made yet.
 
-    The call owns this object by way of its approval, so this object refers to the call weakly.
+    Attributes:
+        judgement: The judgement that asks.
+        reason: Why the person is asked again, if they are.
+        auth: The credentials that the tool needs, if the question is about them.
     """
 
-    def __init__(self, state: CallState) -> None:
-        self._settings = state.settings
-        self._first_deadline = state.deadline
-        self._state_reference = ref(state)
-
-    @property
-    def _deadline(self) -> Deadline:
-        """The deadline of the call, which is extended when the call ends."""
-        state = self._state_reference()
-        return self._first_deadline if state is None else state.deadline
-
-    async def run(
-        self,
-        operation: str,
-        name: str,
-        work: Callable[[ApprovalStore], T],
-        *,
-        on_late: Callable[[ApprovalStore, T], object] | None = None,
-    ) -> T:
-        left = self._deadline.seconds_left()
-        return await self._settings.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
-
-    async def run_at_end(
-        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
-    ) -> T:
-        left: float | None = self._settings.cleanup_seconds
-        if not is_cancelled:
-            left = self._deadline.with_minimum(self._settings.cleanup_seconds).seconds_left()
-        return await self._settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
-
-    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        self._settings.store_runner.detach(operation, work)
-
-    async def within(self, work: Awaitable[T]) -> T:
-        return await _dereference(self._state_reference).within(work)
+    judgement: Judgement
+    reason: str | None = None
+    auth: AuthRequest | None = None
 
 
-def _dereference(reference: ReferenceType[CallState]) -> CallState:
-    """Return the call that *reference* refers to, which has to be under way."""
-    state = reference()
-    if state is None:
-        raise RuntimeError("a call was judged after it had ended")
-    return state
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """
+    A request that is stored and waits for an answer.
+
+    Attributes:
+        record: The request.
+        mistake: What was wrong with the last answer, if the person is asked for another one.
+    """
+
+    record: Record
+    mistake: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """
+    A request with its answer, which has to be accepted before the call may run.
+
+    Attributes:
+        record: The request.
+        decision: The answer.
+        is_stored: Whether the record comes from a store that other programs may have written. Then the content that
+            *record* shows is compared with what would run.
+    """
+
+    record: Record
+    decision: Decision
+    is_stored: bool
 
 
 class ApprovalStage:
     """
-    The verdict on one call.
+    The verdict on the call of *state*, and the answer of a person if the verdict asks for one.
 
-    The call owns this object, and this object refers to the call weakly. So both are freed without the garbage
-    collector.
+    A call that asks goes through these steps, and each step may end the call with a result:
+
+        question ──▶ asking ──▶ answered ──▶ claimed, and the call runs
+           ▲           ▲  │       │ │ │
+           │           │  └─ no person answers now: the call ends with "waiting"
+           │           └──────────┘ │ │   the answer has a mistake, so the person is told and asked again
+           └────────────────────────┘ │   something is new, or has changed since the person saw it
+                                      └─ a person or a rule denies the call: the call ends with "denied"
     """
 
     def __init__(self, state: CallState) -> None:
-        self._state_reference = ref(state)
-        self._judgement: Judgement | None = None
+        self._state = state
         self._question_count = 0
-        self._shown_reason = ""
-        settings = state.settings
-        store = _LimitedStore(state)
-        self.approval = CallApproval(state.plan.tool, state.call, settings.approvals, store, settings.in_hook_thread)
-
-    @property
-    def _state(self) -> CallState:
-        return _dereference(self._state_reference)
+        self.approval = CallApproval(state)
 
     async def judge_call(self, hook_reasons: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
@@ -153,61 +119,142 @@ class ApprovalStage:
         judgement = await self._judge(hook_reasons)
         if judgement.verdict.word == "deny":
             return _build_denied_result(judgement)
-        if judgement.verdict.word == "ask" and not self._is_answered(judgement):
-            result = await self._ask(judgement)
-            if result is not None and result.kind == "waiting" and is_replaced:
-                await self.approval.withdraw_unless_carried_by(None)
-                why = (
-                    f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
-                )
-                return ToolResult.failure("denied", why)
-            return result
-        return None
+        if not self._has_to_ask(judgement):
+            return None
+        result = await self._settle(_Question(judgement))
+        if result is not None and result.kind == "waiting" and is_replaced:
+            await self.approval.withdraw_unless_carried_by(None)
+            why = f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
+            return ToolResult.failure("denied", why)
+        return result
 
-    async def resume(self, record: Record, decision: Decision, *, is_stored: bool = True) -> ToolResult | None:
+    async def resume(self, record: Record, decision: Decision) -> ToolResult | None:
         """
-        Return a result if an answered call may not run; otherwise claim the approval and return None.
-
-        If *is_stored*, the record comes from a store that other programs may have written. Then the content that
-        *record* shows is compared with what would run.
+        Return a result if a call that a person has answered may not run; otherwise claim the approval and return None.
 
         Raises:
             ApprovalError: The answer cannot be accepted.
         """
+        return await self._settle(_Answered(record, decision, is_stored=True))
+
+    async def handle_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
+        """
+        Return a result for a call that was interrupted because it needs a person; None if a person agreed at once.
+
+        The tool raised *interrupt* while it ran, before it did anything.
+        """
+        # Decode the arguments again, because the tool may have changed them.
+        refusal = await self._state.check()
+        if refusal is not None:
+            return refusal
+        judgement = await self._judge(())
+        if judgement.verdict.word == "deny":
+            return _build_denied_result(judgement)
+        if isinstance(interrupt, AuthNeeded) and not self._has_to_ask(judgement):
+            return await self._settle(_Question(judgement, auth=interrupt.request))
+        self._state.approved = None
+        return await self._settle(_Question(judgement, reason=str(interrupt)))
+
+    # The steps of a call that asks.
+
+    async def _settle(self, step: _Question | _Asking | _Answered | ToolResult | None) -> ToolResult | None:
+        """Go on from *step* until the call ends with a result, or its approval is claimed and it may run (None)."""
+        while True:
+            try:
+                match step:
+                    case _Question():
+                        step = await self._open_request(step)
+                    case _Asking():
+                        step = await self._ask_person(step)
+                    case _Answered():
+                        step = await self._accept(step)
+                    case _:
+                        return step
+            except BaseException as error:
+                if isinstance(step, _Asking) or (isinstance(step, _Answered) and not step.is_stored):
+                    # The call ends here, so a later answer must not let it run.
+                    await self.approval.withdraw(step.record, error)
+                raise
+
+    async def _open_request(self, question: _Question) -> _Asking | ToolResult:
+        """Make and store the request, or return the error of a call that would fail anyway."""
+        try:
+            record = await self.approval.create_request(question.judgement, auth=question.auth, reason=question.reason)
+        except PreviewFailed as error:
+            if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
+                raise
+            # The call would fail with this same error, so the model is told and no person is asked.
+            return build_error_result(error.__cause__, self._state.plan, redaction=self._state.redaction())
+        return _Asking(record)
+
+    async def _ask_person(self, asking: _Asking) -> _Answered | ToolResult:
+        """Ask a person, and return the result of a call that waits if no person answers now."""
+        shown = record = asking.record
+        request = record.request
+        self._question_count += 1
+        if asking.mistake is None:
+            await self._write_audit("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
+        else:
+            shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
+        if request.auth is None and self._question_count <= _MAX_QUESTIONS:
+            decision = await self._state.within(self.approval.ask_person(shown))
+            if decision is not None:
+                return _Answered(record, decision, is_stored=False)
+        need = "approval" if request.auth is None else "credentials"
+        self.approval.waiting_record = record
+        return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
+
+    async def _accept(self, answered: _Answered) -> _Question | _Asking | ToolResult | None:
+        """Accept an answer and claim the approval (None), or return what comes next."""
+        state, record, decision = self._state, answered.record, answered.decision
+        arguments, decoded = state.arguments, state.decoded
+        await self._record_answer(record, decision)
+        if not decision.approved:
+            await self.approval.deny(record, decision.by)
+            return ToolResult.failure("denied", decision.reason or "the user said no")
+        if record.state == "claimed" and not self._may_run_again(record):
+            return await self._finish_lost(record, decision)
+        try:
+            return await self._judge_again(answered)
+        except ApprovalError as error:
+            if answered.is_stored or error.why not in ("arguments", "grant"):
+                raise
+            # The person made a mistake in their answer, so they are told about it and asked again. The request still
+            # shows the former arguments, so those have to be the ones that run.
+            state.restore_arguments(arguments, decoded)
+            return _Asking(record, mistake=str(error))
+
+    async def _record_answer(self, record: Record, decision: Decision) -> None:
         request = record.request
         if decision.principal not in (None, request.principal):
             raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
         grant = None if decision.grant is None else decision.grant.shown
         answer = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
         await self._write_audit("answered", request=request.id, **answer)
-        if not decision.approved:
-            await self.approval.deny(record, decision.by)
-            reason = decision.reason or "the user said no"
-            return ToolResult.failure("denied", reason)
-        if record.state == "claimed" and not self._may_run_again(record):
-            return await self._finish_lost(record, decision)
-        if is_stored:
-            self.approval.check_shown_arguments(record, self._state.redaction())
+
+    async def _judge_again(self, answered: _Answered) -> _Question | ToolResult | None:
+        """Judge an approved call under the policy of this moment, and claim its approval if nothing has changed."""
+        record, decision = answered.record, answered.decision
+        if answered.is_stored:
+            self.approval.check_shown_arguments(record)
         refusal = await self._decode_approved_arguments(record, decision)
         if refusal is not None:
             return refusal
-        self.approval.answered_askers, self._shown_reason = frozenset(request.asked_by), request.reason
+        self._state.approved = record.request
         judgement = await self._judge(())
-        is_denied = judgement.verdict.word == "deny"
-        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
-        difference = None if is_denied or is_new else await self._find_change(record, decision, is_stored=is_stored)
-        if record.state == "claimed" and (is_denied or is_new or difference):
+        is_denied, is_new = judgement.verdict.word == "deny", self._has_to_ask(judgement)
+        difference = None if is_denied or is_new else await self._find_change(answered)
+        if not (is_denied or is_new or difference):
+            await self._claim(record, decision)
+            return None
+        if record.state == "claimed":
             return await self._finish_lost(record, decision)
+        await self.approval.deny(record, decision.by)
         if is_denied:
-            await self.approval.deny(record, decision.by)
             return _build_denied_result(judgement)
-        if is_new or difference:
-            # The person saw something else than what would happen, so the request is closed and another one opened.
-            await self.approval.deny(record, decision.by)
-            self.approval.answered_askers = frozenset()
-            return await self._ask(judgement, reason=difference)
-        await self._claim(record, decision)
-        return None
+        # The person saw something else than what would happen, so another request takes the place of this one.
+        self._state.approved = None
+        return _Question(judgement, reason=difference)
 
     async def _decode_approved_arguments(self, record: Record, decision: Decision) -> ToolResult | None:
         """
@@ -216,18 +263,15 @@ class ApprovalStage:
         Return a result if the original arguments do not fit any more.
         """
         state = self._state
-        if decision.arguments is not None:
-            state.arguments = restore_masked_secrets(decision.arguments, record, state.plan.tool)
-            state.decoded = UNSURE
-        if state.decoded is not UNSURE:
-            return None
-        refusal = await state.check(repair=False)
-        if refusal is not None and decision.arguments is not None:
+        if decision.arguments is None:
+            return await state.check(repair=False) if state.decoded is UNSURE else None
+        refusal = await state.change_by_person(restore_masked_secrets(decision.arguments, record, state.plan.tool))
+        if refusal is not None:
             why = "" if refusal.error is None else refusal.error.message
             raise ApprovalError(
                 f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
             )
-        return refusal
+        return None
 
     async def _claim(self, record: Record, decision: Decision) -> None:
         state, grant = self._state, decision.grant
@@ -255,25 +299,6 @@ class ApprovalStage:
         await self.approval.claim(record, decision, None)
         return build_lost_result(record, self._state.settings.approvals)
 
-    async def handle_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
-        """
-        Return a result for a call that was interrupted because it needs a person; None if a person agreed at once.
-
-        The tool raised *interrupt* while it ran, before it did anything.
-        """
-        # Decode the arguments again, because the tool may have changed them.
-        refusal = await self._state.check()
-        if refusal is not None:
-            return refusal
-        judgement = await self._judge(())
-        if judgement.verdict.word == "deny":
-            return _build_denied_result(judgement)
-        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
-        if isinstance(interrupt, AuthNeeded) and not is_new:
-            return await self._ask(judgement, auth=interrupt)
-        self.approval.answered_askers = frozenset()
-        return await self._ask(judgement, reason=str(interrupt))
-
     # The audit log before the effect, and the records after it.
 
     async def record_intent(self) -> None:
@@ -289,7 +314,7 @@ class ApprovalStage:
         try:
             await self.approval.withdraw_unless_carried_by(result)
         finally:  # a cancellation during the `await` above must not leave a claim without its outcome
-            await self.approval.store_outcome(result, self._state.redaction)
+            await self.approval.store_outcome(result)
         if self._state.settings.audit is not None:
             await self._write_outcome(result)
 
@@ -310,99 +335,52 @@ class ApprovalStage:
         except TimeoutError:
             _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
 
-    def build_access_judge(self) -> AccessJudge:
-        """Return the object that the running tool gets as `context.permissions`."""
-        state, judges = self._state, self._state.settings.judges
-        judgement = self._judgement
-        request = (
-            judges.build_request(state.plan.tool, state.plan.names, state.call, state.decoded)
-            if judgement is None
-            else judgement.request
-        )
-        record = self.approval.claimed_record
-        preconditions = () if record is None else record.request.preconditions
-        return AccessJudge(judges, request, preconditions, self.approval.answered_askers)
-
     # Helpers.
 
     async def _judge(self, hook_reasons: Sequence[str]) -> Judgement:
         state = self._state
         findings = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in hook_reasons]
         judging = state.settings.judges.judge(state.plan.tool, state.plan.names, state.call, state.decoded, findings)
-        self._judgement = judgement = await state.within(judging)
+        state.judgement = judgement = await state.within(judging)
         verdict = judgement.verdict
         await self._write_audit("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
         return judgement
 
-    def _is_answered(self, judgement: Judgement) -> bool:
-        # The name of the verdict counts too, because a judge may ask without a finding that asks.
-        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
-        unanswered = askers - self.approval.answered_askers
+    def _has_to_ask(self, judgement: Judgement) -> bool:
+        """Return whether *judgement* asks something that no person has agreed to yet."""
+        if judgement.verdict.word != "ask":
+            return False
+        approved = self._state.approved
+        if approved is None:
+            return True
         # A check or a judge may ask another question this time, and the person has not answered what they have not
         # read.
-        if any(finding.source in ("check", "judge") and not self._was_read(finding) for finding in judgement.asks):
-            return False
+        if any(
+            finding.source in ("check", "judge") and not self._was_read(finding, approved.reason)
+            for finding in judgement.asks
+        ):
+            return True
+        # The name of the verdict counts too, because a judge may ask without a finding that asks.
+        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
+        unanswered = askers.difference(approved.asked_by)
         # An approval under one mode counts under another mode, because both modes ask about the same thing.
-        return all(map(_is_mode, unanswered)) and (not unanswered or any(map(_is_mode, self.approval.answered_askers)))
+        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
 
-    def _was_read(self, finding: Finding) -> bool:
-        return render_reason(finding.reason, self._state.redaction()) in self._shown_reason
+    def _was_read(self, finding: Finding, reason: str) -> bool:
+        return render_reason(finding.reason, self._state.redaction()) in reason
 
-    async def _ask(
-        self, judgement: Judgement, *, auth: AuthNeeded | None = None, reason: str | None = None
-    ) -> ToolResult | None:
-        state = self._state
-        self._question_count += 1
-        request_work = self.approval.create_request(
-            judgement,
-            state.arguments,
-            state.repairs,
-            state.redaction(),
-            auth=None if auth is None else auth.request,
-            reason=reason,
-        )
-        try:
-            record = await request_work
-        except PreviewFailed as error:
-            if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
-                raise
-            # The call would fail with this same error, so the model is told and no person is asked.
-            return build_error_result(error.__cause__, state.plan, redaction=state.redaction())
-        request = record.request
-        try:
-            await self._write_audit("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
-            while auth is None and self._question_count <= _MAX_QUESTIONS:
-                decision = await state.within(self.approval.ask_person(record))
-                if decision is None:
-                    break
-                try:
-                    return await self.resume(record, decision, is_stored=False)
-                except ApprovalError as error:
-                    if error.why not in ("arguments", "grant"):
-                        raise
-                    # The person made a mistake in their answer, so they are told about it and asked again.
-                    self._question_count += 1
-                    record = replace(record, request=replace(request, reason=f"{request.reason} ({error})"))
-        except BaseException as error:
-            # The call ends here, so a later answer must not let it run.
-            await self.approval.withdraw(record, error)
-            raise
-        need = "credentials" if auth is not None else "approval"
-        self.approval.waiting_record = record
-        return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
-
-    async def _find_change(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
+    async def _find_change(self, answered: _Answered) -> str | None:
         """Return what has changed since a person saw the request, or None if everything is the same."""
-        state, conditions = self._state, record.request.preconditions
+        state, record = self._state, answered.record
+        conditions = record.request.preconditions
         files: list[str] = []
         if conditions:
             files = await state.within(state.settings.in_thread(lambda: unchanged(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
-        if not is_stored or decision.arguments is not None:
+        if not answered.is_stored or answered.decision.arguments is not None:
             return None  # there is no preview of edited arguments
-        comparing = self.approval.has_shown_preview(record, state.decoded, state.redaction())
-        if await state.within(comparing):
+        if await state.within(self.approval.has_shown_preview(record)):
             return None
         return "what was shown is not what would happen; here is what would happen now"
 

@@ -1,70 +1,196 @@
 """
 Running a batch: calls run together if that is harmless, and otherwise alone and in order.
+
+    group neighbouring calls that may run together → run one group after another → results in the order of the calls
+
+After a call that halts the batch, no further call starts. While a call waits for a person, only calls that read start.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
+from ..catalogs.views import CatalogView
 from ..decisions import ApprovalRequest
+from ..errors import DefinitionError
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from ..values.rendering import as_json
 from .attempt import must_propagate
-from .plan import may_run_concurrently
+from .plan import CallPlan, may_run_concurrently
+from .planner import Planner
+from .settings import Settings
+from .unstarted import finish_unstarted
 
-__all__ = ["run_batch"]
-
-RunCall: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
+__all__ = ["Batch"]
 
 
-async def run_batch(
-    calls: Sequence[ToolCall],
-    start: Callable[[ToolCall], Awaitable[ToolResult]],
-    skip: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
-    may_wait: Callable[[ToolCall], bool],
-    find_tool: Callable[[str], Tool | None],
-    max_concurrency: int,
-) -> list[ToolResult]:
+class _BatchCall:
     """
-    Run *calls*, at most *max_concurrency* at once, and return the results in the order of the calls.
+    One call of a batch.
 
-    A call that is not started is passed to *skip*.
+    Attributes:
+        call: The call.
+        tool: Its tool, or None if there is none. The call itself reports that.
+        plan: The plan of its tool, or None if there is no tool, or its signature cannot be read.
+        result: The result, once there is one.
     """
-    results: list[ToolResult | None] = [None] * len(calls)
-    halted: str | None = None
-    waiting: str | None = None
-    tools = [find_tool(call.name) for call in calls]
-    safe = [await _is_concurrency_safe(tool, call) for tool, call in zip(tools, calls, strict=True)]
 
-    async def run_one(index: int) -> None:
-        nonlocal halted, waiting
-        call, tool = calls[index], tools[index]
-        if halted is not None:
-            results[index] = await skip(call, ToolResult.failure("halted", halted))
+    __slots__ = ("call", "plan", "result", "tool")
+
+    def __init__(self, call: ToolCall, tool: Tool | None, planner: Planner) -> None:
+        self.call = call
+        self.tool = tool
+        self.plan: CallPlan | None = None
+        self.result: ToolResult | None = None
+        if tool is not None:
+            with contextlib.suppress(DefinitionError):  # the call itself will report this error
+                self.plan = planner.find(call.name)
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether the call may change something, so that it is held back while another call waits for a person."""
+        return self.tool is not None and not self.tool.facts.read_only
+
+
+class Batch:
+    """
+    Several calls that a dispatcher runs for one caller.
+
+    Args:
+        calls: The calls, each with an id of its own.
+        catalog: The tools of the dispatcher.
+        planner: The plans of the dispatcher.
+        settings: The policies of the dispatcher.
+        start: Runs one call.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        catalog: CatalogView,
+        planner: Planner,
+        settings: Settings,
+        start: Callable[[ToolCall], Awaitable[ToolResult]],
+    ) -> None:
+        self._calls = [_BatchCall(call, catalog.get(call.name), planner) for call in calls]
+        self._settings = settings
+        self._start = start
+        self._halt_reason: str | None = None
+        self._waiting_id: str | None = None
+
+    async def run(self) -> list[ToolResult]:
+        """Run the calls, at most `max_concurrency` at once, and return the results in the order of the calls."""
+        safe = [await _is_concurrency_safe(item.tool, item.call) for item in self._calls]
+        for group in self._group_calls(safe):
+            if len(group) == 1:
+                await self._run_alone(group[0])
+            else:
+                await self._run_together(group)
+        try:
+            return [item.result for item in self._calls if item.result is not None]
+        finally:
+            for item in self._calls:
+                item.result = None  # the traceback of its error holds frames, and the frames hold the item
+
+    def _group_calls(self, safe: Sequence[bool]) -> Iterator[list[_BatchCall]]:
+        """
+        Yield groups of neighbouring calls that may run together; every other call is a group of its own.
+
+        *safe* says which calls may run beside others.
+        """
+        group: list[_BatchCall] = []
+        may_wait = False
+        for item, is_safe in zip(self._calls, safe, strict=True):
+            # A call that changes something is held back while another call waits, so that other call must be decided
+            # first.
+            if group and (not is_safe or (may_wait and item.changes_something)):
+                yield group
+                group, may_wait = [], False
+            if is_safe:
+                group.append(item)
+                may_wait = may_wait or self._may_wait(item)
+            else:
+                yield [item]
+        if group:
+            yield group
+
+    def _may_wait(self, item: _BatchCall) -> bool:
+        """Return whether the call may have to wait for a person."""
+        plan = item.plan
+        return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(item.call.session))
+
+    async def _run_alone(self, item: _BatchCall) -> None:
+        task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        await self._run_one(item)
+        # A tool may swallow a cancellation that was meant for the batch. The remaining calls must still not start.
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
+
+    async def _run_together(self, group: Sequence[_BatchCall]) -> None:
+        """
+        Run all calls of *group*, `max_concurrency` at a time.
+
+        If the batch is cancelled, its calls are cancelled too. This function returns only after all of them have ended.
+        """
+        items = iter(group)
+        errors: list[BaseException] = []
+        workers: list[asyncio.Task[None]] = []
+        stopping = False
+
+        async def worker() -> None:
+            try:
+                for item in items:
+                    await self._run_one(item)
+                    if stopping:
+                        return
+            except BaseException as error:  # noqa: BLE001 -- raised below, once the other workers have ended
+                if not (isinstance(error, asyncio.CancelledError) and stopping):
+                    errors.append(error)
+                    stop()
+
+        def stop() -> None:
+            nonlocal stopping
+            stopping = True
+            for task in workers:
+                task.cancel()
+
+        workers += [asyncio.ensure_future(worker()) for _ in range(min(self._settings.max_concurrency, len(group)))]
+        running = set(workers)
+        cancelled: asyncio.CancelledError | None = None
+        while running:
+            try:
+                _, running = await asyncio.wait(running)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                stop()
+                running = {task for task in running if not task.done()}
+        if cancelled is not None:
+            raise cancelled
+        if errors:
+            raise errors[0]
+
+    async def _run_one(self, item: _BatchCall) -> None:
+        """Run a call, or finish it without a start if an earlier call has halted the batch or waits for a person."""
+        if self._halt_reason is not None:
+            await self._skip(item, ToolResult.failure("halted", self._halt_reason))
             return
-        if waiting is not None and tool is not None and not tool.facts.read_only:
-            results[index] = await skip(call, _build_waiting_result(call, tool, waiting))
+        if self._waiting_id is not None and item.tool is not None and item.changes_something:
+            await self._skip(item, _build_waiting_result(item.call, item.tool, self._waiting_id))
             return
-        results[index] = result = await start(call)
+        item.result = result = await self._start(item.call)
         if result.kind == "halted":
-            halted = "" if result.error is None else result.error.message
-        elif result.kind == "waiting" and waiting is None:
-            waiting = call.id
+            self._halt_reason = "" if result.error is None else result.error.message
+        elif result.kind == "waiting" and self._waiting_id is None:
+            self._waiting_id = item.call.id
         del result
 
-    waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
-    for group in _group_calls(safe, tools, waits):
-        if len(group) == 1:
-            await _run_alone(run_one, group[0])
-        else:
-            await _run_together(run_one, group, max_concurrency)
-    try:
-        return [result for result in results if result is not None]
-    finally:
-        results.clear()  # the tracebacks of their errors hold the frames of this function
+    async def _skip(self, item: _BatchCall, result: ToolResult) -> None:
+        item.call.tool = None if item.plan is None else item.plan.tool
+        item.result = await finish_unstarted(item.call, result, item.plan, self._settings)
 
 
 async def _is_concurrency_safe(tool: Tool | None, call: ToolCall) -> bool:
@@ -80,81 +206,6 @@ async def _is_concurrency_safe(tool: Tool | None, call: ToolCall) -> bool:
         if must_propagate(error):
             raise
         return False  # the arguments do not fit; the call runs alone and reports that itself
-
-
-def _group_calls(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
-    """
-    Yield groups of neighbouring calls that may run together; every other call is a group of its own.
-
-    *waits* says which calls may have to wait for a person.
-    """
-    group: list[int] = []
-    may_wait = False
-    for index, (is_safe, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
-        # A call that changes something is held back while another call waits, so that other call must be decided first.
-        if group and (not is_safe or (may_wait and tool is not None and not tool.facts.read_only)):
-            yield group
-            group, may_wait = [], False
-        if is_safe:
-            group.append(index)
-            may_wait = may_wait or wait
-        else:
-            yield [index]
-    if group:
-        yield group
-
-
-async def _run_alone(run_call: RunCall, index: int) -> None:
-    task = asyncio.current_task()
-    before = 0 if task is None else task.cancelling()
-    await run_call(index)
-    # A tool may swallow a cancellation that was meant for the batch. The remaining calls must still not start.
-    if task is not None and task.cancelling() > before:
-        raise asyncio.CancelledError
-
-
-async def _run_together(run_call: RunCall, group: Sequence[int], max_concurrency: int) -> None:
-    """
-    Run all calls of *group*, *max_concurrency* at a time.
-
-    If the batch is cancelled, its calls are cancelled too. This function returns only after all of them have ended.
-    """
-    indexes = iter(group)
-    errors: list[BaseException] = []
-    workers: list[asyncio.Task[None]] = []
-    stopping = False
-
-    async def worker() -> None:
-        try:
-            for index in indexes:
-                await run_call(index)
-                if stopping:
-                    return
-        except BaseException as error:  # noqa: BLE001 -- raised below, once the other workers have ended
-            if not (isinstance(error, asyncio.CancelledError) and stopping):
-                errors.append(error)
-                stop()
-
-    def stop() -> None:
-        nonlocal stopping
-        stopping = True
-        for task in workers:
-            task.cancel()
-
-    workers += [asyncio.ensure_future(worker()) for _ in range(min(max_concurrency, len(group)))]
-    running = set(workers)
-    cancelled: asyncio.CancelledError | None = None
-    while running:
-        try:
-            _, running = await asyncio.wait(running)
-        except asyncio.CancelledError as error:
-            cancelled = error
-            stop()
-            running = {task for task in running if not task.done()}
-    if cancelled is not None:
-        raise cancelled
-    if errors:
-        raise errors[0]
 
 
 def _build_waiting_result(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:

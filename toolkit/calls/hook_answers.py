@@ -25,4 +25,6 @@ def list_remaining_hooks(hooks: Sequence[Step], answer: Answer | None) -> list[t
     if answer is None:
         return [(step, UNASKED) for step in hooks]
     index, response = answer
-    return [(hooks[index], response), *((step, UNASKED) for step in hooks[index + 1 :])]
+    remaining = [(step, UNASKED) for step in hooks[index:]]
+    remaining[0] = hooks[index], response
+    return remaining

@@ -16,26 +16,19 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..concurrency.abandoned import CancellableJob
-from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
-from ..context import Progress
 from ..decisions import Decision
-from ..errors import BadArgs, DefinitionError, ToolError, ToolkitError
-from ..functions.checker import run_custom_validator
-from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copy_json
-from ..permissions.judgement import AccessJudge
-from ..policies.redaction import Redaction
+from ..errors import ToolError, ToolkitError
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step
 from ..results import ToolCall, ToolResult
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
-from ..values.schemas.repair import repair_arguments
-from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
-from .attempt import TimedOut, log_abandoned, must_propagate
-from .error_results import add_schema_hint, build_error_result, build_hook_error_result
+from .attempt import TimedOut, must_propagate
+from .call_state import CallState
+from .error_results import build_error_result, build_hook_error_result
 from .execution import Execution
 from .hook_answers import UNASKED, Answer, list_remaining_hooks
 from .plan import CallPlan
@@ -66,14 +59,20 @@ async def run_pipeline(
 
 
 class PipelineRun:
-    """One call on its way: the stages in order, and the state between them."""
+    """
+    One call on its way through the stages.
+
+    Attributes:
+        state: The state that the stages share.
+        execution: The attempts at the call.
+        ask_reasons: Why before-hooks want a person to agree.
+        replacement: The result that a before-hook has given in place of running the tool.
+    """
 
     # Values that seldom differ are on the class, as in `ToolResult`.
     ask_reasons: Sequence[str] = ()
-    is_over = False
-    _approval_stage: ApprovalStage | None = None
-    repairs: Sequence[str] = ()
     replacement: ToolResult | None = None
+    _approval_stage: ApprovalStage | None = None
 
     def __init__(
         self,
@@ -85,14 +84,13 @@ class PipelineRun:
         resources: Mapping[Any, Any] = _NO_RESOURCES,
         timeout_seconds: float | None = None,
     ) -> None:
+        deadline = NO_DEADLINE if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
         self.call = call
         self.plan = plan
         self.settings = settings
         self.started = started
-        self.arguments = call.arguments
-        self.decoded = decoded
-        self.deadline = NO_DEADLINE if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.execution = Execution(self, call, plan, settings, self.deadline, resources)
+        self.state = state = CallState(call, plan, settings, decoded, deadline)
+        self.execution = Execution(state, call, plan, settings, deadline, resources)
 
     @property
     def approval_stage(self) -> ApprovalStage:
@@ -100,7 +98,7 @@ class PipelineRun:
         if self._approval_stage is None:
             from .approval_stage import ApprovalStage
 
-            self._approval_stage = ApprovalStage(self)
+            self._approval_stage = ApprovalStage(self.state)
         return self._approval_stage
 
     async def result(self, answer: Answer | None = None) -> ToolResult:
@@ -112,8 +110,8 @@ class PipelineRun:
         plan, chain = self.plan, self.settings.chain
         result = None
         try:
-            if self.decoded is UNSURE or plan.validate is not None:
-                result = await self.check()
+            if self.state.decoded is UNSURE or plan.validate is not None:
+                result = await self.state.check()
             if result is None and chain.before:
                 result = await self.before(answer)
             is_judged = self.ask_reasons or self.settings.audit is not None or not plan.may_run(self.call.session)
@@ -134,7 +132,7 @@ class PipelineRun:
         """Run the stages after the before-hooks, or raise `ApprovalError` if the answer cannot be accepted."""
         from ..approvals.records import ApprovalError
 
-        self.repairs = record.request.repairs
+        self.state.repairs = record.request.repairs
         try:
             result = await self.approval_stage.resume(record, decision) or await self.execute()
         except BaseException as error:  # as in `result`
@@ -148,11 +146,11 @@ class PipelineRun:
 
     async def recover_from(self, error: BaseException) -> ToolResult:
         """Return the result of a call whose function was called directly and raised *error*."""
-        return await self._finish_direct(self.execution.recover_from(error, self.arguments, self.decoded))
+        return await self._finish_direct(self.execution.recover_from(error, self.state.arguments, self.state.decoded))
 
     async def finish_value(self, value: Any) -> ToolResult:
         """Return the result of a call whose function was called directly, and returned a generator or an awaitable."""
-        return await self._finish_direct(self.execution.finish(value, self.arguments, self.decoded))
+        return await self._finish_direct(self.execution.finish(value, self.state.arguments, self.state.decoded))
 
     async def _finish_direct(self, attempts: Awaitable[ToolResult]) -> ToolResult:
         result = await attempts
@@ -167,93 +165,16 @@ class PipelineRun:
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register a call whose function was awaited directly, cannot be stopped, and continues in *task*."""
-        self.execution.abandon_direct(task, self.arguments)
+        self.execution.abandon_direct(task, self.state.arguments)
 
     def abandon_job(self, job: CancellableJob) -> None:
         """Register a call whose function was called directly in a thread, cannot be stopped, and continues in *job*."""
-        self.execution.abandon_job(job, self.arguments)
+        self.execution.abandon_job(job, self.state.arguments)
 
     async def apply_after_hook(self, result: ToolResult, answer: Answer) -> ToolResult:
         """Return the result of a call that ran and in which an after-hook intervened with *answer*."""
         self.execution.count = 1
         return await self.finish(result, answer)
-
-    # Checking and repairing the arguments.
-
-    async def check(self, *, repair: bool = True) -> ToolResult | None:
-        """Decode the arguments, and return a result if they are refused."""
-        try:
-            is_short, is_long = is_short_text(self.arguments), is_long_text(self.arguments)
-            if not is_long:
-                self._read_arguments()
-            if is_short or (not is_long and not has_many_values(self.arguments)):
-                self._decode(repair=repair)
-            else:
-                work = partial(self._decode_large, is_text=is_long, repair=repair)
-                await self.within(self.settings.in_thread(work))
-            await self._run_author_check()
-        except DefinitionError as error:
-            return build_error_result(error, self.plan, redaction=self.redaction())
-        except BadArgs as error:
-            if not self.plan.could_be_allowed(self.call.session):  # then the model must not learn its parameters
-                return ToolResult.failure(
-                    "denied", f"this session's rules and mode allow no call of `{self.plan.name}`"
-                )
-            return add_schema_hint(
-                build_error_result(error, self.plan, redaction=self.redaction()), self.plan, self.call.session
-            )
-        return None
-
-    def _read_arguments(self) -> None:
-        """
-        Replace the arguments by a JSON object.
-
-        If the caller's mapping raises, the arguments become an empty object before the error is raised again.
-        """
-        try:
-            self.arguments = parse_arguments(self.arguments, self.plan)
-        except (BadArgs, DefinitionError):
-            raise
-        except BaseException:
-            # Otherwise hooks, redaction and the audit log would read the same mapping and fail again.
-            self.arguments = self.call.arguments = {}
-            raise
-
-    def _decode(self, *, repair: bool) -> None:
-        """Decode the arguments, repair them if that is needed, and raise `BadArgs` if they are refused."""
-        checker, validation = self.plan.checker, self.settings.validation
-        try:
-            refuse_text(self.arguments)
-            self.decoded = checker.check(self.arguments, validation)
-        except BadArgs:
-            hidden = self.plan.tool.signature.secrets
-            may_repair = repair and self.settings.repair
-            repair_result = repair_arguments(self.arguments, checker.validator, hidden=hidden) if may_repair else None
-            if repair_result is None:
-                raise
-            self.decoded = checker.check(repair_result.arguments, validation)
-            self.arguments, self.repairs = repair_result.arguments, repair_result.notes
-
-    def _decode_large(self, *, is_text: bool, repair: bool) -> None:
-        """
-        Decode the arguments as `_decode` does, in a thread.
-
-        The messages for the problems are also written in the thread, so that the event loop does not stall.
-        """
-        try:
-            if is_text:
-                self._read_arguments()
-            self._decode(repair=repair)
-        except BadArgs as error:
-            _ = error.problems
-            raise
-
-    async def _run_author_check(self) -> None:
-        if self.plan.validate is not None:
-            findings = run_custom_validator(self.plan.validate, dict(self.decoded), wait=True)
-            problems = findings if isinstance(findings, list) else await self.within(findings)
-            if problems:
-                raise BadArgs(problems)
 
     # Before-hooks.
 
@@ -262,15 +183,16 @@ class PipelineRun:
         modified = False
         for step, response in list_remaining_hooks(self.settings.chain.before, answer):
             try:
-                reply = (
-                    self._call_hook(step, ShownCall.of(self.call, self.arguments)) if response is UNASKED else response
-                )
+                reply = response
+                if response is UNASKED:
+                    reply = self._call_hook(step, ShownCall.of(self.call, self.state.arguments))
                 outcome: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
                 match outcome:
                     case Proceed():
                         pass
                     case Modify(arguments):
-                        self.arguments, modified = copy_json(dict(arguments)), True
+                        self.state.change_by_hook(arguments)
+                        modified = True
                     case Ask(reason):
                         self.ask_reasons = [*self.ask_reasons, reason]
                     case Deny(reason):
@@ -284,16 +206,7 @@ class PipelineRun:
                         _raise_wrong_return("before", "an outcome", outcome)
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._build_hook_failure(error, step, "before")
-        return await self._check_modified() if modified else None
-
-    async def _check_modified(self) -> ToolResult | None:
-        try:
-            self.decoded = self.plan.checker.check(self.arguments, self.settings.validation)
-            await self._run_author_check()
-        except BadArgs as error:
-            message = f"a hook changed the arguments to something invalid: {error}"
-            return ToolResult.failure("internal", message, cause=error)
-        return None
+        return await self.state.check_hook_changes() if modified else None
 
     # Around-hooks, and the attempts inside them.
 
@@ -327,10 +240,10 @@ class PipelineRun:
     def _wrap_in_hook(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
             # Each hook has its own view, because the inner hooks work while this one waits for them.
-            shown_call = ShownCall.of(self.call, self.arguments)
+            shown_call = ShownCall.of(self.call, self.state.arguments)
             try:
                 hook_result = await step.run_around(
-                    self.settings.hook_runner, self.deadline.seconds_left(), shown_call, inner
+                    self.settings.hook_runner, self.state.deadline.seconds_left(), shown_call, inner
                 )
                 if not isinstance(hook_result, ToolResult):
                     _raise_wrong_return("around", "a result", hook_result)
@@ -344,7 +257,7 @@ class PipelineRun:
         return run
 
     async def _run_attempts(self) -> ToolResult:
-        return await self.execution.run(self.arguments, self.decoded)
+        return await self.execution.run(self.state.arguments, self.state.decoded)
 
     # After-hooks.
 
@@ -353,14 +266,12 @@ class PipelineRun:
         duration_seconds = self.settings.clock() - self.started
         self._stamp(result, duration_seconds)
         # After-hooks see every result, also one that came after the deadline.
-        self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+        self.state.extend_deadline()
         for step, response in list_remaining_hooks(self.settings.chain.after, answer):
             try:
-                reply = (
-                    self._call_hook(step, ShownCall.of(self.call, self.arguments), result)
-                    if response is UNASKED
-                    else response
-                )
+                reply = response
+                if response is UNASKED:
+                    reply = self._call_hook(step, ShownCall.of(self.call, self.state.arguments), result)
                 new_result: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
                 if not isinstance(new_result, ToolResult):
                     _raise_wrong_return("after", "a result", new_result)
@@ -389,42 +300,35 @@ class PipelineRun:
         result = self.finalize_result(result)
         if self.settings.audit is not None or self._approval_stage is not None:
             # The outcome is written down even if the time of the call is over.
-            self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+            self.state.extend_deadline()
             await self.approval_stage.record_outcome(result)
         return result
 
     def finalize_result(self, result: ToolResult) -> ToolResult:
         """Return *result*, masked, cut to size, and with the fields that only the dispatcher knows."""
-        self.is_over = True
+        self.state.is_over = True
         self._stamp(result, self.settings.clock() - self.started)
         if self.plan.needs_redaction:
-            self.redaction().mask_result(result)
+            self.state.redaction().mask_result(result)
         if len(result.text) > self.plan.max_chars:
             truncate_result(result, self.plan.max_chars)
         return result
 
     def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
         """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
+        execution = self.execution
         result.call_id, result.tool = self.call.id, self.plan.name
-        result.attempts, result.retries, result.repairs = self.execution.count, self.execution.notes, self.repairs
+        result.attempts, result.retries, result.repairs = execution.count, execution.notes, self.state.repairs
         result.duration_seconds = duration_seconds
 
     # Helpers: calling hooks, masking, and handling errors.
 
     def _call_hook(self, step: Step, *arguments: Any) -> Any:
         """Return the answer of a hook, or an awaitable of it."""
-        if step.is_plain and self.deadline.at is None:
+        deadline = self.state.deadline
+        if step.is_plain and deadline.at is None:
             return step.function(*arguments)
-        return step.run(self.settings.hook_runner, self.deadline.seconds_left(), *arguments)
-
-    async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
-        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        return await self.deadline.within(limited)
-
-    def _abandon_check(self, task: asyncio.Task[Any]) -> None:
-        log_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
-        self.settings.abandoned.keep_alive(task)
+        return step.run(self.settings.hook_runner, deadline.seconds_left(), *arguments)
 
     def _await_reply(self, reply: Any, step: Step) -> Awaitable[Any]:
         """
@@ -432,28 +336,16 @@ class PipelineRun:
 
         No limit is added if the hook cannot suspend, or if `Step.run` has limited it already.
         """
-        needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
+        needs_no_limit = not step.may_suspend or not step.is_plain or self.state.deadline.at is not None
         return reply if needs_no_limit else self.settings.hook_runner.await_hook(reply, step)
-
-    def build_access_judge(self) -> AccessJudge:
-        return self.approval_stage.build_access_judge()
-
-    def report(self, progress: Progress) -> None:
-        if self.settings.on_progress is not None and not self.is_over:
-            self.settings.on_progress(
-                self.redaction().mask_progress(progress) if self.plan.needs_redaction else progress
-            )
-
-    def redaction(self) -> Redaction:
-        return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
 
     def _build_hook_failure(self, error: BaseException, step: Step, stage: str) -> ToolResult:
         if self._has_to_raise(error):
             raise error
         if isinstance(error, TimeoutError):
-            error = TimedOut("no time was left") if self.deadline.is_past() else error
+            error = TimedOut("no time was left") if self.state.deadline.is_past() else error
         return build_hook_error_result(
-            error, step.hook, stage, ran=self.execution.count > 0, redaction=self.redaction()
+            error, step.hook, stage, ran=self.execution.count > 0, redaction=self.state.redaction()
         )
 
     async def _handle_unexpected_error(self, error: BaseException) -> ToolResult:
@@ -466,11 +358,11 @@ class PipelineRun:
             await self._record_cut_short(error)
             raise error
         says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
-        if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
+        if isinstance(error, TimeoutError) and (says_why or self.state.deadline.is_past()):
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
-            return build_error_result(late, self.plan, cause=error, redaction=self.redaction())
+            return build_error_result(late, self.plan, cause=error, redaction=self.state.redaction())
         return build_error_result(
-            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.redaction()
+            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.state.redaction()
         )
 
     def _has_to_raise(self, error: BaseException) -> bool:

@@ -12,6 +12,7 @@ import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -188,7 +189,7 @@ class CallJudges:
         preflight_findings: list[Finding] = []
         try:
             accesses = await collect_accesses(
-                tool, decoded, call, lambda: AccessJudge(self, self.build_request(tool, names, call, decoded))
+                tool, decoded, call, lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded))
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
             preflight_findings = [deny_failed_preflight(tool, error)]
@@ -294,19 +295,27 @@ def allow_any_call(session: Session | None) -> bool:
 
 
 class AccessJudge:
-    """The object `context.permissions`, which judges the further accesses of a running tool."""
+    """
+    The object `context.permissions`, which judges the further accesses of a running tool.
+
+    *build_request* is called when the tool asks for the first time, because most tools ask nothing.
+    """
 
     def __init__(
         self,
         judges: CallJudges,
-        request: PermissionRequest,
+        build_request: Callable[[], PermissionRequest],
         preconditions: tuple[Precondition, ...] = (),
         answered: Collection[str] = (),
     ) -> None:
         self._judges = judges
-        self._request = request
+        self._build_request = build_request
         self._answered = answered
         self.preconditions = preconditions
+
+    @cached_property
+    def _request(self) -> PermissionRequest:
+        return self._build_request()
 
     def permitted(self, catalog: CatalogView) -> CatalogView:
         """Return a view of *catalog* with the tools that the rules and the mode of this session could ever allow."""
