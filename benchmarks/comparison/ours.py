@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit import (
     Agent,
@@ -31,6 +31,7 @@ __all__ = ["Toolkit"]
 class Toolkit(Library):
     distribution = "pytoolkit"
     imports = "from toolkit import Agent, Dispatcher, tool"
+    notes: ClassVar[dict[str, str]] = {"approval after a kill": "you keep the run, a SQLite file the request"}
 
     async def call(self, function: Callable[..., Any], arguments: dict[str, Any], **options: Any) -> Reply:
         facts = options.pop("facts", {"read_only": True})
