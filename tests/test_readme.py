@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,28 @@ def test_a_page_does_what_it_says(page):
     """Every block runs in order, and every result that is shown is the one that comes out."""
     blocks = page.read_text(encoding="utf-8").count("```python")
     assert run(page) > 0 or blocks == 0
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/start.md"])
+def test_code_fits_beside_a_page(name):
+    """A line of code that a newcomer reads has at most 88 characters."""
+    blocks = re.findall(
+        r"^```\w*\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    assert blocks
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 88] == []
+
+
+def test_the_first_example_runs_as_pasted(tmp_path):
+    """In a file of its own, in an empty folder, it prints what the page shows, and nothing else."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    example, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[:2]
+    script = tmp_path / "example.py"
+    script.write_text(example, encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(script)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (run.returncode, run.stdout, run.stderr) == (0, shown, "")
 
 
 def test_the_readme_is_short():

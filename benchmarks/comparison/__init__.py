@@ -1,0 +1,1 @@
+"""Small programs that are run with this package and with its peers: `python -m benchmarks.comparison`."""

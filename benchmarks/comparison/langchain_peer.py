@@ -1,0 +1,112 @@
+"""langchain: `create_agent` with its middleware, and a chat model of ours that plays one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    HumanInTheLoopMiddleware,
+    LLMToolSelectorMiddleware,
+    PIIMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain.chat_models import base as chat_models
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from langgraph.types import Command
+
+from .library import Library, NotOfferedError, Reply, append_line
+
+__all__ = ["LangChain"]
+
+
+class PlayedModel(BaseChatModel):
+    """Make one call, then say "done"."""
+
+    name_of_tool: str = ""
+    arguments: dict[str, Any] | None = None
+    shown: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "played"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        self.shown = len(tools)
+        return self
+
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+        """Answer the request to select a tool."""
+        return RunnableLambda(lambda messages: {"tools": ["task_7"]})
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        message = AIMessage("done")
+        if self.arguments is not None and not any(isinstance(read, ToolMessage) for read in messages):
+            message = AIMessage("", tool_calls=[{"name": self.name_of_tool, "args": self.arguments, "id": "1"}])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class LangChain(Library):
+    distribution = "langchain"
+    imports = "from langchain.agents import create_agent"
+    notes: ClassVar[dict[str, str]] = {
+        "exceptions": "`ToolErrorMiddleware` hands it on",
+        "approval after a kill": "with `langgraph-checkpoint-sqlite`",
+        "1,000 tools": "after a further request in which a model reads all 1,000",
+        "providers": "a package each",
+        "retries": "unless you list the tools",
+    }
+
+    async def call(self, function: Callable[..., Any], arguments: dict[str, Any], *middleware: Any) -> Reply:
+        model = PlayedModel(name_of_tool=function.__name__, arguments=arguments)
+        agent = create_agent(model, [tool(function)], middleware=middleware)
+        state = await agent.ainvoke({"messages": [("user", "go")]})
+        return Reply("\n".join(str(read.content) for read in state["messages"] if isinstance(read, ToolMessage)))
+
+    async def call_with_retries(self, function: Callable[..., Any], *, destructive: bool) -> Reply:
+        return await self.call(function, {}, ToolRetryMiddleware(initial_delay=0, jitter=False))
+
+    async def call_with_masked_key(self, function: Callable[..., Any]) -> Reply:
+        return await self.call(
+            function, {}, PIIMiddleware("api_key", detector=r"sk-[0-9a-f]+", apply_to_tool_results=True)
+        )
+
+    async def _go_on(self, folder: Path, message: Any) -> Any:
+        from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+        model = PlayedModel(name_of_tool="append_line", arguments={"folder": str(folder)})
+        async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
+            agent = create_agent(
+                model,
+                [tool(append_line)],
+                middleware=[HumanInTheLoopMiddleware({"append_line": True})],
+                checkpointer=saver,
+            )
+            return await agent.ainvoke(message, {"configurable": {"thread_id": "1"}})
+
+    async def ask(self, folder: Path) -> bool:
+        return "__interrupt__" in await self._go_on(folder, {"messages": [("user", "go")]})
+
+    async def answer(self, folder: Path) -> None:
+        await self._go_on(folder, Command(resume={"decisions": [{"type": "approve"}]}))
+
+    async def shown_definitions(self, functions: list[Callable[..., Any]]) -> int:
+        model = PlayedModel()
+        middleware = [LLMToolSelectorMiddleware(model=model, max_tools=1)]
+        await create_agent(model, [tool(function) for function in functions], middleware=middleware).ainvoke(
+            {"messages": [("user", "go")]}
+        )
+        return model.shown
+
+    async def call_over_mcp(self, command: list[str]) -> str:
+        # It needs version 1 of the package `mcp` and fastmcp version 2, so we ran it by hand in another environment.
+        raise NotOfferedError("client in a package of its own, `langchain-mcp-adapters`")
+
+    def count_providers(self) -> int:
+        return len(chat_models._BUILTIN_PROVIDERS)  # noqa: SLF001 -- there is no public list

@@ -1,0 +1,86 @@
+"""This package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from toolkit import (
+    Agent,
+    Approvals,
+    Catalog,
+    Decision,
+    Dispatcher,
+    Permissions,
+    RetryPolicy,
+    SQLiteApprovals,
+    ToolCall,
+    providers,
+)
+from toolkit.agent import Run
+from toolkit.builtin import tool_search_for
+from toolkit.providers import ScriptedProvider
+
+from .library import Library, Reply, append_line
+
+__all__ = ["Toolkit"]
+
+
+class Toolkit(Library):
+    distribution = "pytoolkit"
+    imports = "from toolkit import Agent, Dispatcher, tool"
+    notes: ClassVar[dict[str, str]] = {"approval after a kill": "you keep the run, a SQLite file the request"}
+
+    async def call(self, function: Callable[..., Any], arguments: dict[str, Any], **options: Any) -> Reply:
+        facts = options.pop("facts", {"read_only": True})
+        catalog = Catalog()
+        catalog.tool(**facts)(function)
+        async with Dispatcher(catalog, permissions=Permissions("bypass"), **options) as dispatcher:
+            provider = ScriptedProvider([[ToolCall(function.__name__, arguments)], "done"])
+            run = await Agent(provider, dispatcher).run("go")
+            (result,) = run.messages[2].results
+            return Reply(result.text, len(result.repairs))
+
+    async def call_with_time_limit(self, function: Callable[..., Any], seconds: float) -> Reply:
+        return await self.call(function, {}, timeout_seconds=seconds)
+
+    async def call_with_retries(self, function: Callable[..., Any], *, destructive: bool) -> Reply:
+        facts = {"destructive": True} if destructive else {"read_only": True}
+        return await self.call(function, {}, facts=facts, retry=RetryPolicy(wait_initial=0))
+
+    async def call_with_text_limit(self, function: Callable[..., Any], characters: int) -> Reply:
+        return await self.call(function, {}, max_chars=characters)
+
+    async def call_with_masked_key(self, function: Callable[..., Any]) -> Reply:
+        return await self.call(function, {}, redact=[re.compile(r"sk-[0-9a-f]+")])
+
+    async def shown_definitions(self, functions: list[Callable[..., Any]]) -> int:
+        catalog = Catalog()
+        for function in functions:
+            catalog.tool(defer=True)(function)
+        catalog.add(tool_search_for(catalog))
+        return len(catalog.definitions("anthropic"))
+
+    def _agent(self, folder: Path, script: list[Any]) -> Agent:
+        catalog = Catalog()
+        catalog.tool(destructive=True)(append_line)
+        approvals = Approvals(SQLiteApprovals(folder / "approvals.sqlite"))
+        return Agent(
+            ScriptedProvider(script), Dispatcher(catalog, permissions=Permissions("default"), approvals=approvals)
+        )
+
+    async def ask(self, folder: Path) -> bool:
+        run = await self._agent(folder, [[ToolCall("append_line", {"folder": str(folder)})]]).run("go")
+        (folder / "run.json").write_text(run.dumps(), encoding="utf-8")
+        return run.status == "waiting"
+
+    async def answer(self, folder: Path) -> None:
+        run = Run.loads((folder / "run.json").read_text(encoding="utf-8"))
+        decisions = {request.id: Decision.approve(by="ada") for request in run.requests}
+        await self._agent(folder, ["done"]).resume(run, decisions)
+
+    def count_providers(self) -> int:
+        named = {name for name in providers.__all__ if name.endswith("Provider")}
+        return len(named - {"Provider", "ScriptedProvider"})
