@@ -339,7 +339,7 @@ def test_call_sync_does_not_wait_for_itself(catalog):
         return dispatcher.call_sync("add", {"a": 1, "b": 1}).value
 
     result = dispatcher.call_sync("outer")
-    assert (result.kind, "await dispatcher.call" in result.text) == ("tool", True)
+    assert (result.kind, "await dispatcher.call" in result.text) == ("failed", True)
     dispatcher.close()
 
 
@@ -415,7 +415,7 @@ def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
         """Close the dispatcher."""
         dispatcher.close()
 
-    assert dispatcher.call_sync("close").kind == "tool"
+    assert dispatcher.call_sync("close").kind == "failed"
     threads = [thread for thread in our_threads() if thread not in before]
     dispatcher.close()
     assert ended(threads)
@@ -442,7 +442,7 @@ async def test_after_the_end_sync_calls_are_refused(catalog):
     dispatcher.close()
     with pytest.raises(RuntimeError, match="closed"):
         dispatcher.call_sync("add", {"a": 1, "b": 2})
-    assert (await dispatcher.call("shout", {"text": "hi"})).kind == "tool"
+    assert (await dispatcher.call("shout", {"text": "hi"})).kind == "failed"
     assert (await dispatcher.call("add", {"a": 1, "b": 2})).value == 3
 
 

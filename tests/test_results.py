@@ -116,7 +116,7 @@ def test_what_is_no_object_is_refused(read, data):
 
 def test_the_exception_is_never_written_down():
     """It may hold anything, and nobody could read it."""
-    result = ToolResult.failure("tool", "broken", cause=ValueError("inside"))
+    result = ToolResult.failure("failed", "broken", cause=ValueError("inside"))
     assert "inside" not in json.dumps(result.to_json())
     assert "inside" not in repr(result.error)
 
@@ -135,8 +135,8 @@ def test_the_exception_is_never_written_down():
         ),
         ("safety", "no", "error: safety check failed: no\nDo not try again; tell the user why it was refused."),
         ("transient", "busy", "error: transient failure: busy\nIt may work later."),
-        ("tool", "broken", "error: tool failed: broken\nTry another way, or tell the user."),
-        ("tool", "", "error: tool failed\nTry another way, or tell the user."),
+        ("failed", "broken", "error: tool failed: broken\nTry another way, or tell the user."),
+        ("failed", "", "error: tool failed\nTry another way, or tell the user."),
     ],
 )
 def test_the_model_reads_what_happened_and_what_to_do(kind, message, text):
@@ -164,14 +164,14 @@ def test_every_kind_of_error_has_words(kind):
 
 def test_advice_can_be_another():
     """Whoever knows better says so; nothing is said if there is nothing to say."""
-    assert ToolResult.failure("tool", "why", advice="Wait.").text == "error: tool failed: why\nWait."
-    assert ToolResult.failure("tool", "why", advice="").text == "error: tool failed: why"
+    assert ToolResult.failure("failed", "why", advice="Wait.").text == "error: tool failed: why\nWait."
+    assert ToolResult.failure("failed", "why", advice="").text == "error: tool failed: why"
 
 
 @pytest.mark.parametrize("kind", ["ok", "waiting", "nice"])
 def test_only_errors_are_built_as_errors(kind):
     """The other kinds are no errors, or none at all."""
-    with pytest.raises(ValueError, match="not a kind of error; use one of tool, bad_args"):
+    with pytest.raises(ValueError, match="not a kind of error; use one of failed, bad_args"):
         ToolResult.failure(kind, "why")
 
 
@@ -216,7 +216,7 @@ def test_unwrapping_gives_the_value():
 def test_unwrapping_raises_the_error_itself(cause):
     """If it was one of ours."""
     with pytest.raises(type(cause)) as raised:
-        ToolResult.failure("tool", str(cause), cause=cause).unwrap()
+        ToolResult.failure("failed", str(cause), cause=cause).unwrap()
     assert raised.value is cause
 
 
@@ -224,14 +224,14 @@ def test_unwrapping_wraps_what_was_not_ours():
     """With the exception as its cause."""
     cause = ZeroDivisionError("by zero")
     with pytest.raises(ToolError, match="by zero") as raised:
-        ToolResult.failure("tool", "by zero", cause=cause).unwrap()
+        ToolResult.failure("failed", "by zero", cause=cause).unwrap()
     assert raised.value.__cause__ is cause
 
 
 @pytest.mark.parametrize(
     ("kind", "raised"),
     [
-        ("tool", ToolError),
+        ("failed", ToolError),
         ("bad_args", BadArgs),
         ("safety", Safety),
         ("transient", Transient),
@@ -365,3 +365,11 @@ def test_a_call_knows_its_conversation():
     assert ToolCall("read").session_key == ""
     assert Session().id != Session().id
     assert repr(ToolCall("read", {"a": 1}, "c1")) == "ToolCall('read', {'a': 1}, id='c1')"
+
+
+def test_a_stored_result_may_have_the_former_kind():
+    """What was stored before the kind got its new name is still read."""
+    data = ToolResult.failure("failed", "no").to_json()
+    assert ToolResult.from_json({**data, "kind": "tool"}).kind == "failed"
+    with pytest.raises(ValueError, match="'tool' is not a kind of error; use one of failed"):
+        ToolResult.failure("tool", "no")

@@ -22,7 +22,7 @@ __all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "format_call_
 
 Kind = Literal[
     "ok",
-    "tool",
+    "failed",
     "bad_args",
     "safety",
     "transient",
@@ -40,8 +40,11 @@ KINDS: frozenset[str] = frozenset(get_args(Kind))
 
 _VERSION = 1
 
+_FORMER_FAILED = "tool"
+"""The kind "failed" as it was called before. A stored result may still have it."""
+
 _PHRASES: dict[str, tuple[str, str]] = {
-    "tool": ("tool failed", "Try another way, or tell the user."),
+    "failed": ("tool failed", "Try another way, or tell the user."),
     "bad_args": ("invalid arguments", "Correct the arguments and call again."),
     "safety": ("safety check failed", "Do not try again; tell the user why it was refused."),
     "transient": ("transient failure", "It may work later."),
@@ -282,6 +285,8 @@ class ToolResult:
         """
         _, fields = split_version(data, "a result", (_VERSION,))
         check_field_types(fields, "a result", _FIELD_TYPES)
+        if fields.get("kind") == _FORMER_FAILED:
+            fields["kind"] = "failed"
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)

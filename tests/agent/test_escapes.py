@@ -48,7 +48,7 @@ async def test_an_escape_in_a_thread_is_a_result(catalog, error):
     dispatcher = Dispatcher(catalog)
     for _ in range(2):
         result = await dispatcher.call("leave")
-        assert (result.kind, result.attempts) == ("tool", 1)
+        assert (result.kind, result.attempts) == ("failed", 1)
         assert type(error).__name__ in result.text
     dispatcher.close()
 
@@ -65,7 +65,7 @@ async def test_an_escape_from_a_generator_in_a_thread_is_a_result(catalog, error
         raise error
 
     dispatcher = Dispatcher(catalog, timeout_seconds=60)
-    assert (await dispatcher.call("count")).kind == "tool"
+    assert (await dispatcher.call("count")).kind == "failed"
     dispatcher.close()
 
 
@@ -81,7 +81,7 @@ async def test_siblings_of_an_escape_have_their_results(catalog, error):
 
     dispatcher = Dispatcher(catalog)
     results = await dispatcher.call_many([("add", {"a": 1, "b": 1}), ("leave", {}), ("add", {"a": 2, "b": 2})])
-    assert [result.kind for result in results] == ["ok", "tool", "ok"]
+    assert [result.kind for result in results] == ["ok", "failed", "ok"]
     assert [result.value for result in results] == [2, None, 4]
     dispatcher.close()
 
@@ -105,7 +105,7 @@ def test_an_escape_in_call_sync_is_a_result(catalog, error, style):
             raise error
 
     with contextlib.closing(Dispatcher(catalog)) as dispatcher:
-        assert dispatcher.call_sync("leave").kind == "tool"
+        assert dispatcher.call_sync("leave").kind == "failed"
         assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
 
 
@@ -128,7 +128,7 @@ async def test_generator_exit_from_an_async_tool_is_a_result(catalog, timeout_se
 
     dispatcher = Dispatcher(catalog, timeout_seconds=timeout_seconds)
     results = await dispatcher.call_many([("leave", {}), ("stream", {}), ("add", {"a": 1, "b": 2})])
-    assert [result.kind for result in results] == ["tool", "tool", "ok"]
+    assert [result.kind for result in results] == ["failed", "failed", "ok"]
 
 
 @pytest.mark.parametrize("timeout_seconds", [None, 60])
@@ -265,7 +265,7 @@ def test_an_escape_from_an_async_resource_of_a_sync_tool_is_a_result(error):
         dispatcher.close()
         return [result.kind for result in results]
 
-    assert asyncio.run(main()) == ["tool", "tool"]
+    assert asyncio.run(main()) == ["failed", "failed"]
 
 
 def test_an_interrupt_on_the_main_loop_passes_through_the_thread_that_waits_for_it():

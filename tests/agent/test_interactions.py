@@ -86,7 +86,7 @@ async def test_bad_arguments_and_failing_tools_are_told(place):
     )
     run = await Agent(provider, dispatcher(place)).run("read something")
     assert run.status == "done"
-    assert [result.kind for result in last_results(provider.requests[1])] == ["bad_args", "bad_args", "tool"]
+    assert [result.kind for result in last_results(provider.requests[1])] == ["bad_args", "bad_args", "failed"]
 
 
 class Claude:

@@ -119,7 +119,7 @@ async def test_a_model_cannot_leave_plan_mode():
     assert (planned.status, again.status, shed.done) == ("planned", "failed", [])
     assert planned.session.mode == "plan"
     free = await shed.agent([[call("exit_plan", plan="x")], "Done."]).run("go")
-    assert (free.status, results_of(free)[0].kind) == ("done", "tool")
+    assert (free.status, results_of(free)[0].kind) == ("done", "failed")
 
 
 async def test_the_plan_prompt_is_there_once_and_never_twice():
@@ -320,7 +320,7 @@ async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
     run = await shed.agent(script, mode="plan", dispatcher=shed.dispatcher(hooks=[Strict()])).run("plan")
     assert (run.status, run.plan) == ("planned", "Cut the oak.")
     run = await shed.agent(script, mode="plan").run("plan")
-    assert (run.plan, [result.kind for result in results_of(run)]) == ("Cut the oak.", ["ok", "tool"])
+    assert (run.plan, [result.kind for result in results_of(run)]) == ("Cut the oak.", ["ok", "failed"])
     assert "handed over already" in results_of(run)[1].text
 
 

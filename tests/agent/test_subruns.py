@@ -167,7 +167,7 @@ async def test_a_sub_run_that_is_not_finished_is_a_failed_call(said, words):
     """The model of the parent reads why."""
     shed = shed_with_helper()
     run = await shed.agent(scripted(go=[[call("help", task="sub")], "Alone."], sub=[said])).run("go")
-    assert (run.status, results_of(run)[0].kind) == ("done", "tool")
+    assert (run.status, results_of(run)[0].kind) == ("done", "failed")
     assert words in results_of(run)[0].text
 
 
@@ -300,7 +300,7 @@ async def test_a_sub_run_that_fails_after_its_pause_is_a_failed_call():
     agent = shed.agent(script)
     run = await agent.run("go")
     run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
-    assert (run.status, run.text, results_of(run)[0].kind) == ("done", "Alone.", "tool")
+    assert (run.status, run.text, results_of(run)[0].kind) == ("done", "Alone.", "failed")
 
 
 async def test_a_sub_run_that_is_cancelled_after_its_pause_is_a_cancelled_call():
@@ -408,7 +408,7 @@ async def test_there_is_no_sub_run_without_a_run():
     """A tool can find out."""
     shed = shed_with_helper("bypass")
     result = await shed.dispatcher().call("help", {"task": "sub"}, session=Session())
-    assert (result.kind, "no agent here" in result.text, is_in_run()) == ("tool", True, False)
+    assert (result.kind, "no agent here" in result.text, is_in_run()) == ("failed", True, False)
 
 
 async def test_one_call_has_one_sub_run_at_a_time():

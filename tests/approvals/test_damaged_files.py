@@ -20,7 +20,7 @@ from toolkit.decisions import Decision
 pytestmark = pytest.mark.anyio
 
 NOW = 1e9
-KINDS_OF_DAMAGE = {"waiting", "internal", "denied", "tool", "ok"}
+KINDS_OF_DAMAGE = {"waiting", "internal", "denied", "failed", "ok"}
 
 
 def catalog():

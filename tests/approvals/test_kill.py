@@ -40,7 +40,7 @@ def ending(found: dict[str, Any]) -> str:
     assert effects <= (2 if found["kind"] == "idempotent" else 1), found
     text, kind = first["outcome"]["text"], first["outcome"]["kind"]
     if MAYBE in text:
-        assert (first["why"], kind, effects) == (None, "tool", found["effects_then"]), found
+        assert (first["why"], kind, effects) == (None, "failed", found["effects_then"]), found
         assert found["kind"] != "idempotent", found
         return "told that nobody knows"
     assert (kind, text) == ("ok", "did it"), found

@@ -435,10 +435,10 @@ async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
         ("~/.profile", "safety", "is not expanded"),
         ("~root/.profile", "safety", "is not expanded"),
         ("\ud800", "bad_args", "not valid Unicode"),
-        ("file:///etc/passwd", "tool", "does not exist"),
-        ("pipe", "tool", "only files can be read"),
-        ("src", "tool", "list it with `glob`"),
-        ("notes.txt/x", "tool", "not a folder"),
+        ("file:///etc/passwd", "failed", "does not exist"),
+        ("pipe", "failed", "only files can be read"),
+        ("src", "failed", "list it with `glob`"),
+        ("notes.txt/x", "failed", "not a folder"),
     ],
     ids=lambda value: ascii(value)[:40],
 )
@@ -475,7 +475,7 @@ async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root,
     (root / "loop").symlink_to("loop")
     by = dispatcher("bypass", without=without)
     result = await by.call(tool, {"path": path, **further}, timeout_seconds=20)
-    assert result.kind == ("tool" if without else "bad_args")
+    assert result.kind == ("failed" if without else "bad_args")
     assert words in result.text
     assert "Do not try again" not in result.text
 
@@ -509,7 +509,7 @@ async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatche
     await by.call("read", {"path": "src/app.py"}, session=session)
     (root / "src" / "app.py").write_text(APP + "# theirs\n")
     refused = await by.call(*edit_call(), session=session)
-    assert refused.kind == "tool"
+    assert refused.kind == "failed"
     assert "src/app.py has changed since it was last read here" in refused.text
     assert (root / "src" / "app.py").read_text() == APP + "# theirs\n"
 
@@ -523,7 +523,7 @@ async def test_a_command_that_changes_a_file_is_somebody_else(dispatcher, sessio
     by = dispatcher("bypass")
     await by.call("read", {"path": "src/app.py"}, session=session)
     await by.call("bash", {"command": "echo >> src/app.py"}, session=session)
-    assert (await by.call(*edit_call(), session=session)).kind == "tool"
+    assert (await by.call(*edit_call(), session=session)).kind == "failed"
 
 
 async def test_edits_follow_each_other_without_reading_again(dispatcher, root, session):
@@ -572,7 +572,7 @@ async def test_a_change_runs_between_the_reads_around_it(dispatcher, session):
     read = ("read", {"path": "notes.txt"})
     calls = [read, write_call(content="new\n"), ("read", {"path": "missing.txt"}), read]
     results = await dispatcher("auto").call_many(calls, session=session)
-    assert [each.kind for each in results] == ["ok", "ok", "tool", "ok"]
+    assert [each.kind for each in results] == ["ok", "ok", "failed", "ok"]
     assert (results[0].text.split()[1], results[3].text.split()[1]) == ("one", "new")
 
 

@@ -181,7 +181,7 @@ async def test_a_stream_is_closed_however_it_ends(catalog, style, end, release):
         with pytest.raises(asyncio.CancelledError):
             await task
     else:
-        assert (await task).kind == ("timeout" if end == "timeout" else "tool")
+        assert (await task).kind == ("timeout" if end == "timeout" else "failed")
     assert closed.wait(5)
     await until(lambda: dispatcher.abandoned == 0)
     dispatcher.close()
@@ -349,7 +349,7 @@ async def test_a_resource_may_not_swallow_a_failure(catalog):
         """Use it."""
         raise ValueError("lost")
 
-    assert (await Dispatcher(catalog, resources={str: Swallows}).call("use")).kind == "tool"
+    assert (await Dispatcher(catalog, resources={str: Swallows}).call("use")).kind == "failed"
 
 
 async def test_a_tool_added_later_is_looked_at_too(catalog):
@@ -406,7 +406,7 @@ async def test_a_cleanup_that_never_ends_is_not_awaited_for_ever(catalog, caplog
     result = await dispatcher.call("hang")
     assert (result.kind, result.attempts, dispatcher.abandoned) == ("timeout", 1, 1)
     assert "did not end" in caplog.text
-    assert (await dispatcher.call("hang")).kind == "tool"
+    assert (await dispatcher.call("hang")).kind == "failed"
     stubborn.set()
     await until(lambda: dispatcher.abandoned == 0)
     assert (await dispatcher.call("hang")).text == "done"
@@ -467,7 +467,7 @@ async def test_a_sync_tool_that_cannot_be_stopped_is_abandoned(catalog, release,
     assert "still runs" in result.retries[-1]
     assert "still runs in a thread" in caplog.text
     refused = await dispatcher.call("hang", {"n": 1})
-    assert (refused.kind, refused.attempts, "still runs" in refused.text) == ("tool", 0, True)
+    assert (refused.kind, refused.attempts, "still runs" in refused.text) == ("failed", 0, True)
     release.set()
     await until(lambda: dispatcher.abandoned == 0)
     assert flags == [True]

@@ -143,7 +143,7 @@ async def test_a_denial_is_written_down_with_its_reason(bank):
         ({"hooks": [Hook(Deny("no"))]}, "balance", {}, ["outcome"], "denied"),
         ({"hooks": [Hook(Replace(ToolResult("4", 4)))]}, "balance", {}, ["verdict", "outcome"], "ok"),
         ({"hooks": [Hook(Ask("sure?"))]}, "balance", {}, ["verdict", "asked", "outcome"], "waiting"),
-        ({}, "broken", {}, ["verdict", "intent", "outcome"], "tool"),
+        ({}, "broken", {}, ["verdict", "intent", "outcome"], "failed"),
     ],
     ids=["denied", "bad arguments", "a hook's no", "replaced", "a hook asks", "a failure"],
 )

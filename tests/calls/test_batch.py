@@ -170,7 +170,7 @@ async def test_a_failure_loses_no_sibling(catalog):
     calls = [("act", {"how": how}) for how in ("fine", "raise", "exit", "cancel")]
     results = await Dispatcher(catalog).call_many([*calls, ("nope", {}), ("act", {}), ("act", {"how": "last"})])
     kinds = [result.kind for result in results]
-    assert kinds == ["ok", "tool", "tool", "cancelled", "not_found", "bad_args", "ok"]
+    assert kinds == ["ok", "failed", "failed", "cancelled", "not_found", "bad_args", "ok"]
 
 
 async def test_ids_are_kept_and_missing_ones_are_new(catalog):

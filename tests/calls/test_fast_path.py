@@ -39,7 +39,7 @@ DEEDS: dict[str, tuple[Any, Any]] = {
     "path": (Path, Path("a/b")),
     "unannotated": (Any, {"a": {1, 2}}),
     "result": (str, ToolResult("mine", 1, call_id="theirs", tool="theirs", attempts=9)),
-    "failed result": (str, ToolResult.failure("tool", "hunter2 failed")),
+    "failed result": (str, ToolResult.failure("failed", "hunter2 failed")),
     "error": (str, ValueError("no, hunter2")),
     "tool error": (str, ToolError("no")),
     "safety": (str, Safety("no")),

@@ -191,7 +191,7 @@ async def test_a_refusal_is_an_answer(client, status, server, clock):
     """Asking again would not change it."""
     server.script = [answer(status), answer(200)]
     result = await called(client, server.url, clock)
-    assert (result.kind, result.attempts, len(server.requests)) == ("tool", 1, 1)
+    assert (result.kind, result.attempts, len(server.requests)) == ("failed", 1, 1)
     assert str(status) in result.text
 
 
@@ -328,5 +328,5 @@ async def test_a_batch_survives_all_faults_at_once(server, clock):
     async with Dispatcher(catalog, clock=clock, sleep=clock.sleep) as dispatcher:
         results = await dispatcher.call_many([(name, {"url": server.url + "hang"}) for name in ALL])
     assert [result.tool for result in results] == list(ALL)
-    assert {result.kind for result in results} <= {"ok", "transient", "tool"}
+    assert {result.kind for result in results} <= {"ok", "transient", "failed"}
     assert all(result.attempts >= 1 for result in results)

@@ -169,7 +169,7 @@ async def test_check_output_holds_the_value_against_the_schema():
         return "many"  # type: ignore[return-value]
 
     assert (await Dispatcher(catalog).call("count")).kind == "ok"
-    assert (await Dispatcher(catalog, check_output=True).call("count")).kind == "tool"
+    assert (await Dispatcher(catalog, check_output=True).call("count")).kind == "failed"
 
 
 # What only the dispatcher knows.
@@ -267,7 +267,7 @@ async def test_secrets_of_a_refused_call_are_masked_too(arguments):
 
     class Leak:
         def after(self, call, result):
-            return ToolResult.failure("tool", f"key was {call.arguments}")
+            return ToolResult.failure("failed", f"key was {call.arguments}")
 
     result = await Dispatcher(catalog, hooks=[Leak()]).call("login", arguments)
     assert "hunter2" not in result.text
@@ -301,15 +301,15 @@ class Custom(BaseException):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (ToolError("no"), "tool"),
+        (ToolError("no"), "failed"),
         (BadArgs("no"), "bad_args"),
         (Safety("no"), "safety"),
         (Transient("no"), "transient"),
-        (ValueError("no"), "tool"),
-        (SystemExit(3), "tool"),
+        (ValueError("no"), "failed"),
+        (SystemExit(3), "failed"),
         (asyncio.CancelledError(), "cancelled"),
-        (Custom("no"), "tool"),
-        (RecursionError("no"), "tool"),
+        (Custom("no"), "failed"),
+        (RecursionError("no"), "failed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
@@ -411,7 +411,7 @@ async def test_raise_bugs_raises_what_nobody_classified(catalog):
     dispatcher = Dispatcher(catalog, raise_bugs=True)
     with pytest.raises(ZeroDivisionError):
         await dispatcher.call("bug")
-    assert (await dispatcher.call("fail")).kind == "tool"
+    assert (await dispatcher.call("fail")).kind == "failed"
     assert (await dispatcher.call("reset")).kind == "transient"
 
 
@@ -427,7 +427,7 @@ async def test_a_rule_that_fails_does_not_lose_the_call(catalog, caplog):
         raise RuntimeError("in the rule")
 
     result = await Dispatcher(catalog, classify=rule).call("bug")
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "in the rule" in caplog.text
 
 
@@ -581,7 +581,7 @@ async def test_modify_changes_what_runs_and_is_checked_again(catalog):
         (Deny("no"), "denied"),
         (Halt("stop"), "halted"),
         (Replace(5), "ok"),
-        (Replace(ToolResult.failure("tool", "x")), "tool"),
+        (Replace(ToolResult.failure("failed", "x")), "failed"),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
@@ -633,7 +633,7 @@ async def test_after_hooks_see_every_result(catalog):
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     for name, arguments in [("nope", {}), ("add", {}), ("fail", {}), ("add", {"a": 1})]:
         await dispatcher.call(name, arguments)
-    assert [kind for stage, kind in recorder.seen if stage == "after"] == ["not_found", "bad_args", "tool", "ok"]
+    assert [kind for stage, kind in recorder.seen if stage == "after"] == ["not_found", "bad_args", "failed", "ok"]
 
 
 async def test_after_hooks_may_change_the_result_and_the_next_sees_that(catalog):

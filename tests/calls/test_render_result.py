@@ -173,7 +173,7 @@ def test_a_tools_own_result_is_kept():
         (ToolResult("", None, parts=[TextPart("p"), ImagePart(b"x")]), "p\n[image/png, 1 bytes]"),
         (ToolResult("a\ud800"), "a?"),
         (ToolResult(5), "5"),
-        (ToolResult("", None, "tool"), ""),
+        (ToolResult("", None, "failed"), ""),
     ],
     ids=["value", "nothing", "parts", "surrogate", "no text", "error"],
 )
@@ -199,7 +199,7 @@ def test_a_tools_own_result_is_made_fit_to_be_sent():
     )
     result = render_result(own, PLAIN)
     assert type(result) is ToolResult
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert result.error.message == "just words"
     assert result.error.details == {"x": [1]}
     assert str(result.error.cause) == "cause"
@@ -219,10 +219,10 @@ def test_a_tools_own_result_may_have_no_parts():
     ("returns", "value", "kind"),
     [
         (int, 5, "ok"),
-        (int, "5", "tool"),
+        (int, "5", "failed"),
         (Sum, Sum(5), "ok"),
-        (Sum, Sum("x"), "tool"),
-        (list[int], [1, None], "tool"),
+        (Sum, Sum("x"), "failed"),
+        (list[int], [1, None], "failed"),
         (..., object(), "ok"),
         (str, "a", "ok"),
     ],
@@ -258,10 +258,10 @@ def test_an_output_that_cannot_be_checked_is_not_passed():
         (TimedOut("late"), "timeout", "timed out: late"),
         (Transient("busy"), "transient", "transient failure: busy"),
         (SelfCancelled("stop"), "cancelled", "cancelled: stop"),
-        (ToolError("broken"), "tool", "tool failed: broken"),
-        (ToolError(), "tool", "tool failed: ToolError"),
+        (ToolError("broken"), "failed", "tool failed: broken"),
+        (ToolError(), "failed", "tool failed: ToolError"),
         (DefinitionError("unfinished"), "internal", "internal error: unfinished"),
-        (ToolError("a\ud800"), "tool", "tool failed: a?"),
+        (ToolError("a\ud800"), "failed", "tool failed: a?"),
     ],
 )
 def test_every_error_has_its_kind_and_words(error, kind, text):
@@ -344,7 +344,7 @@ def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"), [(Safety("no"), "safety"), (ToolError("no"), "tool"), (TimedOut("no"), "timeout")]
+    ("error", "kind"), [(Safety("no"), "safety"), (ToolError("no"), "failed"), (TimedOut("no"), "timeout")]
 )
 def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
     """By raising one of ours."""

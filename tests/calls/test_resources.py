@@ -512,7 +512,7 @@ async def test_resources_are_closed_after_a_failure(recorder):
 
     async with dispatcher_for(use, recorder) as dispatcher:
         result = await dispatcher.call("use", {})
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert recorder.log[2:] == ["two sees ValueError", "two out", "one sees ValueError", "one out"]
 
 
@@ -559,7 +559,7 @@ async def test_a_resource_that_fails_to_come_closes_those_that_came(recorder):
     catalog.tool(use)
     async with Dispatcher(catalog, resources={One: recorder.sync("one"), Database: broken}) as dispatcher:
         result = await dispatcher.call("use", {})
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "no database" in result.text
     assert recorder.log[-1] == "one out"
     assert ran == []

@@ -664,7 +664,7 @@ async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_har
     request = await waiting(dispatcher)
     await claimed_by_the_dead(store, request)
     result = await dispatcher.resume(request.id, Decision.approve())
-    assert (result.kind, len(shed.ran)) == (("ok", 1) if runs else ("tool", 0))
+    assert (result.kind, len(shed.ran)) == (("ok", 1) if runs else ("failed", 0))
     if not runs:
         assert "its process ended before the outcome was kept: it may or may not have happened" in result.text
         assert result.error.details == {"happened": "maybe"}
@@ -932,7 +932,7 @@ async def test_a_preview_that_knows_the_call_will_fail_is_the_answer():
         """Rename something."""
 
     result = await Dispatcher(catalog, permissions=Permissions()).call("rename", {"name": "tea.txt"})
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "there is no tea.txt; make it first" in result.text
     assert result.request is None
 

@@ -203,7 +203,7 @@ def test_mcp_results_have_structure_and_links():
         result(text="[1]", value=[1]),
         result(text="null", value=None),
         result(text="[image]", parts=[ImagePart(b"<svg/>", "image/svg+xml")]),
-        result("tool", "no"),
+        result("failed", "no"),
     ]
     sent = module("mcp").results(results)
     structured = [each.get("structuredContent", "none") for each in sent]

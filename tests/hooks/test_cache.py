@@ -104,7 +104,7 @@ async def test_errors_are_not_kept(shop):
     """The next call may have more luck."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     for _ in range(2):
-        assert (await dispatcher.call("price", {"item": "none"})).kind == "tool"
+        assert (await dispatcher.call("price", {"item": "none"})).kind == "failed"
     assert shop.asked == ["none", "none"]
 
 
@@ -206,7 +206,7 @@ async def test_a_leader_that_fails_leaves_it_to_the_next(shop):
     """Errors are not shared either."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     results = await dispatcher.call_many([("price", {"item": "none"})] * 3)
-    assert [result.kind for result in results] == ["tool"] * 3
+    assert [result.kind for result in results] == ["failed"] * 3
     assert len(shop.asked) == 3
 
 

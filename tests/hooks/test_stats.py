@@ -127,7 +127,7 @@ def test_a_snapshot_from_another_thread_sees_whole_numbers():
         for number in range(1000):
             tool = SimpleNamespace(name=f"tool_{number}", facts=SimpleNamespace(metadata=None))
             call = ToolCall(tool.name, {}, tool=tool)
-            for kind in ("tool", "denied", "timeout"):
+            for kind in ("failed", "denied", "timeout"):
                 stats.after(call, ToolResult.failure(kind, "no", attempts=1, duration_seconds=number))
             if errors:
                 break

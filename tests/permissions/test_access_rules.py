@@ -177,7 +177,7 @@ async def test_each_kind_of_access_has_a_word(office, rule, name, arguments, kin
 
 async def test_what_a_tool_finds_out_while_it_runs_is_held_against_the_rule(office):
     """A tool without markers asks with `context.permissions.check`."""
-    assert await office.kind("wander", "deny access:read(src/**)", start="src/a") == "tool"
+    assert await office.kind("wander", "deny access:read(src/**)", start="src/a") == "failed"
     assert await office.kind("wander", "deny access:read(src/**)", start="lib/a") == "ok"
 
 

@@ -533,23 +533,23 @@ async def touched(made, *accesses, **options):
         (Reads("/etc/passwd"), Permissions("bypass"), "safety"),
         (Command("rm -rf /"), Permissions("bypass"), "safety"),
         (Reads("a.txt"), Permissions(), "ok"),
-        (Reads("secrets/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "tool"),
-        (Reads("secrets/a"), Permissions("bypass", ["deny touch(path=secrets/**)"]), "tool"),
+        (Reads("secrets/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "failed"),
+        (Reads("secrets/a"), Permissions("bypass", ["deny touch(path=secrets/**)"]), "failed"),
         (Reads("docs/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "ok"),
-        (Reads("docs/a"), Permissions(rules=["ask touch(path=docs/**)"]), "tool"),
+        (Reads("docs/a"), Permissions(rules=["ask touch(path=docs/**)"]), "failed"),
         (Reads("docs/a"), Permissions("bypass", ["ask touch(path=docs/**)"]), "ok"),
         (Query("fine"), Permissions(), "ok"),
-        (Query("odd"), Permissions(), "tool"),
-        (Query("odd"), None, "tool"),
+        (Query("odd"), Permissions(), "failed"),
+        (Query("odd"), None, "failed"),
         (Query("secret"), Permissions("bypass"), "safety"),
         (Reads("a.txt"), Saying("allow"), "ok"),
-        (Reads("a.txt"), Saying(lambda request: "deny" if request.accesses else "allow"), "tool"),
-        (Reads("a.txt"), Saying(lambda request: "ask" if request.accesses else "allow"), "tool"),
-        (Reads("a.txt"), Saying(lambda request: raising(request) if request.accesses else "allow"), "tool"),
-        (Reads("a.txt"), Saying(lambda request: Hostile() if request.accesses else "allow"), "tool"),
-        (Reads("a.txt"), Saying(lambda request: later("allow")), "tool"),
+        (Reads("a.txt"), Saying(lambda request: "deny" if request.accesses else "allow"), "failed"),
+        (Reads("a.txt"), Saying(lambda request: "ask" if request.accesses else "allow"), "failed"),
+        (Reads("a.txt"), Saying(lambda request: raising(request) if request.accesses else "allow"), "failed"),
+        (Reads("a.txt"), Saying(lambda request: Hostile() if request.accesses else "allow"), "failed"),
+        (Reads("a.txt"), Saying(lambda request: later("allow")), "failed"),
         (Reads("a.txt"), [Permissions(), Saying("allow")], "ok"),
-        (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "tool"),
+        (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "failed"),
     ],
 )
 async def test_a_running_tool_may_ask_about_what_it_touches_further(access, permissions, kind, is_async):
@@ -566,7 +566,7 @@ async def test_only_an_access_can_be_asked_about(access):
     made = touching(True, read_only=True)
     checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
     result = await touched(made, access, safety=checks, permissions=Permissions("bypass"))
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "check expects an access, such as Writes(path)" in result.text
     assert made.ran == []
 
@@ -586,11 +586,11 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
     save.__annotations__ = {"path": hint, "context": Context}
     made.catalog.add(Tool.described(save, description="Save it, and a copy."))
     result = await made.call("save", {"path": "src/a"}, permissions=Permissions(rules=[rule]))
-    assert (result.kind, made.ran) == ("tool", ["near"])
+    assert (result.kind, made.ran) == ("failed", ["near"])
     assert "Writes('elsewhere/copy.txt') needs approval, and no person can be asked while the tool runs" in result.text
 
 
-@pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "tool")])
+@pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
 async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
     """Also for a kind of one's own; a parameter of another kind says nothing about it."""
     made = World(Catalog(), [])
@@ -617,7 +617,7 @@ class Patient:
 async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
     """Whatever it is that would have to be awaited."""
     result = await touched(touching(True), Reads("a.txt"), permissions=Saying(lambda request: Patient()))
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "it cannot be asked while a tool runs" in result.text
 
 

@@ -38,14 +38,14 @@ class Strange(BaseException):
 DEEDS = {
     "return": "ok",
     "suspend": "ok",
-    "raise": "tool",
-    "exit": "tool",
-    "strange": "tool",
+    "raise": "failed",
+    "exit": "failed",
+    "strange": "failed",
     "cancelled": "cancelled",
     "cancelled_future": "cancelled",
     "flaky": None,
     "hang": "timeout",
-    "file": "tool",
+    "file": "failed",
 }
 FACTS: dict[str, dict[str, Any]] = {
     "reads": {"read_only": True},

@@ -179,7 +179,7 @@ def by_hand(tool, arguments, session):
         context = Context(facts=tool.facts, call=ToolCall(tool.name, session=session))
         return "ok", repr(tool.function(**arguments, context=context))
     except ToolError as error:
-        return "safety" if isinstance(error, Safety) else "tool", str(error)
+        return "safety" if isinstance(error, Safety) else "failed", str(error)
 
 
 async def raced(dispatcher, root, known, draw, count):
@@ -224,7 +224,7 @@ async def race(stage, way, seed, *, calls):
     assert leaks == []
     assert (snapshot(outside), snapshot(root / KEPT)) == before
     # A path that has become a circle of links is the model's to correct.
-    assert {kind for _, kind in ends} - {"bad_args"} == {"ok", "tool", "safety"}
+    assert {kind for _, kind in ends} - {"bad_args"} == {"ok", "failed", "safety"}
     # Fewer would show little: a read in ten, and one of a hundred for tools that are rarely called.
     for name, share in {"read": 10, "write": 50, "edit": 250, "glob": 100, "grep": 100}.items():
         assert ends[name, "ok"] >= calls // share, ends

@@ -27,7 +27,7 @@ parts = (
 )
 calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3) | texts, texts)
 results = st.builds(
-    ToolResult, texts, json_values, st.sampled_from(["ok", "tool", "denied"]), call_id=texts, tool=texts
+    ToolResult, texts, json_values, st.sampled_from(["ok", "failed", "denied"]), call_id=texts, tool=texts
 )
 messages = (
     st.builds(UserMessage, st.lists(parts, max_size=3).map(tuple))

@@ -132,7 +132,7 @@ def test_a_text_that_is_not_in_the_file_any_more_does_not_run(tmp_path, change):
     assert dispatcher.call_sync("a", {"input": ""}).kind == "ok"
     change(path)
     result = dispatcher.call_sync("a", {"input": ""})
-    assert (result.kind, "changed or removed since it was looked up; call it again" in result.text) == ("tool", True)
+    assert (result.kind, "changed or removed since it was looked up; call it again" in result.text) == ("failed", True)
     assert dispatcher.call_sync("a", {"input": ""}).kind == ("ok" if path.exists() else "not_found")
 
 

@@ -111,7 +111,7 @@ async def test_a_prompt_that_is_too_long_is_told_to_the_model(desk):
     """It sends less."""
     desk.write("it.md", text="{input}" * 100)
     result = await desk.dispatcher().call("it", {"input": "x" * 20_000})
-    assert (result.kind, "2,000,700 characters" in result.text) == ("tool", True)
+    assert (result.kind, "2,000,700 characters" in result.text) == ("failed", True)
 
 
 async def test_a_person_who_is_asked_sees_the_prompt_and_the_tools(desk):

@@ -137,7 +137,7 @@ async def test_calls_and_results_are_complete():
     result = make_result({"a": (1, 2)}, tool="read")
     assert (result.text, result.value, result.kind, result.tool) == ('{"a":[1,2]}', {"a": [1, 2]}, "ok", "read")
     assert make_result("x", text="shown").text == "shown"
-    assert make_error("tool", "no").text == "error: tool failed: no\nTry another way, or tell the user."
+    assert make_error("failed", "no").text == "error: tool failed: no\nTry another way, or tell the user."
     waiting = make_waiting("it deletes", tool="wipe", preview="everything")
     assert (waiting.kind, waiting.request.preview, waiting.request.call_id) == ("waiting", "everything", "call_1")
 

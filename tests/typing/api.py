@@ -288,7 +288,7 @@ async def calls(progress: list[Progress]) -> None:
         assert_type(dispatcher.extended(default_catalog, hooks=[Guard()], on_progress=progress.append), Dispatcher)
         with_options(retry=RetryPolicy(attempts=2), max_chars=500)
         assert_type(dispatcher.call_sync("bare", '{"a": 1}'), ToolResult)
-        assert_type(ToolResult.failure("tool", "it broke"), ToolResult)
+        assert_type(ToolResult.failure("failed", "it broke"), ToolResult)
         if result.error is not None:
             assert_type(result.error.message, str)
     assert_type(stats.snapshot(), list[ToolStats])

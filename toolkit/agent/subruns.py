@@ -176,6 +176,6 @@ def _build_result(
     elif run.stop == "halt":
         result = ToolResult.failure("halted", run.reason)
     else:
-        result = ToolResult.failure("tool", f"the sub-run was not finished: {run.reason}")
+        result = ToolResult.failure("failed", f"the sub-run was not finished: {run.reason}")
     result.call_id, result.tool = call.id, call.name
     return result

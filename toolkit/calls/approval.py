@@ -369,7 +369,7 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     else:
         why = "it was approved and started where this process cannot see it, and no outcome was kept"
     return ToolResult.failure(
-        "tool",
+        "failed",
         f"{why}: it may or may not have happened",
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",

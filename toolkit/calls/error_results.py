@@ -27,7 +27,7 @@ _KINDS: list[tuple[type[ToolError], Kind]] = [
     (TimedOut, "timeout"),
     (Transient, "transient"),
     (SelfCancelled, "cancelled"),
-    (ToolError, "tool"),
+    (ToolError, "failed"),
 ]
 
 

@@ -41,7 +41,7 @@ def render_result(value: Any, plan: CallPlan, *, encode: bool = True, check: boo
     if check and encode:
         problem = _find_schema_problem(form, plan)
         if problem:
-            return ToolResult.failure("tool", f"it returned what its output schema does not allow: {problem}")
+            return ToolResult.failure("failed", f"it returned what its output schema does not allow: {problem}")
     return ToolResult(text, form)
 
 
@@ -100,7 +100,7 @@ def _sanitize_result(result: ToolResult) -> ToolResult:
     return ToolResult(
         text,
         value,
-        result.kind if result.kind in KINDS else "tool",
+        result.kind if result.kind in KINDS else "failed",
         error=None
         if error is None
         else ErrorInfo(as_text(as_json(error.message)), _as_json_object(error.details) or {}, error.cause),

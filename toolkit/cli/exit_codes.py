@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 EXITS: dict[Kind, int] = {
     "ok": 0,
-    "tool": 1,
+    "failed": 1,
     "bad_args": 3,
     "not_found": 4,
     "denied": 5,

@@ -98,9 +98,9 @@ async def test_the_result_reads_like_a_terminal(bash, command, text):
 @pytest.mark.parametrize(
     ("command", "kind", "text", "details"),
     [
-        ("echo out; exit 3", "tool", "out\nexit code: 3", {"exit_code": 3}),
-        ("echo words | grep nothing", "tool", "exit code: 1", {"exit_code": 1}),
-        ("echo out; kill -9 $$", "tool", "out\nexit code: 137 (killed)", {"exit_code": 137}),
+        ("echo out; exit 3", "failed", "out\nexit code: 3", {"exit_code": 3}),
+        ("echo words | grep nothing", "failed", "exit code: 1", {"exit_code": 1}),
+        ("echo out; kill -9 $$", "failed", "out\nexit code: 137 (killed)", {"exit_code": 137}),
         (
             "echo out; sleep 61.19",
             "timeout",

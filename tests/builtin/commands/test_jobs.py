@@ -105,7 +105,7 @@ async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
 async def test_a_job_needs_a_conversation(dispatcher):
     """Otherwise nobody could ever read or stop it."""
     result = await dispatcher.call("bash", {"command": "sleep 93.33", "background": True})
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "pass `session=`" in result.text
 
 

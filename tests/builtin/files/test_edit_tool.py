@@ -99,7 +99,7 @@ async def test_several_edits_are_made_together(tmp_path, edit):
 async def test_if_one_edit_fails_none_is_made(tmp_path, edit):
     """And every one that fails is named."""
     result = await edit(("g()", "h()"), ("return 1", "x"), ("nonsense", "y"))
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "edits[1]: `old` appears 2 times, at lines 2, 6" in result.text
     assert "edits[2]: `old` does not appear in a.py" in result.text
     assert "edits[0]" not in result.text
@@ -348,14 +348,14 @@ async def test_a_file_that_cannot_be_edited_is_left_alone(tmp_path, edit, conten
     """And the answer says why."""
     (tmp_path / "a.py").write_bytes(content)
     result = await edit(*edits)
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert words in result.text
     assert (tmp_path / "a.py").read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [("b.py", "tool"), ("folder", "tool"), ("../a.py", "safety"), (".env", "safety"), ("link", "safety")],
+    [("b.py", "failed"), ("folder", "failed"), ("../a.py", "safety"), (".env", "safety"), ("link", "safety")],
 )
 async def test_what_may_not_be_edited_is_refused(tmp_path, edit, path, kind):
     """Missing files, folders, what is outside or protected; nothing of it is shown."""
@@ -472,14 +472,14 @@ async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatche
 async def test_nobody_is_asked_about_an_edit_that_would_fail(dispatcher):
     """The model is told at once, with the same help."""
     result = await dispatcher("default").call("edit", {"path": "a.py", "edits": [{"old": "xyz()", "new": "h()"}]})
-    assert (result.kind, result.request) == ("tool", None)
+    assert (result.kind, result.request) == ("failed", None)
     assert "`old` does not appear" in result.text
 
 
 async def test_without_a_file_nobody_is_asked(dispatcher):
     """There is nothing to show: the model is told at once."""
     result = await dispatcher("default").call("edit", {"path": "b.py", "edits": [{"old": "x", "new": "y"}]})
-    assert (result.kind, result.request) == ("tool", None)
+    assert (result.kind, result.request) == ("failed", None)
     assert "b.py does not exist" in result.text
 
 
@@ -524,7 +524,7 @@ async def test_what_changed_since_it_was_read_is_not_edited(tmp_path, dispatcher
     await auto.call("read", {"path": "a.py", "limit": 1}, session=session)
     (tmp_path / "a.py").write_text(f"# theirs\n{CODE}")
     refused = await edit(("g()", "h()"), session=session)
-    assert refused.kind == "tool"
+    assert refused.kind == "failed"
     assert "a.py has changed since it was last read here, so nothing was written; read it again" in refused.text
     await auto.call("read", {"path": "a.py"}, session=session)
     assert (await edit(("g()", "h()"), session=session)).kind == "ok"

@@ -394,7 +394,7 @@ async def test_a_folder_is_for_glob(tmp_path, call, path):
     """And says so."""
     (tmp_path / "folder").mkdir()
     result = await call(path)
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "is a folder, and `read` reads files; list it with `glob`" in result.text
 
 
@@ -402,7 +402,7 @@ async def test_a_pipe_is_refused_at_once(tmp_path, call):
     """Nobody waits for somebody to write into it."""
     os.mkfifo(tmp_path / "a.txt")
     result = await call()
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert "only files can be read" in result.text
 
 

@@ -187,7 +187,7 @@ async def test_a_file_that_is_too_large_is_not_replaced(tmp_path, write):
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [("folder", "tool"), ("a.txt/b", "tool"), ("../a", "safety"), (".env", "safety"), (".git/config", "safety")],
+    [("folder", "failed"), ("a.txt/b", "failed"), ("../a", "safety"), (".env", "safety"), (".git/config", "safety")],
 )
 async def test_what_may_not_be_written_is_refused(tmp_path, write, path, kind):
     """Folders, files as folders, what is outside, what is protected."""
@@ -291,10 +291,10 @@ async def test_what_changed_since_it_was_read_is_not_overwritten(tmp_path, dispa
     await auto.call("read", {"path": "a.txt"}, session=session)
     (tmp_path / "a.txt").write_text("theirs\n")
     refused = await write("mine\n", session=session)
-    assert refused.kind == "tool"
+    assert refused.kind == "failed"
     assert "a.txt has changed since it was last read here, so nothing was written; read it again" in refused.text
     assert (await write("mine\n", session=Session())).kind == "ok"
-    assert (await write("mine\n", session=session)).kind == "tool"
+    assert (await write("mine\n", session=session)).kind == "failed"
     await auto.call("read", {"path": "./a.txt"}, session=session)
     assert (await write("mine, too\n", session=session)).kind == "ok"
 
@@ -307,7 +307,7 @@ async def test_whoever_wrote_a_file_has_seen_it(tmp_path, write):
     (tmp_path / "a.txt").unlink()
     assert (await write("three\n", session=session)).kind == "ok"
     (tmp_path / "a.txt").write_text("theirs\n")
-    assert (await write("four\n", session=session)).kind == "tool"
+    assert (await write("four\n", session=session)).kind == "failed"
 
 
 def test_stamps_do_not_grow_for_ever():

@@ -146,7 +146,7 @@ async def test_a_refusal_is_told_with_what_the_server_says(server, status):
     """4xx is an answer: status and a piece of the body, and no second try."""
     server.pages["/"] = answer(f"<h1>Sorry</h1>{'x' * 5000}", status=status, type="text/html")
     result = await call(server)
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert f"answered {status}" in result.error.message
     assert len(result.error.message) < 1000
     assert status < 400 or "# Sorry" in result.error.message
@@ -232,7 +232,7 @@ async def test_a_redirect_out_of_the_rule_is_not_followed(server, rule):
     server.pages |= {"/": redirect(there), "/b": answer("b")}
     by = dispatcher(Permissions("default", [rule.format(url=server.url("/**"))]))
     result = await call(server, by=by)
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert f"redirects to {there}, which was not agreed to" in result.text
     assert "call web_fetch with that address" in result.text
     assert server.paths == ["/"]
@@ -244,7 +244,7 @@ async def test_a_redirect_into_a_deny_is_not_followed(server, rule):
     server.pages |= {"/": redirect("/private/x"), "/private/x": answer("secret")}
     rules = [f"allow web_fetch({server.url('/**')})", rule.format(url=server.url("/private/**"))]
     result = await call(server, by=dispatcher(Permissions("default", rules)))
-    assert result.kind == "tool"
+    assert result.kind == "failed"
     assert server.paths == ["/"]
 
 
@@ -332,7 +332,7 @@ async def test_two_tools_do_not_share_what_they_keep(server):
 async def test_failures_are_not_kept(server):
     """What failed may work now."""
     session, by = Session(), dispatcher()
-    assert (await call(server, by=by, session=session)).kind == "tool"
+    assert (await call(server, by=by, session=session)).kind == "failed"
     server.pages["/"] = answer("now")
     assert (await call(server, by=by, session=session)).kind == "ok"
 
@@ -379,7 +379,7 @@ async def test_where_a_kept_page_was_redirected_to_is_judged_again(server):
     every = f"allow web_fetch({server.url('/**')})"
     assert (await call(server, by=by([every]), session=session)).kind == "ok"
     denied = await call(server, by=by([every, f"deny web_fetch({server.url('/private')})"]), session=session)
-    assert denied.kind == "tool"
+    assert denied.kind == "failed"
     assert "secret" not in denied.text
     assert server.paths == ["/", "/private"]
 

@@ -116,7 +116,7 @@ def test_the_exit_code_says_how_it_ended(shop, words, code, says):
 def test_a_result_that_is_an_error_is_json_too(shop):
     """On standard output, beside the words on standard error."""
     ran = shop.run("call", "tools.py", "broken")
-    assert (ran.json["kind"], ran.json["error"]["message"]) == ("tool", "it is broken")
+    assert (ran.json["kind"], ran.json["error"]["message"]) == ("failed", "it is broken")
     assert shop.run("call", "tools.py", "broken", "-o", "text").out == ""
 
 

@@ -30,7 +30,7 @@ def test_a_log_is_summed_up_by_tool(log):
     data = log.run("stats", "calls.jsonl").json
     tools = {each["tool"]: each for each in data["tools"]}
     assert list(tools) == ["free_days", "flaky", "cancel"]
-    assert (tools["free_days"]["calls"], tools["free_days"]["kinds"]) == (2, {"ok": 1, "tool": 1})
+    assert (tools["free_days"]["calls"], tools["free_days"]["kinds"]) == (2, {"ok": 1, "failed": 1})
     assert tools["flaky"]["retries"] == 1
     assert tools["cancel"]["verdicts"] == {"ask": 1, "deny": 1}
     assert tools["cancel"]["kinds"] == {"waiting": 1, "denied": 1}

@@ -159,7 +159,7 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
         started(summary=evil),
         ToolProgress(Progress(call_id="c1", tool="look", message=evil)),
         ended(ToolResult(f"{evil}\n{evil}")),
-        ended(ToolResult.failure("tool", evil), name=evil),
+        ended(ToolResult.failure("failed", evil), name=evil),
         Refused(ToolCall(evil), evil),
         Inner("c9", TextDelta(f"{evil}\n")),
         Failed(ProviderError(evil)),
@@ -178,7 +178,7 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
     [
         (ToolResult("", attempts=1, duration_seconds=75), ["✓ look at oak  1 min 15 s"]),
         (ToolResult("a\n\nb\nc"), ["✓ look at oak", "    a", "    – and 2 more lines"]),
-        (ToolResult.failure("tool", "x" * 600), ["✗ look at oak  tool", f"    {'x' * 500}..."]),
+        (ToolResult.failure("failed", "x" * 600), ["✗ look at oak  failed", f"    {'x' * 500}..."]),
         (ToolResult("1\tone\x0btwo"), ["✓ look at oak", "    1   one", "    – and 1 more line"]),
         (ToolResult("a\nb"), ["✓ look at oak", "    a", "    – and 1 more line"]),
         (ToolResult.failure("bad_args", "no\nsuch\nwood\nat all"), ["✗ look at oak  bad args", "    no", "    such", "    wood", "    – and 1 more line"]),
@@ -246,8 +246,8 @@ def test_a_request_is_left_to_whoever_asks():
 
 def test_plain_letters_do_where_a_terminal_knows_no_others():
     """Every mark has an ASCII one."""
-    shown = watched(*PLAIN, ended(ToolResult.failure("tool", "é")), encoding="ascii")
-    assert shown.written.splitlines()[-3:] == ["    an oak", "x look  tool", "    \\xe9"]
+    shown = watched(*PLAIN, ended(ToolResult.failure("failed", "é")), encoding="ascii")
+    assert shown.written.splitlines()[-3:] == ["    an oak", "x look  failed", "    \\xe9"]
 
 
 def test_foreign_exceptions_are_named():

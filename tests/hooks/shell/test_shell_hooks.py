@@ -403,7 +403,7 @@ async def test_a_result_can_be_replaced(bench):
 async def test_a_replaced_failure_stays_one(bench):
     """A hook may word it otherwise, and cannot call it a success."""
     result = await bench.dispatcher(bench.saying({"action": "replace", "result": "oh"}, on="after")).call("fail", {})
-    assert (result.kind, result.text, result.error.message) == ("tool", "oh", "it broke")
+    assert (result.kind, result.text, result.error.message) == ("failed", "oh", "it broke")
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def _build_failure(text: str, outcome: CommandOutcome, seconds: float) -> ToolRe
     Every exit code but 0 is a failure, even the 1 with which `grep` says that it found nothing. This module does not
     know which programs give a code another meaning. The model reads the output and the code in any case.
     """
-    kind: Kind = "timeout" if outcome.stop_reason == "timeout" else "tool"
+    kind: Kind = "timeout" if outcome.stop_reason == "timeout" else "failed"
     message = _explain_failure(outcome, seconds)
     details = {"exit_code": outcome.exit_code} if outcome.stop_reason is None else {"stopped": outcome.stop_reason}
     return ToolResult(text, None, kind, error=ErrorInfo(message, details))
