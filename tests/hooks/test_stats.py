@@ -43,12 +43,12 @@ async def test_a_snapshot_counts_calls_failures_retries_and_sizes():
     await dispatcher.call("nope1")
     await dispatcher.call("nope2")
     known, unknown = stats.snapshot()
-    assert (known.tool, known.calls, known.failures, known.retries) == ("act", 4, {"tool": 1, "bad_args": 1}, 1)
+    assert (known.tool, known.calls, known.failures, known.retries) == ("act", 4, {"failed": 1, "bad_args": 1}, 1)
     assert known.cost == 1.5
     assert known.tokens == -(-known.chars // 4)
     assert (unknown.tool, unknown.calls, unknown.failures) == ("(unknown)", 2, {"not_found": 2})
     await dispatcher.call("act", {"how": "fail"})
-    assert known.failures == {"tool": 1, "bad_args": 1}
+    assert known.failures == {"failed": 1, "bad_args": 1}
 
 
 async def test_percentiles_are_of_the_last_calls_that_ran():
