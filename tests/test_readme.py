@@ -6,15 +6,18 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import toolkit.hooks
 from tests.markdown import run
 from toolkit import Context, Session, ToolResult, default_catalog
 from toolkit.agent import Run
 from toolkit.calls.settings import DispatcherOptions
 from toolkit.facts import Options
+from toolkit.values.codecs import texts
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -122,3 +125,22 @@ def test_the_start_page_leads_to_every_other_page():
             links = re.findall(r"\]\((?!https?:)([\w-]+\.md)", (ROOT / "docs" / page).read_text(encoding="utf-8"))
             waiting += links
     assert {page.name for page in PAGES} - {"README.md"} <= seen
+
+
+def test_every_built_in_hook_is_in_the_table():
+    """A hook that no page mentions is not found."""
+    page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    folder = Path(toolkit.hooks.__file__).parent
+    modules = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "base")]
+    names = [name for module in modules for name in import_module(f"toolkit.hooks.{module}").__all__]
+    hooks = [name for name in names if {"before", "around", "after"} & set(dir(getattr(toolkit.hooks, name, None)))]
+    assert len(hooks) >= 5
+    assert [name for name in hooks if f"| `{name}(" not in page] == []
+
+
+def test_every_text_type_is_in_the_table():
+    """A type that no page mentions has to be tried out."""
+    page = (ROOT / "docs" / "types.md").read_text(encoding="utf-8")
+    page = page.replace("and the same for IPv6", "IPv6Address IPv6Interface IPv6Network")
+    kinds = [kind.__name__ for kind in texts._CODECS if not kind.__name__.endswith(("Path", "PathLike"))]
+    assert [name for name in kinds if not re.search(rf"\b{name}\b", page)] == []

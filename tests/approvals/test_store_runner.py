@@ -131,7 +131,8 @@ async def test_without_time_nothing_is_started_but_what_must_happen(desk):
         await desk.runner.run("note", "", desk.note, seconds=-1)
     assert desk.done == []
     with pytest.raises(StoreTimeoutError):
-        await desk.runner.run("note", "", desk.note, seconds=-1, must_happen=True)
+        await desk.runner.run("hang", "", desk.hang, seconds=-1, must_happen=True)
+    desk.release.set()
     await until(lambda: desk.done)
 
 

@@ -24,7 +24,7 @@ def dispatcher():
         """Read."""
         return path
 
-    return Dispatcher(catalog, hooks=[LoopGuard(most=2)])
+    return Dispatcher(catalog, hooks=[LoopGuard(max_repeats=2)])
 
 
 async def test_the_same_call_too_often_in_a_row_is_refused_with_advice(dispatcher):
@@ -54,5 +54,5 @@ async def test_sessions_are_not_kept_for_ever(dispatcher):
 
 def test_a_guard_allows_at_least_one():
     """Otherwise nothing could be called."""
-    with pytest.raises(ValueError, match="most"):
-        LoopGuard(most=0)
+    with pytest.raises(ValueError, match="max_repeats"):
+        LoopGuard(max_repeats=0)

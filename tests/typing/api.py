@@ -273,7 +273,7 @@ async def calls(progress: list[Progress]) -> None:
     stats = Stats()
     async with Dispatcher(
         default_catalog,
-        hooks=[Guard(), Cache(), RateLimit(5), Log(), LoopGuard(most=2), stats],
+        hooks=[Guard(), Cache(), RateLimit(5), Log(), LoopGuard(max_repeats=2), stats],
         retry=RetryPolicy(attempts=2),
         resources={Database: PER_CALL},
         classify={KeyError: Transient},

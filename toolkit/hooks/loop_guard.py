@@ -17,13 +17,13 @@ class LoopGuard:
     A hook that denies a call that repeats itself; the model gets advice instead of a result.
 
     Args:
-        most: How often in a row the same call may be made in one session.
+        max_repeats: How often in a row the same call may be made in one session.
     """
 
-    def __init__(self, *, most: int = 3) -> None:
-        if most < 1:
-            raise ValueError(f"most has to be at least 1, got {most}")
-        self._max_repeats = most
+    def __init__(self, *, max_repeats: int = 3) -> None:
+        if max_repeats < 1:
+            raise ValueError(f"max_repeats has to be at least 1, got {max_repeats}")
+        self._max_repeats = max_repeats
         self._last_calls: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     def before(self, call: ToolCall) -> Outcome:

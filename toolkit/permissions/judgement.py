@@ -16,6 +16,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from .._forks import unlock_properties_in_children
 from ..access import Access, Writes
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition
@@ -294,6 +295,7 @@ def allow_any_call(session: Session | None) -> bool:
     return True
 
 
+@unlock_properties_in_children
 class AccessJudge:
     """
     The object `context.permissions`, which judges the further accesses of a running tool.

@@ -25,6 +25,7 @@ from toolkit.testing import Unsupported, arguments, values
 from toolkit.testing.laws.smallest_example import draw_values
 from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
 from toolkit.testing.strategies.pattern_texts import texts_matching
+from toolkit.values.codecs import texts
 
 from ..least import least
 
@@ -330,6 +331,14 @@ _CHECKED = {
     "ipv6-interface": ipaddress.IPv6Interface, "ipv4-network": ipaddress.IPv4Network,
     "ipv6-network": ipaddress.IPv6Network, "base64": bytes,
 }  # fmt: skip
+
+
+def test_every_form_of_a_codec_is_drawn_and_checked():
+    """A codec with a form of its own needs a strategy for its texts, and a line above."""
+    schemas = [codec.schema for codec in texts._CODECS.values()]
+    forms = {schema.get("format") or schema.get("contentEncoding") for schema in schemas} - {None}
+    assert forms == set(_CHECKED)
+    assert forms <= set(FORMAT_STRATEGIES)
 
 
 @pytest.mark.parametrize(("name", "kind"), _CHECKED.items(), ids=_CHECKED)

@@ -239,6 +239,7 @@ def _address_codec(kind: type, form: str, example: str) -> Codec:
     return text_codec(kind, kind, schema={"format": form}, example=f'"{example}"')
 
 
+# A new form needs a strategy too: `testing/strategies/format_texts.py`.
 _CODECS: dict[Any, Codec] = {
     dt.datetime: text_codec(
         dt.datetime,
