@@ -154,7 +154,7 @@ class PlanGuard(Judge):
         self._may_use = may_use
 
     def judge(self, request: PermissionRequest) -> Verdict | Word:
-        """Return whether the call may run in the mode of its session."""
+        """Return "allow", or a verdict that denies the call because of the mode of its session."""
         tool = request.tool
         if self.could_allow(tool, request.names, request.session):
             return "allow"

@@ -1,10 +1,10 @@
 """
 A second reading of a command line, by the rules that bash itself follows.
 
-The grammar behind `tree` was written to colour text, and it splits some lines differently from bash. So this module
-reads the same text once more, from left to right, with bash's own rules for words: where a word ends, which words are
-reserved at which places, and what an assignment or a redirection is. It records only the positions of things, not their
-meaning. `parser` compares both readings, and raises `CannotParse` for a line on which they differ.
+The grammar behind the module `tree` was written to colour text, and it splits some lines differently from bash. So this
+module reads the same text once more, from left to right, with bash's own rules for words: where a word ends, which
+words are reserved at which places, and what an assignment or a redirection is. It records only the positions of things,
+not their meaning. The module `parser` compares both readings, and raises `CannotParse` for a line on which they differ.
 
 Constructs that are rare and hard to read correctly (a subscript with blanks, `$[1]`, quotes in `${...}`, extended
 globs) are refused.
