@@ -1,5 +1,5 @@
 """
-Plan mode: the prompts, the tool that hands over a plan, and the hook that allows only tools that read.
+Plan mode: the prompts, the tool that hands over a plan, and the judge that allows only tools that read.
 
 A text answer or a call of `exit_plan` ends the run with a plan. Only the host can leave plan mode; no output
 of a model changes the mode.

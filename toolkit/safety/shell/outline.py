@@ -245,7 +245,7 @@ class LineOutline(WordOutline):
         return True
 
     def read_function(self, name: Span | None) -> None:
-        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `read_function`."""
+        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `function`."""
         if name is not None:
             if not re.fullmatch(r"[\w.:-]+", self.text[slice(*name)]):
                 refuse("the name of a function is not understood")
@@ -357,7 +357,7 @@ class LineOutline(WordOutline):
                 refuse("the words of a loop are not understood")
 
     def read_case(self) -> None:
-        """Read a `read_case` from behind its keyword."""
+        """Read a `case` from behind its keyword."""
         self.skip_blanks()
         begins = self.at
         if self.skip_word() == begins:
