@@ -78,7 +78,7 @@ class _ZlibInflater:
                 data = self._decompressor.unconsumed_tail
                 if not data and len(piece) == max_bytes:
                     yield piece
-                    # The decompressor may hold back some output; it is shorter than *most*.
+                    # The decompressor may hold back some output; it is shorter than *max_bytes*.
                     piece = self._decompressor.decompress(b"", max_bytes)
             except zlib.error as error:
                 raise ValueError(f"the answer's compressed data is damaged ({error})") from error

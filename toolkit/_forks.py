@@ -32,7 +32,7 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def renew_in_children(renewable: Renewable) -> None:
-    """Call `thing.renew_after_fork()` in every child that is forked while *renewable* lives."""
+    """Call `renewable.renew_after_fork()` in every child that is forked while *renewable* lives."""
     _renewables.add(renewable)
 
 

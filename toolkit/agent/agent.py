@@ -68,6 +68,7 @@ class Agent:
         frame_results: Whether the output of tools is put between marks that the output cannot forge.
         compact_at: The number of characters above which old results in the conversation are cut; None for no limit.
         session: The session of all runs, with their principal; each run has a session of its own unless given.
+        clock: A function that returns seconds, by which the time of a run is measured.
 
     Attributes:
         last_run: The run that ended last, in any way. After a cancellation or an exception the run is found here.
@@ -110,16 +111,14 @@ class Agent:
         self.last_run: Run | None = None
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
-    # Public methods.
-
     async def run(
         self, prompt: str | UserMessage | None = None, *, run: Run | None = None, resources: Resources | None = None
     ) -> Run:
         """
         Work on *prompt* until the model answers or something stops the run.
 
-        With *run*, its conversation is continued. Without a prompt, *run* goes on where it was interrupted. If the
-        catalog has a skill `name`, a line `/name text` in a text prompt is replaced with the skill's text; a
+        With *run*, the agent continues its conversation. Without a prompt, *run* goes on where it was interrupted. If
+        the catalog has a skill `name`, a line `/name text` in a text prompt is replaced with the skill's text; a
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
@@ -130,11 +129,11 @@ class Agent:
         Resume a run that waits; the keys of *decisions* are the ids of its requests.
 
         A request without a decision keeps waiting. A call that was held back runs when no call before it waits.
-        The caller passes credentials that a request asked for as *resources*.
+        If a request asked for credentials, the caller passes them in *resources*.
 
         Raises:
-            ApprovalError: A decision cannot be accepted. If the run had been started again, `last_run` is the run up
-                to that point.
+            ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
+                run up to that point.
         """
         return await self._resume_run(run, decisions, resources, None)
 
@@ -156,6 +155,7 @@ class Agent:
 
         Raises:
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
+            ValueError: *run* has not planned, or *mode* is "plan".
         """
         if check_run(run).status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
@@ -222,8 +222,6 @@ class Agent:
             if not task.cancelled():
                 task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading
 
-    # How a run starts.
-
     async def _run_prompt(
         self,
         prompt: str | UserMessage | None,
@@ -258,7 +256,7 @@ class Agent:
         self, run: Run | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
     ) -> RunEnding:
         """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
-        # Not in a session that the host gave: it may have several runs, and each run has its own requests.
+        # A session that the host gave may have other runs, whose requests must stay.
         if run is not None and self._session is None:
             await withdraw_unknown_requests(active_run, run)
         return await work()

@@ -1,5 +1,5 @@
 """
-Plan mode: the prompts, the tool that hands over a plan, and the hook that allows only tools that read.
+Plan mode: the prompts, the tool that hands over a plan, and the judge that allows only tools that read.
 
 A text answer or a call of `exit_plan` ends the run with a plan. Only the host can leave plan mode; no output
 of a model changes the mode.
@@ -154,7 +154,7 @@ class PlanGuard(Judge):
         self._may_use = may_use
 
     def judge(self, request: PermissionRequest) -> Verdict | Word:
-        """Return whether the call may run in the mode of its session."""
+        """Return "allow", or a verdict that denies the call because of the mode of its session."""
         tool = request.tool
         if self.could_allow(tool, request.names, request.session):
             return "allow"

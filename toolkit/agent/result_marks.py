@@ -2,7 +2,7 @@
 Marks where a tool's output begins and ends, so that the model cannot mistake the output for anything else.
 
 The mark is random, and it is made after the output is known. So the output
-cannot contain its mark, even if the tool has seen the conversation before.
+cannot contain its mark, even if the tool has read the conversation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mark_result(result: ToolResult, *, make_mark: Callable[[], str] = lambda: se
 
 
 def remove_mark(result: ToolResult) -> ToolResult:
-    """Return *result* without a mark. A mark that it already has was not set by this module."""
+    """Return *result* without a mark. A mark in it would come from the tool or a hook, and not from `mark_result`."""
     if _MARK_KEY not in (result.metadata or {}):
         return result
     unmarked_result = copy.copy(result)

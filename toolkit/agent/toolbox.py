@@ -2,9 +2,9 @@
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
 The agent adds its own tools: `exit_plan`, and `tool_search` if some tools are
-deferred and the catalog has no `tool_search`. Every call takes the same way as
-in the host's dispatcher, with its hooks, rules, approvals and log. The watcher
-of the run is told about every call.
+deferred and the catalog has no `tool_search`. Every call goes through the same
+hooks, rules, approvals and log as in the host's dispatcher. The watcher of the
+run is told about every call.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Toolbox:
 
     async def withdraw_unknown_requests(self, session: Session, known_ids: Collection[str]) -> None:
         """
-        Deny the requests of *session* in the store whose ids are not *known_ids*.
+        Deny the requests of *session* in the store whose ids are not in *known_ids*.
 
         A process that was killed may have made a request after its run was saved. The run that is continued from the
         saved state makes the request again. So an approval of the older request would run the same call twice.

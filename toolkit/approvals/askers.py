@@ -1,5 +1,5 @@
 """
-Askers that answer at once: a function, or an automatic no. `terminal` has the asker for a person.
+Askers that answer at once: a function, or an automatic no. The package `terminal` has the asker for a person.
 
 An asker gets an `ApprovalRequest` and returns a `Decision`, directly or as an awaitable. If it returns None, the
 request waits for an answer from elsewhere. An asker that blocks has the attribute `blocking = True`, and is called in

@@ -95,7 +95,7 @@ class MemoryApprovals(ApprovalStoreBase):
         """
         Forget the records that were denied, done or expired *before* that time, and return how many.
 
-        With `until_expired`, a denied or done record stays until its request has expired.
+        If the store was made with `until_expired`, a denied or done record stays until its request has expired.
         """
         with self._lock:
             old = [

@@ -75,7 +75,7 @@ class RecordSeal:
         self._lock = unlock_in_children(threading.Lock())
 
     def has_same_keys(self, other: RecordSeal) -> bool:
-        """Return whether both sign and verify with the same keys."""
+        """Return whether this object and *other* sign and verify with the same keys."""
         return len(self._keys) == len(other._keys) and all(map(hmac.compare_digest, self._keys, other._keys))
 
     def sign(self, record: Record) -> Record:

@@ -25,10 +25,10 @@ class SignsRecords(Protocol):
     """The signing of records for a store with a key; `RecordSeal` implements it."""
 
     def has_same_keys(self, other: Any) -> bool:
-        """Return whether both sign and verify with the same keys."""
+        """Return whether this object and *other* sign and verify with the same keys."""
 
     def sign(self, record: Record) -> Record:
-        """Return *record* with its signature, just before it is written."""
+        """Return *record* with its signature. A store calls this just before it writes the record."""
 
     def check(self, record: Record) -> None:
         """Raise `ApprovalError` unless *record*, which was just read, is unchanged since it was signed."""
@@ -90,12 +90,13 @@ class ApprovalStore(Protocol):
         """
         Return the requests that can still be answered *now*, the oldest first.
 
-        By default, these are the requests of every session and principal. None selects the requests that have none.
+        By default, these are the requests of every session and principal. None selects the requests without a session
+        or without a principal.
         """
 
     def purge(self, *, before: float) -> int:
         """
-        Forget the records that were denied, done or expired *before* that time, and return how many.
+        Delete the records that were denied, done or expired *before* that time, and return how many they were.
 
         A claim without an outcome stays.
         """

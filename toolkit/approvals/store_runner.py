@@ -145,7 +145,11 @@ class StoreRunner:
         return future
 
     def _abandon(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
-        """Give up the thread of *job*. A job that has not begun leaves the queue, unless it *must_happen*."""
+        """
+        Give up the thread of *job*. A job that has not begun leaves the queue.
+
+        A job that *must_happen* stays in the queue, unless too many operations wait there.
+        """
         if future.done():
             return
         if must_happen and not job.has_begun:

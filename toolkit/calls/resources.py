@@ -71,8 +71,8 @@ def build_resources_in_thread(
     """
     Return the same as `build_resources`, with the values made in the thread that the tool runs in.
 
-    A database connection, for example, must not leave the thread in which it was made. An async resource is entered
-    *run_on_loop*, with the stack that closes it there.
+    A database connection, for example, must not leave the thread in which it was made. *run_on_loop* enters an
+    async resource on the event loop, with the stack that closes it there.
     """
     values: dict[Any, Any] = {}
     resources = _find_resources(parameters, sources, context)

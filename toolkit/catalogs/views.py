@@ -1,7 +1,7 @@
 """
 The lookup of tools by name, and the views of a catalog.
 
-`filtered`, `merge_tables`, `prefixed`, `sorted` and `provided` return views. A view holds no tools of its own and
+`filtered`, `merged`, `prefixed`, `sorted` and `provided` return views. A view holds no tools of its own and
 follows its source when the source changes. The order is always insertion order, unless a view sorts.
 """
 
@@ -349,7 +349,7 @@ class _FilteredView(CatalogView):
         self._predicate = predicate
 
     def get(self, name: str) -> Tool | None:
-        tool = self._sources[0].get(name)  # one call of `keep` is quicker than filtering all tools
+        tool = self._sources[0].get(name)  # one call of the predicate is quicker than filtering all tools
         return tool if tool is not None and self._predicate(tool) else None
 
     def _search_filtered(

@@ -47,7 +47,10 @@ _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
 @dataclass(frozen=True, slots=True)
 class ResultImage:
     """
-    An image that providers can show to a model. Its first bytes say that *form* is "png", "jpeg", "gif" or "webp".
+    An image that providers can show to a model.
+
+    Attributes:
+        image_format: "png", "jpeg", "gif" or "webp", as the first bytes of the image say.
     """
 
     data: bytes

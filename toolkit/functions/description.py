@@ -102,7 +102,7 @@ class Description:
     @property
     def schemas(self) -> tuple[Schema, Schema | None]:
         """
-        Return copies of the input and output schema for display.
+        Return copies of the input schema and of the output schema, if there is one, for display.
 
         The schemas that the checks use are kept separately, so that no caller can change them.
         """
@@ -205,7 +205,7 @@ def _return_unchanged(value: Any) -> Any:
 
 
 def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
-    """Return the same check, but with a copy as its result, so that the handler may change the value."""
+    """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
     return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
 
 

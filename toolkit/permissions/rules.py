@@ -330,7 +330,7 @@ def _check_pattern_kind(kind: Kind | None, pattern: str) -> None:
 
 def _guess_kind(pattern: str, argument: str | None) -> Kind | None:
     """
-    Return the kind that a pattern looks like, regardless of the value that it is compared with.
+    Return the kind that a pattern looks like, or None. The value that it is compared with does not matter.
 
     A pattern with a parameter never counts as a command, because `key=user:*` may be about any text.
     """

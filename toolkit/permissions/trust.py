@@ -83,7 +83,7 @@ class Trust:
 
     def state(self, folder: str | os.PathLike[str]) -> Literal["trusted", "changed", "unknown"]:
         """
-        Return whether the user trusts *folder*.
+        Return one of three words that say whether the user trusts *folder*.
 
         "trusted" means that the user trusts it with its present content. "changed" means that the user trusted it with
         another content, or that its present content cannot be checked. "unknown" means that it was never trusted, or

@@ -72,5 +72,9 @@ def _decode_arguments(arguments: Any) -> Any:
 
 
 def _fold_name(name: object) -> str:
-    """Return *name* in the form in which `repair` compares keys: without case and separators."""
+    """
+    Return *name* without case and separators.
+
+    Two keys that the repair of arguments takes for the same name are equal in this form.
+    """
     return "".join(letter for letter in str(name).casefold() if letter.isalnum())

@@ -1,8 +1,8 @@
 """
-The messages of a conversation, in a format that belongs to no provider: of the user, the model and the tools.
+The messages of the user, the model and the tools in a conversation, in a format that belongs to no provider.
 
 Messages are values. They can be written as JSON with a version and read back, so that a conversation can be saved.
-A message that was read back is only data. JSON that is not a message is refused, with the place of the error.
+A message that was read back permits nothing. JSON that is not a message is refused, with the place of the error.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class MessageCache(Generic[T]):
         self._values: list[T] = []
 
     def values_for(self, messages: Sequence[Message]) -> Sequence[T]:
-        """Return what `make` returned for each of *messages*, in order."""
+        """Return the value that the cache's function computes for each of *messages*, in order."""
         cached_count = len(self._messages)
         if cached_count > len(messages) or not all(map(operator.is_, self._messages, messages)):
             self._messages, self._values, cached_count = [], [], 0  # a message was removed or replaced

@@ -54,7 +54,13 @@ class IncomingStream:
         self.text = ""
 
     async def advance(self) -> None:
-        """Read events up to the next text, or up to the end."""
+        """
+        Read events up to the next text, or up to the end.
+
+        Raises:
+            ProviderFailure: An event cannot be read.
+            Transient: The stream broke off or ended before the answer was complete.
+        """
         self.text = ""
         try:
             async for event in self._events:
@@ -68,6 +74,7 @@ class IncomingStream:
                 if self.text:
                     return
         except Transient:
+            # A connection that breaks after the whole answer has arrived does no harm.
             if not self._assembler.is_complete:
                 raise
         if not self._assembler.is_complete:

@@ -61,7 +61,11 @@ def may_overlap(glob: str, pattern: str, *, dots: bool = False, must_be_specific
 
 
 def _have_common_name(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_specific: bool) -> bool:
-    """Step through both token lists at once. A `*` takes any number of letters of the other list."""
+    """
+    Return whether one name fits both token lists.
+
+    The search steps through both lists at once. A `*` takes any number of letters of the other list.
+    """
     waiting, visited = [(0, 0, is_specific)], set()
     while waiting:
         state = waiting.pop()

@@ -163,8 +163,9 @@ def _own_folder_options(private: str | None) -> Iterator[str]:
 
 def _system_options(network: bool, extra_folders: Sequence[str], own_settings: Container[str]) -> Iterator[str]:
     """
-    Yield the options for the system's programs and settings, without the settings that are the command's
-    *own_settings*.
+    Yield the options for the system's programs and settings.
+
+    The settings in *own_settings* are left out, because the command gets its own.
     """
     for place in list_readable_folders(extra_folders):
         yield from ("--ro-bind", place, place)

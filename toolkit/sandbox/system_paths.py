@@ -27,7 +27,7 @@ _SETTINGS = """
 
 def list_readable_folders(extra_folders: Iterable[str] = ()) -> list[str]:
     """
-    Return the folders of programs and libraries, and the *extra_folders* ones, with links resolved.
+    Return the folders of programs and libraries, and *extra_folders*, with links resolved.
 
     Only folders that exist are returned. The Python that runs this code is among them, wherever it is installed,
     because tools are often written in Python. It is left out if its folder is the user's home folder or contains it.

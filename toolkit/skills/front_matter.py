@@ -178,7 +178,7 @@ def _join_surrogates(text: str, line: int) -> str:
     Return *text* with surrogate pairs joined, because JSON writes some characters as two halves.
 
     Raises:
-        Mistake: *text* holds half of a pair, which is no character.
+        FrontMatterError: *text* holds half of a pair, which is no character.
     """
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

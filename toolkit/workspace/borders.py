@@ -109,7 +109,7 @@ class Borders:
             raise Safety(f"{quote_path(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
         target = self._locate(place.path)
-        # `outside(path)` would follow the links again, and might judge another place than the one that is opened.
+        # `find_objection` would follow the links again, and might judge another place than the one that is opened.
         reason = self._folders._objection_to(path, place.path, access)  # noqa: SLF001 -- reads no links; a related class
         if target is None or reason is not None:
             reason = reason or f"{quote_path(path)} is in no folder that this workspace holds open"

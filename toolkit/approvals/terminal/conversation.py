@@ -26,7 +26,15 @@ class Conversation:
     """
     A dialogue about one request, which shows the request and asks until the answer is clear.
 
-    Only a clear yes approves the call. An answer that is not understood is asked for again. The end of input is a no.
+    Only a clear yes approves the call. If an answer is not understood, the question is asked again. The end of input
+    denies the call.
+
+    Args:
+        request: The request to decide.
+        answers: The stream from which the answers of the person are read.
+        screen: The screen that shows the request and the questions.
+        edit: A function that lets the person change a text, and returns the new text.
+        by: The name of the person, for the decision.
     """
 
     def __init__(
@@ -151,10 +159,11 @@ def _parse_arguments(text: str) -> dict[str, Any]:
 
 def run_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mapping[str, str] = os.environ) -> str:
     """
-    Return *text* as the person leaves it in $VISUAL or $EDITOR.
+    Let the person change *text* in the editor $VISUAL or $EDITOR, and return the new text.
 
     Raises:
         ValueError: There is no editor, or it fails.
+        OSError: The editor cannot be started.
     """
     command = shlex.split(environment.get("VISUAL") or environment.get("EDITOR") or "")
     if not command:

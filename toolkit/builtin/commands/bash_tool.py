@@ -1,7 +1,8 @@
 """
 The `bash` tool, which runs a command line in a sandbox.
 
-For each conversation, only the working folder and the variables that the caller names are kept between calls.
+Only the working folder, and the variables that the application names in `keep`, pass from one call of a conversation to
+the next.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def bash_for(
     Return the tool that runs commands in *workspace*.
 
     Args:
-        sandbox: The sandbox that commands run in. The default is the strongest one on this machine. "none" runs
-            commands as the user, without asking if the permissions allow it. If "none" is not given and this machine
-            has no real sandbox, every command asks for approval.
+        sandbox: The sandbox that commands run in. The default is the strongest one on this machine. If that one only
+            limits resources, every command asks for approval. "none" runs commands as the user, without any sandbox;
+            then only the permissions decide which commands ask.
         network: Whether commands may reach the network.
         env: Variables for the environment of every command, besides a few harmless ones. No other variable of this
             process is passed on.

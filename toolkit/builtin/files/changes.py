@@ -118,6 +118,6 @@ def _cut_difference(old: bytes | None, new: bytes, name: str) -> str:
 
 
 def _as_utf_8(content: bytes | None) -> bytes | None:
-    """Return *content* in UTF-8, as a diff can show it. Content that is no text is returned as it is."""
+    """Return *content* in UTF-8, as a diff can show it. Content that is no text, and None, are returned as they are."""
     decoding = None if content is None else decode_text(content)
     return content if decoding is None or decoding[1] == UTF_8 else decoding[0].encode()

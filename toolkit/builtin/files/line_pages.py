@@ -113,10 +113,10 @@ def read_page(
 
     Args:
         max_characters: The page ends after the line that reaches this number of characters.
-        checkpoints: The marks of a survey, from which the search for the page may start.
+        checkpoints: The checkpoints of a survey, from which the search for the page may start.
     """
     result = LinePage()
-    # A mark may lie inside a line, so it must lie before the newline after which the page begins.
+    # A checkpoint may lie inside a line, so it must lie before the newline after which the page begins.
     place, result.lines_before = max(mark for mark in checkpoints if mark[0] == 0 or mark[1] < first_line - 1)
     chunks = _read_chunks(file, encoding, place, on_progress)
     chunk = b""

@@ -110,7 +110,7 @@ def _explain_unreadable(workspace: Workspace, path: str) -> str | None:
 
 
 def _track_progress(context: Context, size: int) -> OnProgress:
-    """Return a step function that raises when the call was cancelled, and reports progress now and then."""
+    """Return an `OnProgress` function that raises if the call was cancelled, and reports progress now and then."""
     done = 0
 
     def on_progress(count: int) -> None:

@@ -114,7 +114,7 @@ class _Search:
 
     def search_files(self, entries: list[Entry], report: SearchReport, ripgrep: Ripgrep | None, *, always: bool) -> str:
         """
-        Search the *entries* files that are not too large, until *report* is full or the time is up.
+        Search the files in *entries* that are not too large, until *report* is full or the time is up.
 
         *ripgrep* first says which files need no search, if there is much to search or *always* is set. Return a note if
         the time was up.

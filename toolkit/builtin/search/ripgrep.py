@@ -108,7 +108,8 @@ class Ripgrep:
         Return the paths of those *entries* that certainly have no line that matches.
 
         Raises:
-            Stopped: The time is up.
+            TimeUp: The time is up.
+            ToolError: The call was cancelled.
         """
         if self.is_broken or len(query.ripgrep_pattern) > _MAX_PATTERN_CHARACTERS:
             return set()

@@ -107,7 +107,7 @@ class Index:
     An index of tools that can be found by words.
 
     One thread may search while another adds or removes tools. A search uses the tools that were in the index at one
-    moment. *keep* and rankers run outside the lock, so they may use the index themselves.
+    moment. Predicates and rankers run outside the lock, so they may use the index themselves.
 
     Example:
         >>> index = Index([Document(name="get_forecast", description="The weather of the next days.")])

@@ -153,5 +153,5 @@ def _only_in_paths(query: str, query_runs: Iterable[str]) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _rarity(having_count: int, tool_count: int) -> float:
-    """Return the weight of a word that *having_count* of the *tool_count* have."""
+    """Return the weight of a word that *having_count* of *tool_count* tools have."""
     return log(1 + (tool_count - having_count + 0.5) / (having_count + 0.5))

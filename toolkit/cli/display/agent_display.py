@@ -7,7 +7,7 @@ Show a user what an agent does while it works.
 
 In a terminal the text and the running calls are redrawn as they change. In a pipe the
 same lines are written once each. All text of a model, a tool or a server is passed
-through `visible` first.
+through `make_visible` first.
 """
 
 from __future__ import annotations

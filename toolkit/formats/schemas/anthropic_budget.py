@@ -62,7 +62,7 @@ class StrictBudget:
 
     def share(self, cost: Cost, overruns: tuple[bool, bool]) -> float:
         """
-        Return the share of the budget that *cost* uses, counting only the limits that are *overruns*.
+        Return the share of the budget that *cost* uses, counting only the limits in *overruns*.
 
         If only the number of tools is too large, both limits count.
         """

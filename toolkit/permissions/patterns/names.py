@@ -43,7 +43,9 @@ def fold_case(text: str) -> str:
 
 def matches_parts(pattern: Sequence[str], parts: Sequence[str]) -> bool:
     """
-    Return whether the parts of a path match *pattern* one by one as a `compile_wildcard`; `**` matches any number.
+    Return whether the parts of a path match *pattern* one by one, each as in `compile_wildcard`.
+
+    `**` matches any number of parts.
     """
     pattern_index = part_index = 0
     star: tuple[int, int] | None = None

@@ -59,7 +59,7 @@ def find_key(
     api_key: str | None, variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None
 ) -> ApiKey:
     """
-    Return the key that was *api_key*, or that of the first environment variable in *variables* that is set.
+    Return *api_key* as a key, or the key in the first environment variable of *variables* that is set.
 
     Raises:
         ProviderFailure: There is no key.

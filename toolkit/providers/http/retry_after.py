@@ -45,7 +45,7 @@ def _parse_milliseconds(text: str) -> float | None:
 
 
 def _find_wait_in_body(body: Any) -> float | None:
-    """Return the wait in the body of a Google error: one entry of the error's details has `retryDelay`."""
+    """Return the `retryDelay` in the details of a Google error, in seconds; None if there is none."""
     error = body.get("error") if isinstance(body, Mapping) else None
     details = error.get("details") if isinstance(error, Mapping) else None
     for detail in details if isinstance(details, list) else []:
@@ -56,7 +56,7 @@ def _find_wait_in_body(body: Any) -> float | None:
 
 
 def _seconds_until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
-    """Return the longest wait until a limit that is used up is reset."""
+    """Return the longest wait until a limit that is used up is reset; None if the headers state none."""
     waits = []
     for name, remaining in headers.items():
         match = _REMAINING_HEADER.fullmatch(name.lower())

@@ -143,7 +143,11 @@ class CommandFiles:
         return self._files.find_rule(path, use.access, with_content=True if use.tree else None)
 
     def _find_disk_rule(self, path: str, use: FileUse) -> Protected | None:
-        """Return the rule for the place that links lead to, or for a file that a repository uses as its settings."""
+        """
+        Return the rule for the place that links lead to, or for a file that a repository uses as its settings.
+
+        Return None if there is no such rule.
+        """
         if self._folders is None:
             return None
         try:

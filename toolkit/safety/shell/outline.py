@@ -1,10 +1,10 @@
 """
 A second reading of a command line, by the rules that bash itself follows.
 
-The grammar behind `tree` was written to colour text, and it splits some lines differently from bash. So this module
-reads the same text once more, from left to right, with bash's own rules for words: where a word ends, which words are
-reserved at which places, and what an assignment or a redirection is. It records only the positions of things, not their
-meaning. `parser` compares both readings, and raises `CannotParse` for a line on which they differ.
+The grammar behind the module `tree` was written to colour text, and it splits some lines differently from bash. So this
+module reads the same text once more, from left to right, with bash's own rules for words: where a word ends, which
+words are reserved at which places, and what an assignment or a redirection is. It records only the positions of things,
+not their meaning. The module `parser` compares both readings, and raises `CannotParse` for a line on which they differ.
 
 Constructs that are rare and hard to read correctly (a subscript with blanks, `$[1]`, quotes in `${...}`, extended
 globs) are refused.
@@ -245,7 +245,7 @@ class LineOutline(WordOutline):
         return True
 
     def read_function(self, name: Span | None) -> None:
-        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `read_function`."""
+        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `function`."""
         if name is not None:
             if not re.fullmatch(r"[\w.:-]+", self.text[slice(*name)]):
                 refuse("the name of a function is not understood")
@@ -357,7 +357,7 @@ class LineOutline(WordOutline):
                 refuse("the words of a loop are not understood")
 
     def read_case(self) -> None:
-        """Read a `read_case` from behind its keyword."""
+        """Read a `case` from behind its keyword."""
         self.skip_blanks()
         begins = self.at
         if self.skip_word() == begins:

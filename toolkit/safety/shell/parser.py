@@ -1,10 +1,10 @@
 """
 Parser that reads a command line as bash will read it, without running it.
 
-`parsed("sudo rm -rf build && git push")` lists every simple command. The list includes commands inside substitutions,
-here-documents, functions and loops, and commands that another command would run (`sudo`, `env`, `xargs`, `find -exec`,
-`sh -c`, `ssh`). The parser raises `CannotParse` for any text that it does not understand. It never leaves a part out
-without an error.
+`parse_script("sudo rm -rf build && git push")` lists every simple command. The list includes commands inside
+substitutions, here-documents, functions and loops, and commands that another command would run (`sudo`, `env`, `xargs`,
+`find -exec`, `sh -c`, `ssh`). The parser raises `CannotParse` for any text that it does not understand. It never leaves
+a part out without an error.
 
 This is a parser and not a boundary: a program that runs can still do anything.
 """
@@ -184,7 +184,8 @@ def _read_text(text: str, nesting: tuple[str, ...]) -> StatementReader:
     root = _parse_tree(plain).root_node
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
-    # Backticks hold bytes of the same text. `reread` gets them with one character for each byte.
+    # The positions in the tree count bytes. So the reader gets a text with one character for each byte, and the text
+    # inside backticks is decoded again before it is read.
     characters = source.decode("latin-1")
     reader = StatementReader(
         characters, lambda inner, path: _read_text(inner.encode("latin-1").decode(errors="replace"), path)

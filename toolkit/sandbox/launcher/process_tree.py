@@ -275,7 +275,7 @@ def _kill(pid: int, number: int) -> None:
 
 
 def _process_group(target: int) -> int | None:
-    """Return the group of a process. A negative number is a group itself."""
+    """Return the group of a process, or None if it has ended. A negative number is a group itself."""
     try:
         return os.getpgid(target) if target > 0 else -target
     except OSError:

@@ -160,7 +160,7 @@ def _nearly_fitting_or_none(subject: Subject) -> Strategy | None:
 
 
 def _draw_first(draw: st.DrawFn, strategy: Strategy, predicate: Callable[[Any], bool]) -> Any:
-    """Return the first drawn value that *predicate*; the last one of `_MAX_DRAWS` values if none of the others does."""
+    """Return the first drawn value that *predicate* accepts, or the last of `_MAX_DRAWS` values if it accepts none."""
     for _ in range(_MAX_DRAWS - 1):
         value = draw(strategy)
         if predicate(value):

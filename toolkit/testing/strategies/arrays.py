@@ -113,7 +113,7 @@ def _build_contained_items(
     parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], head_count: int, max_items: int | None
 ) -> tuple[list[SchemaStrategy], bool]:
     """
-    Return the items that `contains` requires after the *head_count* ones, and whether they are certain to satisfy it.
+    Return the items that `contains` requires after the first *head_count* items, and whether they surely satisfy it.
 
     If there can be no such items, or they would exceed *max_items*, return no items and False.
     """

@@ -25,7 +25,7 @@ class Subject:
 
     Attributes:
         name: Its name in messages.
-        parsed_schema: Its schema, after reading.
+        parsed_schema: Its schema, parsed.
         tool: The tool; None for a bare schema.
     """
 
@@ -39,7 +39,7 @@ def subject_of(testable: Testable) -> Subject:
     Return *testable* as a subject.
 
     Raises:
-        DefinitionError: *testable* is a mapping, but not a valid schema.
+        DefinitionError: *testable* is a mapping, but not a valid schema, or a function that cannot be a tool.
         TypeError: *testable* is neither a tool nor a function nor a schema.
     """
     if isinstance(testable, (Mapping, bool)):

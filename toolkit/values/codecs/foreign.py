@@ -86,7 +86,7 @@ def _embed_codec(hint: Any, reader: HintReader, codec: Codec) -> Codec:
 
 
 def _find_tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
-    """Return the properties that hold one constant. A union uses them to tell its members apart."""
+    """Return the properties that hold one constant, or None. A union uses them to tell its members apart."""
     properties = schema.get("properties", {})
     constants = {
         name: subschema["const"]

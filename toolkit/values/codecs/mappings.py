@@ -33,7 +33,15 @@ __all__ = ["RULES", "dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
-    """Return a codec for a JSON object with any keys."""
+    """
+    Return a codec for a JSON object with any keys.
+
+    Args:
+        key: The codec of the keys.
+        item: The codec of the values.
+        build: A function that makes the decoded value from a dictionary.
+        takes: The class of the values that can be encoded.
+    """
     names, read_key, write_key = _key_codec(key)
     schema: Schema = {"type": "object"}
     if names:
@@ -158,7 +166,7 @@ def _parse_number_key(name: str, kind: Any) -> Any:
         form = json.loads(name)
     except (ValueError, RecursionError):
         form = None
-    # Only the one text that `json.dumps` writes for a number is accepted, and no true and no NaN.
+    # Only the text that `json.dumps` writes for a number is accepted. true, NaN and Infinity are refused.
     if type(form) is bool or not isinstance(form, kind) or json.dumps(form) != name or form - form != 0:
         raise Refusal.mismatch("a key that is a number", name)
     return form

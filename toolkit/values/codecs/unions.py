@@ -198,7 +198,7 @@ def _combine_tagged(members: Sequence[Codec], reader: HintReader) -> list[Codec]
 
 
 def _find_tag(records: Sequence[Codec], reader: HintReader) -> tuple[str, Mapping[str, Codec]] | None:
-    """Return the field whose constants tell the records apart, and the record for each constant."""
+    """Return the field whose constants tell the records apart, and the record for each constant, or None."""
     for field in reader.dereference(records[0]).tags or ():
         table: dict[str, Codec] = {}
         for record in records:

@@ -103,7 +103,7 @@ class LazyDfa:
         Return whether the pattern occurs in *text*.
 
         Raises:
-            Exhausted: The search spent more than *most_work* on symbols and states that it had not met before.
+            SearchExhausted: The search spent more than `max_work` on symbols and states that it had not met before.
         """
         state = self._get_state(frozenset({self._nfa.start}), EDGE & self._relevant_facts)
         symbols = chain(text[:-1], (LAST_NEWLINE, END)) if text.endswith("\n") else chain(text, (END,))

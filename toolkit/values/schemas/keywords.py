@@ -3,7 +3,7 @@ Replace jsonschema's keywords with versions that are safe and quick for untruste
 
 Each keyword gives exactly jsonschema's verdict. Patterns go through `toolkit.values.patterns`, so no pattern can stall
 the process. Unique items are compared in linear time. Missing and unknown keys are reported one by one, each with its
-place. The keywords write no messages: `messages` has better ones, and writing out a large value takes time.
+place. The keywords write no messages: the module `messages` has better ones, and writing out a large value takes time.
 """
 
 from __future__ import annotations

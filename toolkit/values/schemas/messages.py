@@ -32,7 +32,7 @@ _TYPE_WORDS = {
 
 
 def explain_errors(errors: Iterable[Any]) -> list[Problem]:
-    """Turn *errors* of a `schemas.validator` into problems, in the order in which they were found."""
+    """Turn *errors* of a validator into problems, in the order in which they were found."""
     # A schema that is reached in several ways reports the same error several times.
     problems: dict[Any, Problem] = {}
     for error in errors:

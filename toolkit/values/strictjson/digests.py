@@ -2,8 +2,8 @@
 Compute a digest of a call that does not depend on the order of keys.
 
 Hooks compare calls by it, and it authorises nothing. So it takes any value, and uses the encoder of the standard
-library, which is two to ten times as fast as `canonical`. Approvals and seals use `canonical`: it writes equal JSON
-values as equal text, such as 1 and 1.0, and refuses a value that is not JSON.
+library, which is two to ten times as fast as `encode_canonical`. Approvals and seals use `encode_canonical`: it writes
+equal JSON values as equal text, such as 1 and 1.0, and refuses a value that is not JSON.
 """
 
 from __future__ import annotations
