@@ -136,7 +136,7 @@ def ada(request: ApprovalRequest) -> Decision:
 
 def you(request: ApprovalRequest) -> Decision:
     """Ask in the terminal."""
-    return TerminalPrompt().ask(request) or Decision.deny("nobody could be asked")
+    return TerminalPrompt().ask(request) or Decision.deny("no person could be asked")
 
 
 async def agreed(agent: Agent, run: Run, decide: Callable[[ApprovalRequest], Decision]) -> Run:

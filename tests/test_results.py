@@ -86,7 +86,7 @@ def test_another_version_is_refused(kind, version):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"kind": "nice"}, "nobody knows the kind 'nice'"),
+        ({"kind": "nice"}, "unknown kind 'nice'"),
         ({"kind": ["ok"]}, "'kind' cannot be list"),
         ({"text": 5}, "'text' cannot be int"),
         ({"surprise": 1}, "'surprise' cannot be int"),

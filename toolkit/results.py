@@ -288,7 +288,7 @@ class ToolResult:
         if fields.get("kind") == _FORMER_FAILED:
             fields["kind"] = "failed"
         if fields.get("kind") not in KINDS:
-            raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
+            raise ValueError(f"not a result: unknown kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
         parts = tuple(map(part_from_json, fields.pop("parts", ())))
         try:

@@ -106,7 +106,7 @@ async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_
         run = await agent.resume(Run.loads(paused.dumps()), {paused.requests[0].id: YES})
     assert (run.status, shed.done, store.pending()) == ("done", ["burn oak", "cut elm"], [])
     assert [result.kind for result in results_of(run)] == ["ok", "cancelled"]
-    assert "somebody else has gone on with this run: it may or may not have happened" in results_of(run)[1].text
+    assert "another process has continued this run: it may or may not have happened" in results_of(run)[1].text
 
 
 async def test_a_resume_without_decisions_changes_nothing():

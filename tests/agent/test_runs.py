@@ -73,7 +73,7 @@ async def test_a_run_of_somebody_else_is_refused():
     """An agent acts on behalf of one principal."""
     run = await Shed().agent(["One."], session=Session(principal="ada")).run("go")
     bob = Shed().agent(["Two."], session=Session(principal="bob"))
-    with pytest.raises(ValueError, match="somebody else"):
+    with pytest.raises(ValueError, match="another principal"):
         await bob.run("more", run=run)
 
 
@@ -115,7 +115,7 @@ def changed(data, *path, to):
         (("subs",), [{"call_id": 1, "system": "", "tools": None, "run": {}}], "not a sub-run"),
         (("session",), {"version": 1}, "saved session"),
         (("session",), KeyError, "`session`"),
-        (("mode",), "bypass", "nobody knows 'mode'"),
+        (("mode",), "bypass", "unknown 'mode'"),
     ],
 )
 async def test_what_is_no_run_is_refused_with_its_place(path, to, words):

@@ -55,12 +55,12 @@ def answered(text, asked=None, *, edit=None, now=1000.0, **options):
         ("no\n\n", Decision.deny(by="ada")),
         ("n\n", Decision.deny(by="ada")),
         ("q\n", Decision.deny(by="ada")),
-        ("", Decision.deny("nobody answered", by="ada")),
+        ("", Decision.deny("no answer came", by="ada")),
         ("\nmaybe\ny\n", Decision.approve(by="ada")),
         ("a\n2\n", Decision.approve(grant=FOLDER, by="ada")),
         ("always\n7\n1\n", Decision.approve(grant=TOOL, by="ada")),
         ("a\n\ny\n", Decision.approve(by="ada")),
-        ("a\n", Decision.deny("nobody answered", by="ada")),
+        ("a\n", Decision.deny("no answer came", by="ada")),
     ],
 )
 def test_each_answer_is_what_it_says(text, decision):
@@ -78,7 +78,7 @@ def test_nothing_but_a_yes_approves(text):
 
 def test_what_is_not_understood_is_said():
     """With the answers that are."""
-    assert "'m\\\\x1b' is no answer; these are: y, yes, n, no, q, quit, e, edit" in answered("m\x1b\ny\n")[1]
+    assert "'m\\\\x1b' is not an answer; the answers are: y, yes, n, no, q, quit, e, edit" in answered("m\x1b\ny\n")[1]
 
 
 def test_a_decision_is_made_for_the_principal_who_asked():
@@ -109,7 +109,7 @@ def test_grants_are_shown_in_words():
 def test_always_is_not_offered_for_what_was_not_shown_whole(asked):
     """Nor where there is nothing to grant; the word is no answer then."""
     decision, shown = answered("a\n1\n", asked)
-    assert decision == Decision.deny("nobody answered", by="ada")
+    assert decision == Decision.deny("no answer came", by="ada")
     assert "lways" not in shown
 
 
@@ -157,7 +157,7 @@ def test_a_request_for_credentials_shows_whose_and_where():
         "  which permit: repo, user\n",
         "  given at: https://example.org/login\n",
         "  needed for: to push\n",
-        "Have they been given? [y]es, [n]o: ",
+        "Have the credentials been given? [y]es, [n]o: ",
     ):
         assert line in shown
     assert "credentials of: x\n" in answered("y\n", request(auth=AuthRequest(provider="x")))[1]
@@ -471,7 +471,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(terminal):
     screen.type("n\n\ny\ny\ny\n")
     screen.until("[e]dit: ")
     screen.type("\x04")
-    assert screen.answers() == [[False, "", None, True], [False, "nobody answered", None, True]]
+    assert screen.answers() == [[False, "", None, True], [False, "no answer came", None, True]]
 
 
 def test_ctrl_c_at_a_real_terminal_denies(terminal):
@@ -573,7 +573,7 @@ def test_a_terminal_that_is_gone_denies(options):
     decision = TerminalPrompt(**{"input": io.StringIO("y\n"), "output": io.StringIO(), **options}, by="ada").ask(
         request()
     )
-    assert decision == Decision.deny("nobody could be asked: [Errno 5] Input/output error", by="ada")
+    assert decision == Decision.deny("no person could be asked: [Errno 5] Input/output error", by="ada")
 
 
 def test_an_answer_that_is_no_text_denies():
@@ -590,7 +590,7 @@ def test_the_standard_streams_stand_in_for_a_terminal(tmp_path, monkeypatch, cap
     assert prompt.ask(request()) == Decision.approve(by="ada")
     assert "May it run?" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", None)
-    assert prompt.ask(request()) == Decision.deny("nobody is there to ask", by="nobody")
+    assert prompt.ask(request()) == Decision.deny("there is no person to ask", by="nobody")
 
 
 def test_a_user_without_a_name_is_the_terminal(monkeypatch):
@@ -615,7 +615,7 @@ def test_without_a_terminal_the_standard_streams_are_used(tmp_path):
         start_new_session=True,
     )
     assert ended.stdout.count("[true,") == 1
-    assert ended.stdout.count('[false, "nobody answered",') == 1
+    assert ended.stdout.count('[false, "no answer came",') == 1
 
 
 def test_where_there_are_no_streams_at_all_the_answer_is_no(tmp_path):
@@ -631,7 +631,7 @@ def test_where_there_are_no_streams_at_all_the_answer_is_no(tmp_path):
         check=True,
         start_new_session=True,
     )
-    assert ended.stderr == '[false, "nobody is there to ask", null, true]'
+    assert ended.stderr == '[false, "there is no person to ask", null, true]'
 
 
 @pytest.mark.parametrize(
@@ -683,6 +683,6 @@ def test_askers_say_whether_they_block():
 
 def test_deny_all_denies_all():
     """With a reason that the model reads."""
-    decision = Decision.deny("nobody is there to ask", by="nobody", principal="bob")
+    decision = Decision.deny("there is no person to ask", by="nobody", principal="bob")
     assert DenyAll().ask(request(principal="bob")) == decision
     assert DenyAll("closed at night").ask(request()).reason == "closed at night"

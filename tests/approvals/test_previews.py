@@ -138,7 +138,7 @@ def unreadable(arguments):
 )
 async def test_a_preview_that_fails_fails_closed(shown, preview, words):
     """Nobody is asked about what they cannot see; the message says whose preview, and why."""
-    with pytest.raises(PreviewFailed, match=f"the preview of `act` failed, so nobody can be asked: {words}"):
+    with pytest.raises(PreviewFailed, match=f"the preview of `act` failed, so no person can be asked: {words}"):
         await shown(preview)
 
 

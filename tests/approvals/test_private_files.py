@@ -82,7 +82,7 @@ def test_somebody_elses_file_is_refused(path):
     """They could change it at any time."""
     os.chmod(os.path.dirname(path), 0o700)
     user = os.geteuid() + 1
-    with pytest.raises(UnsafeFileError, match="somebody else" if os.geteuid() == 0 else "others can write"):
+    with pytest.raises(UnsafeFileError, match="another user" if os.geteuid() == 0 else "others can write"):
         check_private(path, user=user)
 
 

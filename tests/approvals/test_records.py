@@ -90,7 +90,7 @@ def test_a_record_that_contradicts_itself_is_refused(state, fields):
         ({"version": True}, "version True"),
         ({"version": 1.0}, "version 1.0"),
         ({"extra": 1}, "lacks or adds extra"),
-        ({"state": "running"}, "nobody knows the state 'running'; use one of pending"),
+        ({"state": "running"}, "unknown state 'running'; use one of pending"),
         ({"state": None}, "'state' cannot be NoneType"),
         ({"seal": 5}, "'seal' cannot be int"),
         ({"identity": 5}, "'identity' cannot be int"),

@@ -444,7 +444,7 @@ async def test_denied_by_nobody(office):
     """Where nobody is there, the answer is no, and the model is told."""
     result = await office.dispatcher(approvals=Approvals(ask=DenyAll())).call("burn", {"target": "a"})
     assert result.kind == "denied"
-    assert "nobody is there to ask" in result.text
+    assert "there is no person to ask" in result.text
 
 
 @pytest.mark.parametrize("sealed", [False, True])

@@ -298,7 +298,7 @@ async def test_what_each_call_brings_is_looked_for_elsewhere():
     one = Database()
     assert repr(PER_CALL) == "PER_CALL"
     assert await given(Database, {Database: one}, {}, {Database: PER_CALL}) is one
-    with pytest.raises(DefinitionError, match="`` wants Database, and nobody provides one; give `resources=`"):
+    with pytest.raises(DefinitionError, match="`` wants Database, and none is provided; give `resources=`"):
         await given(Database, {}, {}, {Database: PER_CALL})
 
 

@@ -642,7 +642,7 @@ async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(catalog, release
     dispatcher = Dispatcher(catalog, audit=audit)
     audit.event = "refused" if what == "a refused answer" else "outcome"
     if what == "a refused answer":
-        with pytest.raises(ApprovalError, match="nobody knows the request"):
+        with pytest.raises(ApprovalError, match="unknown request"):
             await asyncio.wait_for(dispatcher.resume("r1", Decision.approve()), 10)
     else:
         name, kind = ("write", "ok") if what == "a result" else ("wipe", "not_found")

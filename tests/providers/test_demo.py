@@ -77,7 +77,7 @@ async def test_a_no_is_told_to_the_model():
     async with serving(*turns) as stub:
         code, said, _ = await shown(PROVIDER="anthropic", BASE_URL=stub.url, API_KEY=KEY)
     assert code == 0
-    assert "nobody answered" in str(stub.heard[-1].body)
+    assert "no answer came" in str(stub.heard[-1].body)
     assert said.rstrip().endswith("- The shop opens.")
 
 

@@ -99,8 +99,8 @@ for _ in range(2000):
         ({}, "version None cannot be read; version 1 can"),
         ({"version": True}, "version True"),
         ({"version": 2, "role": "user"}, "version 2"),
-        ({"version": 1}, "nobody knows the role None; known are user, assistant, tool"),
-        ({"version": 1, "role": ["user"]}, "nobody knows the role"),
+        ({"version": 1}, "unknown role None; known are user, assistant, tool"),
+        ({"version": 1, "role": ["user"]}, "unknown role"),
         ({"version": 1, "role": "user"}, "'parts' cannot be NoneType"),
         ({"version": 1, "role": "user", "parts": [{"type": "text", "text": 5}]}, r"parts\[0\].*'text' cannot be int"),
         (

@@ -421,7 +421,7 @@ def test_a_folder_that_is_moved_meanwhile_gets_nothing(root, way, folder, replac
         elif replacement == "file":
             folder.write_bytes(b"a file now")
 
-    with pytest.raises(ToolError, match="somebody else replaced it meanwhile; try again"):
+    with pytest.raises(ToolError, match="another program replaced it meanwhile; try again"):
         written_while(root, way, move)
     assert names(root.parent / "moved") == ["file"]
     assert (root.parent / "moved" / "file").read_bytes() == b"old"
@@ -472,7 +472,7 @@ def test_a_file_that_is_made_at_the_last_moment_is_kept(folder):
     (folder / "temporary").write_bytes(b"ours")
     fd = os.open(folder, os.O_PATH)
     try:
-        with pytest.raises(Changed, match="was made by somebody else meanwhile"):
+        with pytest.raises(Changed, match="was made by another program meanwhile"):
             _move_into_place(fd, "temporary", "file", "file", only_if_new=True)
     finally:
         os.close(fd)

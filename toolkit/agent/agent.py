@@ -160,7 +160,7 @@ class Agent:
         if check_run(run).status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
         if mode == "plan":
-            raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
+            raise ValueError('a plan cannot be executed in mode "plan"; choose another mode, such as "default"')
         execution_mode = None if mode is None else check_mode(mode)
         message, active_run = (
             _build_prompt(prompt, self._toolbox),
@@ -170,8 +170,8 @@ class Agent:
         is_ours, cancelled = await self._toolbox.claim_plan(active_run.session, build_plan_request(run))
         if not is_ours:
             raise cancelled or ApprovalError(
-                "the plan of this run was carried out already, or somebody is at it; "
-                "go on with the run that `execute` has given, or have it planned anew",
+                "the plan of this run was carried out already, or is being carried out; "
+                "continue with the run that `execute` returned, or let the model plan again",
                 why="answered",
             )
         self._toolbox.set_mode(active_run.session, execution_mode)
@@ -230,13 +230,13 @@ class Agent:
         on_event: EventListener | None,
     ) -> Run:
         if run is not None and check_run(run).status == "waiting":
-            raise ValueError("the run waits for answers; give them with resume(run, decisions), a denial at least")
+            raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent())
         active_run.plan = None
         if prompt is not None:
             active_run.conversation.add_prompt(_build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
-            raise ValueError("there is nothing to go on with; give a prompt")
+            raise ValueError("the run has nothing to continue; give a prompt")
         return await self._run_with_lifecycle(
             active_run, lambda: self._continue_run(run, active_run, lambda: run_turns(active_run)), "run"
         )
@@ -312,7 +312,7 @@ class Agent:
         if own_session is None or own_session.id == run.session.id:
             return own_session or run.session
         if run.session.principal not in (None, own_session.principal):
-            raise ValueError("the run was made on behalf of somebody else than this agent's session")
+            raise ValueError("the run has another principal than this agent's session")
         run.session.principal = own_session.principal
         return run.session
 

@@ -181,7 +181,7 @@ async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
         if result.kind == "waiting":  # held back for a call that has no request to answer
             active_run.conversation.replace_result(
-                index, build_unfinished_result(call, "nobody can answer what it was held back for")
+                index, build_unfinished_result(call, "the request that it was held back for cannot be answered")
             )
     has_handed_over = any(
         call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True)

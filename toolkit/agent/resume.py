@@ -60,7 +60,7 @@ async def check_decisions(
     for key, decision in decisions.items():
         if decision.approved and not await is_unchanged(requests[key]):
             raise ApprovalError(
-                f"request {key} of this run is not what was asked: somebody has changed the run; "
+                f"request {key} of this run is not what was asked: the run was changed; "
                 "answer what the store has in pending()",
                 why="forged",
             )
@@ -126,7 +126,7 @@ def _find_work(
 async def _run_held_call(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
     """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
     if not await active_run.toolbox.claim_request(request):
-        why = "somebody else has gone on with this run"
+        why = "another process has continued this run"
         return active_run.watcher.record_result(call, build_unfinished_result(call, why, was_started=True))
     new_call = ToolCall(call.name, call.arguments, call.id, turn=active_run.ledger.spent.turns)
     return (await dispatch_calls(active_run, [new_call]))[0]

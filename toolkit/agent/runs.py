@@ -192,7 +192,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run:
         if name not in data or not fits(data[name]):
             raise ValueError(f"not a run: `{name}` has to be {expected}")
     if unknown_names := data.keys() - _FIELD_CHECKS.keys() - {"version"}:
-        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown_names)))}")
+        raise ValueError(f"not a run: unknown {', '.join(sorted(map(repr, unknown_names)))}")
     try:
         messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session

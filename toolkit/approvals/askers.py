@@ -76,7 +76,7 @@ class Callback:
 class DenyAll:
     """An asker that denies every request, for programs where no person is there to ask."""
 
-    def __init__(self, reason: str = "nobody is there to ask") -> None:
+    def __init__(self, reason: str = "there is no person to ask") -> None:
         self._reason = reason
 
     def ask(self, request: ApprovalRequest) -> Decision:

@@ -218,4 +218,4 @@ def _make_visible(preview: Preview, max_chars: int) -> Preview:
 
 def _build_error(tool: Tool, why: str) -> PreviewFailed:
     message = make_visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
-    return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
+    return PreviewFailed(f"the preview of `{tool.name}` failed, so no person can be asked: {message}")

@@ -55,9 +55,9 @@ def check_private(path: str, *, user: int | None = None) -> None:
     if os.name != "posix":
         return
     if status.st_uid != _user(user):
-        raise UnsafeFileError("belongs to somebody else; give another path")
+        raise UnsafeFileError("belongs to another user; give another path")
     if status.st_mode & 0o077:
-        raise UnsafeFileError(f"can be opened by others; see that nobody changed it, then run `chmod 600 {path}`")
+        raise UnsafeFileError(f"can be opened by others; check that it was not changed, then run `chmod 600 {path}`")
 
 
 def _check_folder(folder: str, user: int | None = None) -> None:

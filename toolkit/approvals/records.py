@@ -107,7 +107,7 @@ class Record:
     def __post_init__(self) -> None:
         present_fields = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
         if self.state not in _FIELDS_BY_STATE:
-            raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_FIELDS_BY_STATE)}")
+            raise ValueError(f"unknown state {self.state!r}; use one of {', '.join(_FIELDS_BY_STATE)}")
         if present_fields != _FIELDS_BY_STATE[self.state]:
             raise ValueError(f"a record that is {self.state} has to have {_FIELDS_IN_WORDS[self.state]}")
 

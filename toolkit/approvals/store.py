@@ -181,7 +181,7 @@ def _build_settlement(
     if state not in ("denied", "claimed"):
         raise ValueError(f"a request cannot be settled as {state!r}; use 'denied' or 'claimed'")
     if state == "claimed" and not owner:
-        raise ValueError("a claim has to have an owner; give owner=owner()")
+        raise ValueError("a claim needs an owner; give owner=owner()")
 
     def change(record: Record) -> Record | None:
         if record.state != "pending" or record.is_expired(now):

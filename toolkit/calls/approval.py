@@ -202,7 +202,9 @@ class CallApproval:
                 self._write_outcome(store, record, _build_cut_short_result(0))
 
         if not await self._store.run("claim request", name, work, on_late=close_unused):
-            raise ApprovalError(f"request {name} was answered by somebody else in the meantime", why="answered")
+            raise ApprovalError(
+                f"request {name} was answered by another person or process in the meantime", why="answered"
+            )
         self.claimed_record = record
         if former is not None:
             await self._store_outcome(

@@ -124,7 +124,7 @@ class ApprovalStage:
         result = await self._settle(_Question(judgement))
         if result is not None and result.kind == "waiting" and is_replaced:
             await self.approval.withdraw_unless_carried_by(None)
-            why = f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
+            why = f"{judgement.verdict.reason}; a hook has replaced what it would do, so it cannot be agreed to later"
             return ToolResult.failure("denied", why)
         return result
 

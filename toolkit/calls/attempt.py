@@ -332,7 +332,7 @@ async def _catch_exit(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseExceptio
 
 def log_stuck_in_thread(name: str) -> None:
     """Log that the tool called *name* still runs in a thread although its caller is gone."""
-    _log.warning("`%s` still runs in a thread that nobody waits for", name)
+    _log.warning("`%s` still runs in a thread, although its caller has gone", name)
 
 
 def log_abandoned(subject: str, cleanup_seconds: float) -> None:

@@ -112,7 +112,7 @@ def _find_resources(
             resources[name] = kind, resource
         elif name not in _names_with_defaults(context.call.tool):
             need = f"`{context.call.name}` wants {_type_name(kind)}"
-            raise DefinitionError(f"{need}, and nobody provides one; give `resources=` with the call")
+            raise DefinitionError(f"{need}, and none is provided; give `resources=` with the call")
     return resources
 
 

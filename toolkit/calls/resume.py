@@ -140,7 +140,7 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
         record: Record | None = await in_store("find request", repr(name[:64]), lambda store: store.get(name))
         if record is None:
             raise ApprovalError(
-                f"nobody knows the request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
+                f"unknown request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
             )
         return record
     if isinstance(handle, Mapping):
@@ -207,7 +207,7 @@ def build_call(
         )
     principals = {decision.principal, principal, None if session is None else session.principal} - {None}
     if principals != {request.principal} - {None}:
-        others = ", ".join(sorted(f"{name!r}" for name in principals)) or "nobody in particular"
+        others = ", ".join(sorted(f"{name!r}" for name in principals)) or "no principal"
         raise ApprovalError(
             f"request {request.id} was not made for {others}; say for whom it was with resume(principal=...)",
             why="principal",

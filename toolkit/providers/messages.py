@@ -167,7 +167,7 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
     if type(version) is not int or version != _VERSION:
         raise ValueError(f"a message of version {version!r} cannot be read; version {_VERSION} can")
     if not isinstance(role, str) or role not in _READERS:
-        raise ValueError(f"not a message: nobody knows the role {role!r}; known are {', '.join(_READERS)}")
+        raise ValueError(f"not a message: unknown role {role!r}; known are {', '.join(_READERS)}")
     try:
         return _READERS[role](data)
     except RecursionError as error:

@@ -53,7 +53,7 @@ class AllowedHosts:
             kind = _kind_of_host(host)
             if kind is not None and kind.is_final:
                 raise ValueError(
-                    f"allowed_hosts: {entry!r} is {kind.description}, which nobody can allow; leave it out"
+                    f"allowed_hosts: {entry!r} is {kind.description}, which cannot be allowed; leave it out"
                 )
             self._hosts.add((star + host, port))
 

@@ -79,7 +79,7 @@ class Borders:
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
-        raise ToolError(f"{quote_path(path)} passes links that somebody else keeps changing; try again later")
+        raise ToolError(f"{quote_path(path)} passes links that another program keeps changing; try again later")
 
     def is_hidden(self, path: str) -> bool:
         """Return whether tools may not read the content of *path*, which is absolute and without links."""

@@ -41,8 +41,8 @@ _MESSAGES = {
     errno.EFBIG: "cannot be {doing}: it would be larger than a file may be; write less",
     errno.EROFS: "cannot be {doing}: the disk is only read; choose another place",
     errno.EIO: "cannot be {doing}: the disk failed; ask a person to look at it",
-    errno.ESTALE: "cannot be {doing}: somebody else replaced it meanwhile; try again",
-    errno.EAGAIN: "cannot be {doing}: somebody else keeps changing it or holds it; try again later",
+    errno.ESTALE: "cannot be {doing}: another program replaced it meanwhile; try again",
+    errno.EAGAIN: "cannot be {doing}: another program keeps changing it or holds it; try again later",
     errno.EMFILE: "cannot be {doing}: too many files are open here; try again later",
     errno.ENFILE: "cannot be {doing}: too many files are open on this machine; try again later",
 }

@@ -213,7 +213,7 @@ def _move_into_place(folder: int, temporary: str, name: str, path: str, *, only_
         try:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
-            raise Changed(f"{quote_path(path)} was made by somebody else meanwhile; read it first") from None
+            raise Changed(f"{quote_path(path)} was made by another program meanwhile; read it first") from None
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise

@@ -258,7 +258,7 @@ def test_a_users_hook_is_not_a_projects_script(user, command, is_refused):
     """A relative path would run whatever the open project put there, trusted or not."""
     user.write_text(f'[[hooks]]\non = "before"\ncommand = {command}\n')
     if is_refused:
-        assert "is no whole path; write one, so that nobody else chooses what runs" in problems(user=user)[0]
+        assert "is no whole path; write one, so that no other user chooses what runs" in problems(user=user)[0]
     else:
         assert len(read_hooks(user=user).hooks) == 1
 

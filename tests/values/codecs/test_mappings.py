@@ -160,7 +160,7 @@ def test_a_missing_key_gets_what_the_annotation_says(validation):
 @pytest.mark.parametrize("item", [Point, int | None, date, Any, Literal["a"]])
 def test_a_defaultdict_without_a_clear_default_is_refused(item):
     """What cannot be made from nothing is no default."""
-    with pytest.raises(DefinitionError, match="what a missing key gets is not clear; use dict"):
+    with pytest.raises(DefinitionError, match="the default for a missing key is not known; use dict"):
         tool_for(defaultdict[str, item])
 
 

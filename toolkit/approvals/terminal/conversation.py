@@ -57,11 +57,11 @@ class Conversation:
         try:
             return self._ask_until_clear(now)
         except EOFError:
-            return self._deny_at_end("nobody answered")
+            return self._deny_at_end("no answer came")
         except KeyboardInterrupt:
             return self._deny_at_end("interrupted")
         except (OSError, ValueError) as error:  # The terminal is gone or closed, or sends bytes that are not text.
-            return self._deny_at_end(f"nobody could be asked: {error}")
+            return self._deny_at_end(f"no person could be asked: {error}")
 
     def _ask_until_clear(self, now: float) -> Decision:
         question = self._build_question(is_whole=self._screen.show(self._request, now))
@@ -71,9 +71,8 @@ class Conversation:
             action = self._actions.get(answer.lower())
             if action is None:
                 valid_answers = ", ".join(dict.fromkeys(self._actions))
-                self._screen.say(
-                    f"{make_visible(answer[:40], keep_lines=False)!r} is no answer; these are: {valid_answers}"
-                )
+                shown = make_visible(answer[:40], keep_lines=False)
+                self._screen.say(f"{shown!r} is not an answer; the answers are: {valid_answers}")
             elif (decision := action()) is not None:
                 return decision
 
@@ -85,7 +84,7 @@ class Conversation:
     def _build_question(self, *, is_whole: bool) -> str:
         """Return the question, and register the answers that are possible for this request."""
         if self._request.auth is not None:
-            return "Have they been given? [y]es, [n]o: "
+            return "Have the credentials been given? [y]es, [n]o: "
         offered = ["[y]es", "[n]o"]
         if is_whole and self._request.grants:
             self._actions |= dict.fromkeys(("a", "always"), self._approve_with_grant)

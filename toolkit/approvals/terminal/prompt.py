@@ -67,7 +67,7 @@ class TerminalPrompt:
                 return None
             with _open_streams(self._input, self._output, self._terminal) as (answers, output):
                 if answers is None or output is None:  # A service may have neither stream.
-                    return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
+                    return Decision.deny("there is no person to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: run_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
                 conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user_name())

@@ -139,7 +139,7 @@ def _describe_tool(sandbox: Sandbox, max_output_bytes: int) -> str:
 
 def _start_job(runner: CommandRunner, command: str, start_state: StartState, context: Context) -> str:
     if context.session is None:
-        raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
+        raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
     job = shell.jobs.start(command, runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS))
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
@@ -224,7 +224,7 @@ def _find_problems(arguments: Any) -> list[Problem]:
     if not command.strip():
         problems.append(Problem("is empty; say what to run", ["command"]))
     if "\0" in command:
-        problems.append(Problem("holds a NUL character, which no command can", ["command"]))
+        problems.append(Problem("contains a NUL character, which no command can contain", ["command"]))
     if len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES:
         problems.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
     if not 0 < seconds <= _MAX_SECONDS:

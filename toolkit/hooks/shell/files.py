@@ -174,7 +174,7 @@ class _HookFile:
         if "/" not in program or program.startswith(("/", "~", "$")):
             return []
         if self._scope == "user":
-            return [f"command: `{program:.80}` is no whole path; write one, so that nobody else chooses what runs"]
+            return [f"command: `{program:.80}` is no whole path; write one, so that no other user chooses what runs"]
         # The user trusted the content of that folder. In other folders a tool may write.
         if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
             return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]

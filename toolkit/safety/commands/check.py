@@ -48,7 +48,7 @@ def check_command(text: str, files: CommandFiles | None = None) -> Finding | Non
     try:
         script = parse_script(text)
     except CannotParse as problem:
-        return Finding("ask", _BY, f"the command cannot be read, so nobody knows what it would do: {problem}")
+        return Finding("ask", _BY, f"the command cannot be read, so it is not known what it would do: {problem}")
     findings = list(_find_dangers(script, files or _default_files()))
     if not findings:
         return None

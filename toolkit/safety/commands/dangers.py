@@ -104,7 +104,7 @@ def _rm_dangers(args: Args) -> Iterator[Danger | None]:
     command = args.command
     names_from_input = not {"xargs", "parallel"}.isdisjoint(command.nesting)
     if recursive and names_from_input:
-        yield Danger("ask", "removes what nobody knows: the names come from another command")
+        yield Danger("ask", "removes files that are not known beforehand: the names come from another command")
     for source in (*command.fed_by, *([command.wrapper] if command.wrapper else [])):
         if source.name == "find" and (names_from_input or "{}" in args.operands):
             yield from _find_result_dangers(Args(source))

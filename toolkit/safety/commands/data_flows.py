@@ -96,7 +96,7 @@ def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger
     else:
         yield from interpreter_dangers(args, files)
     if name == "ssh" and (command.fed_by or any(_input_files(command))) and not any(find_wrapped_commands(command)):
-        yield Danger("ask", "runs commands that nobody has seen")
+        yield Danger("ask", "runs commands that cannot be checked")
     if name in _SENDERS:
         yield from _sending_dangers(args, files)
 
@@ -120,9 +120,9 @@ def _shell_text_dangers(args: Args) -> Iterator[Danger]:
     elif unknown and (has_text or command.substitutions or not all(word.startswith('"') for word in unknown)):
         yield Danger("ask", "gives a shell a text that is only worked out when it runs")
     elif reads and find_known_input(command) is None and "--version" not in args.options:
-        yield Danger("ask", "runs commands that nobody has seen")
+        yield Danger("ask", "runs commands that cannot be checked")
     if "-i" in args.options and command.redirections:
-        yield Danger("ask", "gives a shell to somebody else")
+        yield Danger("ask", "gives a shell to another machine")
 
 
 def _sending_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:

@@ -82,7 +82,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
         yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
         code, is_literal = find_known_input(command), True
         if code is None:
-            yield Danger("ask", "runs code that nobody has seen")
+            yield Danger("ask", "runs code that cannot be checked")
     elif any(word.startswith("<(") for word in args.words):
         yield from unseen_code_dangers(command.substitutions)
     if not is_literal:

@@ -156,7 +156,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("kubectl oc", _TELLS, "create token"),
     Risk("kubectl oc helm", _SETTINGS, options="--kubeconfig", value=_KUBECONFIG),
     Risk("kubectl oc", _LISTENS, "proxy|port-forward", "--address --accept-hosts --disable-filter -w --www"),
-    Risk("kubectl oc", "runs with somebody else's rights", options="--as --as-group --as-uid"),
+    Risk("kubectl oc", "runs with another user's rights", options="--as --as-group --as-uid"),
     Risk(
         "kubectl oc",
         "sends its token to another machine",
@@ -171,14 +171,14 @@ REACH_RISKS: tuple[Risk, ...] = (
         "kubectl oc", _CLOUD, "set|uncordon|rollout restart|rollout pause|rollout resume|create role|create clusterrole"
     ),
     Risk("gcloud", "reads its options from a file", options="--flags-file"),
-    Risk("gcloud", "runs with somebody else's rights", options="--impersonate-service-account"),
+    Risk("gcloud", "runs with another user's rights", options="--impersonate-service-account"),
     Risk(
         "ansible ansible-playbook", _CHOICE, options="--vault-password-file --vault-pass-file --vault-id --playbook-dir"
     ),
     Risk("ansible ansible-playbook", _CHOICE, options="--become-password-file --become-pass-file"),
     Risk("ansible ansible-playbook", _CHOICE, options="--connection-password-file --conn-pass-file"),
     Risk("helm", "sends its token to another machine", options="--kube-apiserver"),
-    Risk("helm", "runs with somebody else's rights", options="--kube-as-user --kube-as-group"),
+    Risk("helm", "runs with another user's rights", options="--kube-as-user --kube-as-group"),
     Risk("helm", _PUBLISHES, "push"),
     Risk("aws", "sends its keys to another machine", options="--endpoint-url", value=_ELSEWHERE),
     Risk("gsutil", _CLOUD, "rsync", "-d"),
@@ -220,7 +220,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("apt-get apt", "runs what it has just downloaded", "source", "-b --compile --build"),
     Risk("apt", _SOURCES, "edit-sources"),
     Risk("zypper", _SOURCES, "addrepo|ar|removerepo|rr|modifyrepo|mr|renamerepo|nr|addservice|as"),
-    Risk("zypper", "installs packages that nobody has signed", options="--gpg-auto-import-keys"),
+    Risk("zypper", "installs packages without a checked signature", options="--gpg-auto-import-keys"),
     Risk("dnf yum", _REMOVES, options="--allowerasing"),
     Risk("dnf yum", _PACKAGES, "history undo|history rollback|history redo|swap|distro-sync"),
     Risk("dnf yum", _SOURCES, "config-manager|copr enable|copr remove"),

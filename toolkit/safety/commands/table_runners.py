@@ -52,7 +52,7 @@ _GPG_SECRETS = (
     "--export-secret-keys --export-secret-subkeys --export-secret-ssh-key --delete-secret-keys --delete-secret-key "
     "--delete-secret-and-public-key --delete-keys --delete-key"
 )
-_UNSIGNED = "installs packages that nobody has signed"
+_UNSIGNED = "installs packages without a checked signature"
 _UNCHECKED = (
     "--nogpgcheck --no-gpg-checks --no-gpgcheck --allow-unsigned-rpm --allow-untrusted --dangerous --devmode --classic"
 )
@@ -263,7 +263,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
         "ansible", _CHOICE, options="-m --module-name", value=r"(ansible\.builtin\.)?(shell|command|raw|script|expect)"
     ),
     Risk("ansible", _CHOICE, options="-a --args", unless="-m --module-name"),
-    Risk("ansible ansible-playbook", "runs with somebody else's rights", options="-b --become -K --ask-become-pass"),
+    Risk("ansible ansible-playbook", "runs with another user's rights", options="-b --become -K --ask-become-pass"),
     Risk("ansible ansible-playbook", _LOADS, options="-M --module-path"),
     Risk("ansible ansible-playbook", _CHOICE, options=_ANSIBLE_SSH, value=r"(?is).*command.*"),
     Risk("terraform tofu", _LOADS, options="-plugin-dir -from-module"),

@@ -22,7 +22,7 @@ _DISTANT = r"(/|~|\.\./).*"
 _NETWORK = r"(?!localhost\b|127\.|\[?::1).+"
 _ANY_ADDRESS = r"(0\.0\.0\.0|\[?::(?!1)).*"
 _WEB = r".*https?://(?!localhost\b|127\.).*"
-_FROM_ANYBODY = "installs what anybody may have put there"
+_FROM_ANYBODY = "installs what anyone may have published"
 _INSTALLS = "installs a package, which runs its scripts"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
 _SOURCES = "changes where packages come from"
@@ -152,7 +152,7 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("mvn", _CHOICE, word=r".*exec-maven-plugin.*"),
     Risk(
         "mvn",
-        "runs what anybody may have put there",
+        "runs what anyone may have published",
         word=r"(?!org\.(apache\.maven|codehaus\.mojo))[\w.-]+:[\w.-]+:[\w.:-]+",
     ),
     # languages
@@ -196,7 +196,7 @@ TOOL_RISKS: tuple[Risk, ...] = (
         "poetry pdm", _SOURCES, "config", word=r"(repositories|http-basic|pypi-token|certificates|pypi|repository)\..*"
     ),
     Risk("hatch", _SOURCES, "config set", word=r"publish\..*|.*\b(index|shell)\b.*"),
-    Risk("pdm", "runs what anybody may have put there", "init|new", word=_WEB),
+    Risk("pdm", "runs what anyone may have published", "init|new", word=_WEB),
     Risk("yarn", _SETTINGS, options="--use-yarnrc", value=_DISTANT),
     Risk("yarn", _CHOICE, "policies set-version|set version", word=rf"{_WEB}|{_DISTANT}"),
     Risk(

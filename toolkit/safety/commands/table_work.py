@@ -28,7 +28,7 @@ _TELLS = "gives away secrets"
 _ESCAPES = "reaches out of its container"
 _CLOUD = "deletes or changes what runs in a cloud"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
-_ANYBODY = "installs what anybody may have put there"
+_ANYBODY = "installs what anyone may have published"
 _ADDRESS = r"(?i:(git|hg|svn|bzr)\+.*|(https?|ftp|git|ssh|file)://.*)"
 
 WORK_RISKS: tuple[Risk, ...] = (
@@ -133,7 +133,7 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk("kubectl oc", _ESCAPES, "debug", word="nodes?/.*"),
     Risk(
         "kubectl oc",
-        "runs what anybody may have put there",
+        "runs what anyone may have published",
         "apply|create|replace",
         word=rf"(-[fk]|--(filename|kustomize)=)?{_ADDRESS}",
     ),

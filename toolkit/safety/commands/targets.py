@@ -52,6 +52,8 @@ TOO_MANY_NAMES = Danger("ask", "is about more names than can be looked at")
 _RANGE = re.compile(r"\{(\w)\.\.(\w)(?:\.\.-?\d+)?\}", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
+_UNKNOWN_REMOVAL = Danger("ask", "removes files that are not known beforehand: the name is worked out when it runs")
+
 
 def removal_danger(target: str, *, recursive: bool = True) -> Danger | None:
     """Return why *target* should not be removed or emptied, or None if there is no reason."""
@@ -126,7 +128,7 @@ def _name_removal_danger(text: str, *, recursive: bool) -> Danger | None:
     if path.startswith("/"):
         return _absolute_removal_danger(path, first, rest, recursive=recursive)
     if _UNKNOWN.search(path):
-        return Danger("ask", "removes what nobody knows: the name is worked out when it runs") if recursive else None
+        return _UNKNOWN_REMOVAL if recursive else None
     if ".git" in (first, *rest[-1:]) and recursive:
         return Danger("ask", "removes a repository's history")
     if recursive and (first == ".." or path == "."):
@@ -145,7 +147,7 @@ def _absolute_removal_danger(path: str, first: str, rest: list[str], *, recursiv
         is_whole_folder = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
         return Danger("deny" if is_whole_folder and first != "tmp" else "ask", "removes a part of the system")
     if recursive and _UNKNOWN.search(path):
-        return Danger("ask", "removes what nobody knows: the name is worked out when it runs")
+        return _UNKNOWN_REMOVAL
     if recursive and first in _HOMES and len(rest) < 3:
         return Danger("deny" if len(rest) < 2 else "ask", "removes a home folder or a part of it")
     if recursive and (not rest or ".git" in rest[-1:]):

@@ -23,7 +23,7 @@ from .targets import Danger
 __all__ = ["WrittenText", "find_runs_of_written_files"]
 
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
-_UNSEEN = Danger("ask", "runs a text that it has just written, and that nobody has seen")
+_UNSEEN = Danger("ask", "runs a text that it has just written, and that cannot be checked")
 _MAYBE_DOWNLOADED = Danger("ask", "may run what it has just downloaded: the names come from a list or from a server")
 # With these options, only a list or the server gives the files their names.
 _NAMELESS_OPTIONS = {

@@ -82,7 +82,7 @@ def _decode_entries(value: Any, read_key: Callable[[str], Any], item: Codec) -> 
     if not isinstance(value, dict):
         raise Refusal.mismatch("an object", value)
     if _has_colliding_keys(value, read_key):
-        raise Refusal(Problem("expected keys that differ, but too many are alike"))
+        raise Refusal(Problem("too many keys have the same hash"))
     entries: dict[Any, Any] = {}
     problems: list[Problem] = []
     for name, item_value in value.items():
@@ -93,7 +93,7 @@ def _decode_entries(value: Any, read_key: Callable[[str], Any], item: Codec) -> 
             if len(problems) >= MAX_PROBLEMS:
                 break
     if not problems and len(entries) != len(value):
-        problems.append(Problem(f"{len(value) - len(entries)} of the keys equal another once read"))
+        problems.append(Problem(f"{len(value) - len(entries)} keys are equal to another key after conversion"))
     if problems:
         raise Refusal(*problems)
     return entries
@@ -191,7 +191,7 @@ def _read_default_dict(hint: Any, reader: HintReader) -> Codec:
         if factory is not None:
             factory()
     except Exception:  # noqa: BLE001 -- if the constructor raises anything, it cannot make a default
-        raise Undescribable(f"{type_name(hint)}: what a missing key gets is not clear; use dict") from None
+        raise Undescribable(f"{type_name(hint)}: the default for a missing key is not known; use dict") from None
 
     def build(entries: dict[Any, Any]) -> Any:
         return collections.defaultdict(factory, entries)
