@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals.file_diffs import read_file_state, render_diff, unchanged
+from toolkit.approvals.file_diffs import find_changed_paths, read_file_state, render_diff
 from toolkit.decisions import Precondition
 
 
@@ -145,7 +145,7 @@ def test_what_is_as_it_was_holds(tmp_path):
     """A file with its content, and one that is still not there."""
     root = tmp_path.resolve()
     (root / "file").write_bytes(b"content")
-    assert unchanged([condition(root / "file", b"content"), condition(root / "none", None)]) == []
+    assert find_changed_paths([condition(root / "file", b"content"), condition(root / "none", None)]) == []
 
 
 def changed_content(path):
@@ -185,11 +185,11 @@ def test_what_is_not_as_it_was_is_named(tmp_path, change):
     path.parent.mkdir()
     path.write_bytes(b"content")
     change(path)
-    assert unchanged([condition(path, b"content")]) == [str(path)]
+    assert find_changed_paths([condition(path, b"content")]) == [str(path)]
 
 
 def test_a_file_that_came_is_a_change(tmp_path):
     """Where none was, somebody else's would be overwritten."""
     path = tmp_path.resolve() / "file"
     path.write_bytes(b"")
-    assert unchanged([condition(path, None), condition("\0", None)]) == [str(path), "\0"]
+    assert find_changed_paths([condition(path, None), condition("\0", None)]) == [str(path), "\0"]

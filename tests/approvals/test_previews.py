@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
+from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, find_changed_paths, preview_of
 from toolkit.concurrency.thread_pool import ThreadPool
 from toolkit.decisions import Precondition
 from toolkit.policies.redaction import Redaction
@@ -89,7 +89,7 @@ async def test_a_preview_that_wants_the_call_gets_a_copy(shown, preview):
 async def test_what_a_tool_compares_itself_is_not_looked_at():
     """A kind that nobody knows does not hold."""
     conditions = [Precondition(path=f"/{kind}", sha256="0" * 64, kind=kind) for kind in ("tool", "moon")]
-    assert unchanged(conditions) == ["/moon"]
+    assert find_changed_paths(conditions) == ["/moon"]
 
 
 async def test_a_preview_gets_its_own_arguments(shown):
@@ -294,9 +294,9 @@ def test_a_change_of_a_file_is_a_diff(tmp_path):
     assert found.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     real = str(tmp_path.resolve() / "notes.txt")
     assert found.preconditions == (Precondition(path=real, sha256=hashlib.sha256(b"one\ntwo\n").hexdigest()),)
-    assert unchanged(found.preconditions) == []
+    assert find_changed_paths(found.preconditions) == []
     (tmp_path / "notes.txt").write_text("three")
-    assert unchanged(found.preconditions) == [real]
+    assert find_changed_paths(found.preconditions) == [real]
 
 
 def test_a_new_file_must_still_be_new(tmp_path):
@@ -351,7 +351,7 @@ def test_a_file_too_large_to_compare_is_measured(tmp_path):
     found = file_change("large", "small", root=tmp_path)
     assert found.text.startswith("large is too large to be compared: 2,500,000 bytes (sha256 ")
     assert "before, 5 bytes" in found.text
-    assert unchanged(found.preconditions) == []
+    assert find_changed_paths(found.preconditions) == []
 
 
 def test_a_hostile_name_stays_on_its_line(tmp_path):

@@ -81,9 +81,9 @@ def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
 def test_what_is_drawn_against_a_tool_is_refused(case: Case, validation, data):
     """By jsonschema, and by the tool, which says where if the mistake has a place."""
     mistake = data.draw(mistaken_arguments(case.tool))
-    assert not verdict(case.tool.schema, mistake.made)
+    assert not verdict(case.tool.schema, mistake.arguments)
     with pytest.raises(BadArgs) as caught:
-        case.tool.check(mistake.made, validation=validation)
+        case.tool.check(mistake.arguments, validation=validation)
     assert not mistake.path or any(problem.path for problem in caught.value.problems)
 
 

@@ -63,7 +63,16 @@ from toolkit import (
     tool,
 )
 from toolkit.agent import Budget, Done, Run, ToolFinished
-from toolkit.approvals import Callback, DenyAll, MemoryApprovals, Preview, Record, combined, file_change, unchanged
+from toolkit.approvals import (
+    Callback,
+    DenyAll,
+    MemoryApprovals,
+    Preview,
+    Record,
+    combined,
+    file_change,
+    find_changed_paths,
+)
 from toolkit.builtin import (
     Sandbox,
     Workspace,
@@ -309,7 +318,7 @@ class Table(Access):
 )
 def write(path: Annotated[Path, Writes], text: str, context: Context) -> int:
     context.permissions.check(Table("audit"))
-    if unchanged(context.permissions.preconditions):
+    if find_changed_paths(context.permissions.preconditions):
         raise Changed(f"{path} has changed")
     return len(text)
 
@@ -492,7 +501,7 @@ def drawing(one: Tool, catalog: Catalog) -> None:
     assert_type(values(one), SearchStrategy[dict[str, Any]])
     assert_type(mistaken_arguments(one), SearchStrategy[Mistake])
     assert_type(drawn_calls(catalog), SearchStrategy[ToolCall])
-    assert_type(batches(catalog, most=3), SearchStrategy[list[ToolCall]])
+    assert_type(batches(catalog, max_calls=3), SearchStrategy[list[ToolCall]])
 
 
 def laws(one: Tool, folder: Path) -> None:

@@ -46,7 +46,7 @@ __all__ = ["Agent"]
 
 Resources: TypeAlias = Mapping[Any, Any]
 
-_KINDS: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
+_OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
 
 
 class Agent:
@@ -102,7 +102,7 @@ class Agent:
             compact_at=compact_at,
             clock=clock,
         )
-        check_option_types({"session": session}, _KINDS)
+        check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = _build_dispatcher(tools)
         plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)
         self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)

@@ -19,7 +19,7 @@ from .plan_mode import PLAN_PROMPT
 
 __all__ = ["AgentOptions"]
 
-_KINDS: OptionTypes = {
+_OPTION_TYPES: OptionTypes = {
     "system": ((str,), "a text, or leave it out"),
     "max_turns": ((int,), "a whole number, such as 50"),
     "budget": ((Budget,), "Budget(tokens=..., seconds=...), or leave it out for no limit"),
@@ -49,7 +49,7 @@ class AgentOptions:
         provider = self.provider
         if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
             raise TypeError(f"a provider has `reply` and `stream`, and {provider!r} has not; see toolkit.providers")
-        check_option_types({option.name: getattr(self, option.name) for option in fields(self)}, _KINDS)
+        check_option_types({option.name: getattr(self, option.name) for option in fields(self)}, _OPTION_TYPES)
         if self.max_turns < 1:
             raise ValueError(f"max_turns has to be at least 1, got {self.max_turns!r}")
         if self.compact_at is not None and self.compact_at < 1000:

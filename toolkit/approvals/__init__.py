@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .askers import Asker, Callback, DenyAll
     from .memory_store import MemoryApprovals
     from .policy import Approvals
-    from .previews import Preview, PreviewFailed, combined, file_change, unchanged
+    from .previews import Preview, PreviewFailed, combined, file_change, find_changed_paths
     from .records import ApprovalError, Record
     from .sqlite_store import SQLiteApprovals
     from .store import ApprovalStore
@@ -36,14 +36,14 @@ __all__ = [
     "TerminalPrompt",
     "combined",
     "file_change",
-    "unchanged",
+    "find_changed_paths",
 ]
 
 __getattr__ = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("Asker", "Callback", "DenyAll"), "askers"),
-        **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "unchanged"), "previews"),
+        **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "find_changed_paths"), "previews"),
         **dict.fromkeys(("ApprovalError", "Record"), "records"),
         "ApprovalStore": "store",
         "Approvals": "policy",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ..decisions import Precondition
 
-__all__ = ["FileState", "describe_content", "read_file_state", "render_diff", "unchanged"]
+__all__ = ["FileState", "describe_content", "find_changed_paths", "read_file_state", "render_diff"]
 
 _MAX_BYTES = 2 * 1024 * 1024
 # A pipe must not block. A path that became a link since it was resolved is not followed. Windows knows only the last
@@ -83,7 +83,7 @@ def read_file_state(path: str) -> FileState | None:
     return FileState(bytes(content) if size <= _MAX_BYTES else None, size, digest.hexdigest(), tuple(facts))
 
 
-def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
+def find_changed_paths(preconditions: Iterable[Precondition]) -> list[str]:
     """
     Return the paths that do not fulfil their precondition; return an empty list if all do.
 

@@ -26,10 +26,10 @@ from ..results import ToolCall
 from ..spec import Tool
 from ..values.rendering import as_json, describe_value
 from ..values.visible import make_visible
-from .file_diffs import describe_content, read_file_state, render_diff, unchanged
+from .file_diffs import describe_content, find_changed_paths, read_file_state, render_diff
 from .read_only_guard import read_only
 
-__all__ = ["Preview", "PreviewFailed", "combined", "file_change", "preview_of", "unchanged"]
+__all__ = ["Preview", "PreviewFailed", "combined", "file_change", "find_changed_paths", "preview_of"]
 
 _CUT = "preview cut: "
 _NO_GRANT = "it cannot be granted for the session"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..approvals.identity import canonical_arguments
-from ..approvals.previews import PreviewFailed, unchanged
+from ..approvals.previews import PreviewFailed, find_changed_paths
 from ..approvals.read_only_guard import WriteRefused
 from ..approvals.records import ApprovalError, Record
 from ..decisions import AuthNeeded, AuthRequest, Changed, Decision
@@ -375,7 +375,7 @@ class ApprovalStage:
         conditions = record.request.preconditions
         files: list[str] = []
         if conditions:
-            files = await state.within(state.settings.in_thread(lambda: unchanged(conditions)))
+            files = await state.within(state.settings.in_thread(lambda: find_changed_paths(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if not answered.is_stored or answered.decision.arguments is not None:

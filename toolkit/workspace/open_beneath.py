@@ -21,9 +21,17 @@ from typing import Any, Literal
 
 from ..errors import ToolError
 
-__all__ = ["PATH_FLAGS", "READ_FLAGS", "OpenFolder", "Way", "kernel_has_openat2", "open_beneath", "open_subfolder"]
+__all__ = [
+    "PATH_FLAGS",
+    "READ_FLAGS",
+    "OpenFolder",
+    "OpenMethod",
+    "kernel_has_openat2",
+    "open_beneath",
+    "open_subfolder",
+]
 
-Way = Literal["openat2", "walk"]
+OpenMethod = Literal["openat2", "walk"]
 
 # Without O_PATH, a process needs the right to read a folder that it only passes. A FIFO must not make it wait.
 PATH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -44,7 +52,7 @@ class OpenFolder:
 
     __slots__ = ("__weakref__", "_identity", "fd", "path", "way")
 
-    def __init__(self, path: str, *, way: Way | None = None) -> None:
+    def __init__(self, path: str, *, way: OpenMethod | None = None) -> None:
         self.fd = -1
         self.path = path
         self.fd = os.open(path, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC)
@@ -53,7 +61,7 @@ class OpenFolder:
         has_openat2 = kernel_has_openat2()
         if way == "openat2" and not has_openat2:
             raise OSError(errno.ENOSYS, "there is no openat2 here")
-        self.way: Way = way or ("openat2" if has_openat2 else "walk")
+        self.way: OpenMethod = way or ("openat2" if has_openat2 else "walk")
 
     def check(self) -> None:
         """Raise `ToolError` if the path now has another folder, or none."""
@@ -194,4 +202,7 @@ def _open_without_link(fd: int, name: str, flags: int, mode: int) -> int:
     return new_fd
 
 
-_OPENERS: dict[Way, Callable[[int, str, int, int], int]] = {"openat2": _open_by_openat2, "walk": _open_by_walking}
+_OPENERS: dict[OpenMethod, Callable[[int, str, int, int], int]] = {
+    "openat2": _open_by_openat2,
+    "walk": _open_by_walking,
+}

@@ -28,7 +28,7 @@ from ..safety.paths import quote_path as quoted
 from ..safety.protected_files import Protected, ProtectedFiles
 from .borders import Borders, CheckedPath
 from .entries import Entry, make_entry
-from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, Way, open_beneath
+from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, OpenMethod, open_beneath
 from .os_errors import explain_os_error
 from .reading import check_file, read_content
 from .temporaries import make_temporary_name, remove_stale_temporaries
@@ -73,7 +73,7 @@ class Workspace:
         max_read_bytes: int = 50_000_000,
         max_write_bytes: int = 10_000_000,
         timeout_seconds: float = 120.0,
-        way: Way | None = None,
+        way: OpenMethod | None = None,
     ) -> None:
         if os.open not in os.supports_dir_fd:  # pragma: no cover -- Windows
             raise NotImplementedError("a Workspace needs a system that opens files relative to a folder's descriptor")
@@ -409,7 +409,7 @@ def _make_absolute(entry: str | os.PathLike[str] | Protected) -> str | os.PathLi
     return Path(os.path.abspath(entry)) if isinstance(entry, os.PathLike) else entry
 
 
-def _open_folder(path: str, way: Way | None) -> OpenFolder:
+def _open_folder(path: str, way: OpenMethod | None) -> OpenFolder:
     try:
         return OpenFolder(path, way=way)
     except OSError as error:

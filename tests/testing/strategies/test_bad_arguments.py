@@ -59,17 +59,17 @@ def everything(**anything: Any) -> None:
 )
 def test_every_kind_of_mistake_is_made(what, path, here):
     """Each is one change to good arguments, with its place."""
-    found = least(mistaken_arguments(book), lambda mistake: mistake.what == what and mistake.path == path)
-    assert found.made.get(path[0]) == here
+    found = least(mistaken_arguments(book), lambda mistake: mistake.description == what and mistake.path == path)
+    assert found.arguments.get(path[0]) == here
 
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", ["very deep arrays", "a number without end", "half of a character", "many keys"])
 def test_hostile_arguments_are_drawn(what):
     """Where a schema refuses them, they stand."""
-    found = least(mistaken_arguments(book), lambda mistake: mistake.what == what)
+    found = least(mistaken_arguments(book), lambda mistake: mistake.description == what)
     with pytest.raises(BadArgs):
-        Tool.of(book).check(found.made)
+        Tool.of(book).check(found.arguments)
 
 
 def test_the_smallest_bad_call_is_a_near_miss():
@@ -156,7 +156,7 @@ def test_batches_have_ids_of_their_own():
     """One call or several, numbered."""
 
     @settings(max_examples=40)
-    @given(batches(Catalog(book, everything), most=3))
+    @given(batches(Catalog(book, everything), max_calls=3))
     def draw(batch):
         assert [call.id for call in batch] == [f"call_{number}" for number in range(1, len(batch) + 1)]
         assert len(batch) <= 3
@@ -170,7 +170,7 @@ def test_an_empty_catalog_has_no_calls():
     with pytest.raises(ValueError, match="no tools in the catalog"):
         calls(Catalog())
     with pytest.raises(ValueError, match="most has to be at least 1"):
-        batches(Catalog(book), most=0)
+        batches(Catalog(book), max_calls=0)
 
 
 @pytest.mark.unmeasured
@@ -185,5 +185,5 @@ def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
 def test_what_jsonschema_cannot_judge_is_bad():
     """A number beyond every float, divided by one; nobody accepts it."""
     schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}
-    found = least(mistaken_arguments(schema), lambda mistake: mistake.what == "very large")
-    assert found.made == {"x": 10**400}
+    found = least(mistaken_arguments(schema), lambda mistake: mistake.description == "very large")
+    assert found.arguments == {"x": 10**400}

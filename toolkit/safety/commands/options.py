@@ -41,7 +41,7 @@ _WHOLE = frozenset({
     "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
 })  # fmt: skip
 # The same for one program: its manual lists an option that is the beginning of an option in one of its rows.
-_WHOLE_OF: dict[str, frozenset[str]] = {
+_NEVER_ABBREVIATED: dict[str, frozenset[str]] = {
     name: frozenset(options.split())
     for names, options in {
         "age gpg gpg2": "--recipient --passphrase --export --import --sign",
@@ -137,7 +137,7 @@ class Args:
 
     @cached_property
     def _long_options(self) -> tuple[str, ...]:
-        never_abbreviated = _WHOLE_OF.get(self.command.name, _NO_OPTIONS)
+        never_abbreviated = _NEVER_ABBREVIATED.get(self.command.name, _NO_OPTIONS)
         return tuple(
             option
             for option in self.options

@@ -101,14 +101,14 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Violation]:
 
     def find_fault(mistake: Mistake) -> str | None:
         try:
-            tool.about.checker.check(mistake.made)
+            tool.about.checker.check(mistake.arguments)
         except BadArgs as error:
             if mistake.path and not any(problem.path for problem in error.problems):
-                return f"{mistake.what} was refused without its place: {error}"
+                return f"{mistake.description} was refused without its place: {error}"
             return None
         except Exception as error:  # noqa: BLE001 -- a caller expects no exception but `BadArgs`
-            return f"{mistake.what} raised {type(error).__name__} instead of BadArgs"
-        return f"{mistake.what} was accepted, though the schema refuses it"
+            return f"{mistake.description} raised {type(error).__name__} instead of BadArgs"
+        return f"{mistake.description} was accepted, though the schema refuses it"
 
     try:
         example = find_smallest(mistaken_arguments(tool.schema), find_fault, examples=effort.examples, seed=effort.seed)

@@ -63,7 +63,7 @@ def bad_arguments(tool: Testable) -> Strategy:
     Raises:
         Unsupported: The schema accepts everything that was tried. It is raised while drawing.
     """
-    return mistaken_arguments(tool).map(lambda mistake: mistake.made)
+    return mistaken_arguments(tool).map(lambda mistake: mistake.arguments)
 
 
 def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
@@ -104,15 +104,15 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
     return st.one_of([_calls_of(tool) for tool in tools])
 
 
-def batches(catalog: CatalogView, *, most: int = 5) -> st.SearchStrategy[list[ToolCall]]:
-    """Return a strategy for lists of one to *most* calls, in which each call has an id of its own."""
-    if most < 1:
-        raise ValueError(f"most has to be at least 1, got {most}")
+def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[list[ToolCall]]:
+    """Return a strategy for lists of one to *max_calls* calls, in which each call has an id of its own."""
+    if max_calls < 1:
+        raise ValueError(f"most has to be at least 1, got {max_calls}")
 
     def number_calls(batch: list[ToolCall]) -> list[ToolCall]:
         return [ToolCall(call.name, call.arguments, f"call_{number}") for number, call in enumerate(batch, 1)]
 
-    return st.lists(calls(catalog), min_size=1, max_size=most).map(number_calls)
+    return st.lists(calls(catalog), min_size=1, max_size=max_calls).map(number_calls)
 
 
 def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:

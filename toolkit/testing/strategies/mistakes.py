@@ -42,14 +42,14 @@ class Mistake:
     One change to good arguments that makes them bad, or drawn arguments that only nearly fit.
 
     Attributes:
-        what: The mistake, in words.
+        description: The mistake, in words.
         path: The place of the mistake in the arguments.
-        made: The arguments with the mistake in them.
+        arguments: The arguments with the mistake in them.
     """
 
-    what: str
+    description: str
     path: JsonPath
-    made: Any
+    arguments: Any
 
 
 @dataclass(frozen=True, slots=True)
