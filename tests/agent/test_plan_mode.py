@@ -103,7 +103,7 @@ async def test_only_a_planned_run_is_executed_and_not_in_plan_mode():
     agent = shed.agent([])
     with pytest.raises(ValueError, match="the run is done"):
         await agent.execute(done)
-    with pytest.raises(ValueError, match="not executed in mode"):
+    with pytest.raises(ValueError, match="cannot be executed in mode"):
         await agent.execute(planned, mode="plan")
     with pytest.raises(ValueError, match="there is no mode 'fast'"):
         await agent.execute(planned, mode="fast")

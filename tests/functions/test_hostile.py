@@ -236,7 +236,7 @@ def test_numbers_that_share_a_hash_do_not_stall(hint, validation):
     """Twenty thousand of these would take a set seconds, a long text of them hours."""
     numbers = [n * (2**61 - 1) for n in range(20_000)]
     value = {str(number): 1 for number in numbers} if "dict" in str(hint) else numbers
-    assert "too many are alike" in refusal(tool_for(hint), {"x": value}, validation)
+    assert "the same hash" in refusal(tool_for(hint), {"x": value}, validation)
     fine = {str(n): 1 for n in range(5000)} if "dict" in str(hint) else list(range(5000))
     assert len(tool_for(hint).check({"x": fine}, validation=validation)["x"]) == 5000
 

@@ -281,7 +281,7 @@ async def test_the_calls_own_limit_counts_too(workspace):
     ("arguments", "problem"),
     [
         ({"command": " \n"}, "command: is empty"),
-        ({"command": "echo \0"}, "command: holds a NUL"),
+        ({"command": "echo \0"}, "command: contains a NUL"),
         ({"command": "x" * 100_001}, "command: is too long"),
         ({"command": "true", "timeout_seconds": 0}, "timeout_seconds: has to be above 0"),
         ({"command": "true", "timeout_seconds": 601}, "at most 600"),

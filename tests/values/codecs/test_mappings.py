@@ -131,7 +131,7 @@ def test_wrong_entries_are_refused_where_they_are(hint, form, words, validation)
 )
 def test_keys_that_collapse_are_refused(hint, form, validation):
     """Two keys that become one would lose an entry."""
-    assert "equal another" in problem(hint, form, validation)
+    assert "equal to another" in problem(hint, form, validation)
 
 
 @pytest.mark.parametrize("key", [tuple[int, int], list[str], int | str, str | None, Literal["1", 1], None])

@@ -122,7 +122,7 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Violation]:
             place=".".join(map(str, mistake.path)),
             message=message,
             remedy="let its codecs check what their schema says: decode, and `emit` if it has one",
-            arguments=mistake.made,
+            arguments=mistake.arguments,
         )
 
 

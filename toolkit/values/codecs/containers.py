@@ -58,12 +58,12 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         items = _decode_items(value, lambda index: item)
         try:
             if unique and len(items) > MAX_COLLISIONS and has_many_collisions(items):
-                raise Refusal(Problem("expected items that differ, but too many are alike"))
+                raise Refusal(Problem("too many items have the same hash"))
             built = build(items)
         except TypeError:  # only a value inside an item of type Any is noticed as late as this
             raise Refusal.mismatch("items that can be in a set, so no arrays or objects", value) from None
         if unique and len(built) != len(items):
-            raise Refusal(Problem(f"expected items that differ, but {len(items) - len(built)} equal another once read"))
+            raise Refusal(Problem(f"{len(items) - len(built)} of the items are equal to another item after conversion"))
         return built
 
     def encode(value: Any) -> list[Any]:

@@ -93,7 +93,7 @@ def _decode_entries(value: Any, read_key: Callable[[str], Any], item: Codec) -> 
             if len(problems) >= MAX_PROBLEMS:
                 break
     if not problems and len(entries) != len(value):
-        problems.append(Problem(f"{len(value) - len(entries)} keys are equal to another key after conversion"))
+        problems.append(Problem(f"{len(value) - len(entries)} of the keys are equal to another key after conversion"))
     if problems:
         raise Refusal(*problems)
     return entries
