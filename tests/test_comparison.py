@@ -33,6 +33,7 @@ def test_the_page_has_every_row_and_says_what_is_run():
     assert programs == [[row.title, " ".join(row.run.__doc__.split())] for row in ROWS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", [row for row in ROWS if row.name not in MEASURED], ids=lambda row: row.name)
 def test_our_column_is_true(row):
     """The program of the row gives the cell that the page shows."""
@@ -73,6 +74,7 @@ class Careless(Library):
         return await self.call(function, {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
