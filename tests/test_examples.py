@@ -17,7 +17,14 @@ EXAMPLES = sorted(
 )
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
+# `make demo` runs this one too, and it takes longer than most of the others together.
+SLOW = "13_large_catalogs.py"
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(path, id=path.name, marks=[pytest.mark.long] * (path.name == SLOW)) for path in EXAMPLES],
+)
 def test_an_example_runs(example):
     """It ends well, says something, and warns of nothing; it is given no key, so it costs nothing."""
     command = [sys.executable, "-W", "error", str(example)]

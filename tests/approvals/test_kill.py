@@ -78,6 +78,7 @@ def test_at_a_hundred_random_points_nothing_happens_twice_or_is_lost(tmp_path):
     assert (killed >= 90, ends["ran it"] >= 10, ends["told that nobody knows"] >= 5) == (True, True, True), (seed, ends)
 
 
+@pytest.mark.long
 def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path):
     """Before the claim it runs; after it nobody knows, or it is harmless to run again; after the outcome it is told."""
     found = rounds("points", tmp_path)

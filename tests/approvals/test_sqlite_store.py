@@ -54,6 +54,7 @@ def raw(path, *statements):
 # Many processes.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["settle", "reclaim"])
 def test_of_many_processes_one_succeeds(path, method):
     """They open the file, and answer each request, at the same moment."""
