@@ -4,6 +4,7 @@ The options of a dispatcher are in one list, which the docstring explains and a 
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
@@ -29,8 +30,8 @@ def test_an_option_that_resembles_none_is_told_with_all_of_them():
 
 def test_the_docstring_explains_every_option_in_order():
     """`help(Dispatcher)` shows what can be given."""
-    arguments = Dispatcher.__doc__.split("Args:")[1].split("Attributes:")[0]
-    explained = re.findall(r"^ {8}(\w+): \S", arguments, flags=re.MULTILINE)
+    arguments = inspect.getdoc(Dispatcher).split("Args:")[1].split("Attributes:")[0]
+    explained = re.findall(r"^ {4}(\w+): \S", arguments, flags=re.MULTILINE)
     assert explained == ["catalog", *DispatcherOptions.__annotations__]
 
 
