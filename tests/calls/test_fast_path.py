@@ -504,3 +504,17 @@ async def test_a_watcher_that_ended_is_not_told():
     end()
     one.remove("a")
     assert len(told_of) == 3
+
+
+async def test_a_text_that_is_too_deep_is_refused():
+    """The fast path reads the text; the check says that it is too deep."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def keep(value: Any) -> str:
+        """Keep anything."""
+        return "kept"
+
+    deep = '{"value": ' + "[" * 200 + "]" * 200 + "}"
+    result = await Dispatcher(catalog).call("keep", deep)
+    assert (result.kind, "nested too deeply" in result.text) == ("bad_args", True)
