@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import aliases, annotated, choices, containers, foreign, mappings, records, scalars, texts, typed_dicts, unions
+from .aliases import RULES as ALIASES
+from .annotated import RULES as ANNOTATED
 from .base import CodecRules, HintReader
+from .choices import RULES as CHOICES
+from .containers import RULES as CONTAINERS
+from .foreign import RULES as FOREIGN
+from .mappings import RULES as MAPPINGS
+from .records import RULES as RECORDS
+from .scalars import RULES as SCALARS
+from .texts import RULES as TEXTS
+from .typed_dicts import RULES as TYPED_DICTS
+from .unions import RULES as UNIONS
 
 __all__ = ["FAMILIES", "create_hint_reader"]
 
 FAMILIES: tuple[CodecRules, ...] = (
-    foreign.RULES,  # a class of pydantic or msgspec may also look like a record
-    aliases.RULES,
-    annotated.RULES,
-    scalars.RULES,
-    texts.RULES,
-    choices.RULES,
-    unions.RULES,
-    containers.RULES,
-    mappings.RULES,
-    records.RULES,
-    typed_dicts.RULES,
+    FOREIGN,  # a class of pydantic or msgspec may also look like a record
+    ALIASES,
+    ANNOTATED,
+    SCALARS,
+    TEXTS,
+    CHOICES,
+    UNIONS,
+    CONTAINERS,
+    MAPPINGS,
+    RECORDS,
+    TYPED_DICTS,
 )
 """The rules of each family, in the order in which their predicates are asked."""
 
