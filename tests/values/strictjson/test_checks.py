@@ -3,9 +3,10 @@ from __future__ import annotations
 import collections
 import enum
 import json
+import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit.values.strictjson import checks as strictjson
@@ -243,12 +244,55 @@ json_values = st.recursive(
 )
 
 
+@pytest.fixture(params=["jiter", "json"])
+def parser(request, monkeypatch):
+    """The package that parses texts quickly: jiter if it is installed, otherwise Python's own."""
+    if request.param == "json":
+        monkeypatch.setitem(sys.modules, "jiter", None)
+    else:
+        pytest.importorskip("jiter")
+    strictjson._choose_parser.cache_clear()
+    yield
+    strictjson._choose_parser.cache_clear()
+
+
+def same(left, right):
+    """Return whether two values are equal and of the same types: 1 is not 1.0, and 0.0 is not -0.0."""
+    return repr(left) == repr(right)
+
+
+@pytest.mark.usefixtures("parser")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=3), json_values, max_size=4))
 def test_the_quick_way_reads_what_the_thorough_way_reads(value):
     """Objects without space around them, which is what models send."""
-    assert read_object(json.dumps(value)) == loads(json.dumps(value)) == value
+    text = json.dumps(value)
+    assert read_object(text) == value
+    assert same(read_object(text), loads(text))
 
 
+@st.composite
+def damaged_texts(draw):
+    """Draw the text of an object with a few characters removed, inserted or repeated."""
+    text = json.dumps(draw(st.dictionaries(st.sampled_from("ab"), json_values, max_size=3)), ensure_ascii=False)
+    for _ in range(draw(st.integers(0, 3))):
+        start = draw(st.integers(0, len(text)))
+        end = start + draw(st.integers(0, 8))
+        inserted = draw(st.sampled_from([*'{}[]":,-+.eE0159 \\/ux\t\x00\ud800', "NaN", "Infinity", "1e999", text[:20]]))
+        text = text[:start] + inserted + text[end:]
+    return text
+
+
+@pytest.mark.usefixtures("parser")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damaged_texts())
+def test_the_quick_way_accepts_nothing_that_the_thorough_way_refuses(text):
+    """It reads the same value, or leaves the text to the thorough way."""
+    value = read_object(text)
+    assert value is None or same(value, loads(text))
+
+
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     "text",
     [
@@ -256,23 +300,23 @@ def test_the_quick_way_reads_what_the_thorough_way_reads(value):
         "{",
         "5",
         "[]",
-        ' {"a": 1}',
-        '{"a": 1} ',
         '{"a": 1}{}',
         '{"a": 1, "a": 2}',
         '{"a": {"b": 1, "b": 1}}',
         '{"a": NaN}',
         '{"a": -Infinity}',
         '{"a": ' + "9" * 1001 + "}",
+        '{"a": "' + "x" * 73 + '", "b": ' + "9" * 1001 + "}",
         '{"a": "' + "x" * 50_000 + '"}',
     ],
     ids=lambda text: text[:20],
 )
 def test_what_needs_a_closer_look_is_left_to_the_thorough_way(text):
-    """The quick way does not say what is wrong, and accepts nothing that the thorough way refuses."""
+    """The quick way does not say what is wrong."""
     assert read_object(text) is None
 
 
+@pytest.mark.usefixtures("parser")
 def test_both_ways_read_a_text_that_is_too_deep():
     """How deep a value may be is checked afterwards, for arguments that no parser made as well."""
     text = '{"a": ' * 3 * MAX_DEPTH + "1" + "}" * 3 * MAX_DEPTH

@@ -9,10 +9,11 @@ call a method that a subclass could have replaced, so no object can misreport it
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import Problem
@@ -101,25 +102,48 @@ def read_object(text: str) -> dict[str, Any] | None:
     """
     Return the object that *text* states; None if it is another value, or if only `loads` can say what is wrong with it.
 
-    This takes a third of the time of `loads`: there is no space around the object, and no number is long.
+    This takes a third of the time of `loads`: there is no space around the object, and no number is long. If the
+    package jiter is installed, it parses the text, in half the time of Python's own parser.
     """
     length = len(text)
-    if length > _MAX_DIGITS and (length > _MAX_QUICK_TEXT or _LONG_NUMBER.search(text)):
+    if length > _MAX_DIGITS and (length > _MAX_QUICK_TEXT or _has_long_number(text)):
         return None
     try:
-        value, end = _decode_object(text)
+        value = _choose_parser()(text)
     except (ValueError, RecursionError):
         return None
-    return value if end == length and type(value) is dict else None
+    return value if type(value) is dict else None
+
+
+def _has_long_number(text: str) -> bool:
+    # A run of 1,001 digits has ten digits among every hundredth character, so most texts need not be searched.
+    return _TEN_DIGITS.search(text[::100]) is not None and _LONG_NUMBER.search(text) is not None
+
+
+@functools.cache
+def _choose_parser() -> Callable[[str], Any]:
+    try:
+        from jiter import from_json
+    except ImportError:
+        return _parse_whole_text
+    # Only the keys are cached, because a value may be a secret.
+    parse = functools.partial(from_json, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True)
+    return lambda text: parse(text.encode())
+
+
+def _parse_whole_text(text: str) -> Any:
+    value, end = _parse_beginning(text)
+    return value if end == len(text) else None
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_int=_parse_integer)
 
-_decode_object = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant).raw_decode
+_parse_beginning = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant).raw_decode
 
 _MAX_DIGITS = 1000
 _MAX_QUICK_TEXT = 50_000
 _LONG_NUMBER = re.compile(r"[0-9]{1001}")
+_TEN_DIGITS = re.compile(r"[0-9]{10}")
 _TOO_DEEP = f"nested too deeply; at most {MAX_DEPTH} levels are read"
 _TOO_MANY = f"too many values; at most {MAX_VALUES:,} are read"
 _TOO_MANY_DIGITS = f"a number of more than {_MAX_DIGITS:,} digits is too long"
