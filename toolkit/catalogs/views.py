@@ -22,6 +22,7 @@ from .snapshot import Change, Listener, Table, diff_tables, merge_tables
 
 # These modules are loaded for the first search or session; most programs start without either.
 if TYPE_CHECKING:
+    from ..formats import Definitions
     from ..session import Session
     from .search import Ranker
     from .search.finder import Finder, SearchResults
@@ -41,6 +42,7 @@ class CatalogView:
         self._derive = derive
         self._derived: tuple[tuple[Table, ...], Table] | None = None
         self._cached_definitions: tuple[Table, bool, list[Definition]] | None = None
+        self._cached_formats: dict[str, tuple[object, Definitions]] = {}
         self._finder: Finder | None = None
 
     @property
@@ -140,9 +142,7 @@ class CatalogView:
         checks of arguments never read these definitions.
         """
         if format is not None:
-            from ..formats import definitions_for
-
-            return definitions_for(format, self, session, **options)
+            return self._find_definitions(format, session, options)
         if options:
             raise TypeError(f"{next(iter(options))!r} is an option of a provider's format; name the format too")
         table, cached = self.table, self._cached_definitions
@@ -152,6 +152,21 @@ class CatalogView:
         if deferred or session is None or not session.loaded:
             return list(cached[2])
         return [*cached[2], *(tool.definition for tool in self.offered(session)[len(cached[2]) :])]
+
+    def _find_definitions(
+        self,
+        format: str,  # noqa: A002 -- as above
+        session: Session | None,
+        options: dict[str, Any],
+    ) -> Definitions:
+        """Return the definitions in a provider's format. They are made again only if something differs."""
+        from ..formats import Definitions, definitions_for
+
+        key = self.table, getattr(session, "loaded", session), options
+        cached = self._cached_formats.get(format)
+        if cached is None or cached[0] != key:
+            self._cached_formats[format] = cached = key, definitions_for(format, self, session, **options)
+        return Definitions(map(dict.copy, cached[1]), cached[1].notes)
 
     def search(
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
