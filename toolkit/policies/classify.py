@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import email.utils
 import errno
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
 
-__all__ = ["ClassifyRule", "ClassifyRules", "classify_error", "compile_rules", "parse_retry_after"]
+__all__ = ["ClassifyRule", "ClassifyRules", "classify_by", "classify_error", "compile_rules", "parse_retry_after"]
 
 _log = logging.getLogger("toolkit")
 
@@ -78,9 +79,14 @@ def classify_error(
 
     A `ToolError` counts as itself. For any other error the user's *rules* decide, and then the table.
     """
+    return classify_by(compile_rules(rules), error, now)
+
+
+def classify_by(rules: list[ClassifyRule], error: BaseException, now: Callable[[], float] = time.time) -> ToolError:
+    """Return the same as `classify_error`, for *rules* that are compiled already."""
     if isinstance(error, ToolError):
         return error
-    for rule in compile_rules(rules):
+    for rule in rules:
         answer = _apply_rule(rule, error)
         if answer is not None:
             return answer if isinstance(answer, ToolError) else _build_error(answer, error, now)
@@ -158,14 +164,14 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _classify_group(
-    group: BaseExceptionGroup[BaseException], rules: ClassifyRules, now: Callable[[], float]
+    group: BaseExceptionGroup[BaseException], rules: list[ClassifyRule], now: Callable[[], float]
 ) -> ToolError:
     """
     Return the gravest of the errors in *group*.
 
     The group is transient only if all its errors are, and then its effect may have happened.
     """
-    tool_errors = [classify_error(error, rules, now=now) for error in _iter_leaves(group)]
+    tool_errors = [classify_by(rules, error, now) for error in _iter_leaves(group)]
     for family in (Safety, BadArgs):
         for tool_error in tool_errors:
             if isinstance(tool_error, family):
@@ -205,15 +211,21 @@ def _find_happened(error: BaseException) -> _Happened | None:
 
     An exception that *error* wraps is looked up first. Then the nearest class of *error* that is in the table decides.
     """
-    package = _find_package(type(error))
-    inner = _find_wrapped_error(error) if package in _WRAPPING_PACKAGES else None
-    if inner is not None and (happened := _find_happened(inner)) is not None:
-        return happened
-    for kind in type(error).__mro__:
-        key = (_find_package(kind), kind.__name__)
-        if key in _TRANSIENT:
-            return _TRANSIENT[key]
-    return "maybe" if isinstance(error, OSError) and error.errno in _UNREACHABLE_ERRNOS else None
+    package, happened = _look_up_class(type(error))  # type: ignore[arg-type] -- mypy compares with the hash of errors
+    if package in _WRAPPING_PACKAGES:
+        inner = _find_wrapped_error(error)
+        if inner is not None and (inner_happened := _find_happened(inner)) is not None:
+            return inner_happened
+    if happened is None and isinstance(error, OSError) and error.errno in _UNREACHABLE_ERRNOS:
+        return "maybe"
+    return happened
+
+
+@functools.lru_cache(maxsize=512)
+def _look_up_class(kind: type) -> tuple[str, _Happened | None]:
+    """Return the package of a class of errors, and what the table says about it or the nearest of its parents."""
+    keys = [(_find_package(parent), parent.__name__) for parent in kind.__mro__]
+    return keys[0][0], next((_TRANSIENT[key] for key in keys if key in _TRANSIENT), None)
 
 
 def _find_package(kind: type) -> str:
@@ -237,6 +249,8 @@ def _find_status(error: BaseException) -> int | None:
     """
     if not isinstance(error, Exception):
         return None  # `sys.exit(500)` does not come from a server
+    if type(error).__module__ == "builtins" and not error.__dict__:
+        return None  # none of Python's own errors has one of the attributes below
     response = _read_attribute(error, "response")
     for holder, name in ((response, "status_code"), (error, "status_code"), (error, "status"), (error, "code")):
         status = _read_attribute(holder, name)
