@@ -17,8 +17,9 @@ from typing_extensions import Unpack
 
 from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_call
+from .calls.call_run import CallOptions
 from .calls.call_state import CallState
-from .calls.pipeline import run_pipeline
+from .calls.pipeline import Stages, find_pipeline
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
@@ -152,8 +153,8 @@ class Dispatcher:
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
             return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
-        if plan is not None and plan.fast_path is not None and resources is None and timeout_seconds is None:
-            return plan.fast_path(arguments, id, session, principal)
+        if plan is not None and resources is None and timeout_seconds is None:
+            return plan.pipeline(arguments, id, session, principal)
         call = self._copy_call(name, arguments, id, session, principal)
         if type(call.metadata) is UnreadableMetadata:
             return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
@@ -164,9 +165,11 @@ class Dispatcher:
         if plan is None:
             return self._report_unknown_tool(call)
         call.tool = plan.tool
-        if plan.fast_path is not None and resources is None and timeout_seconds is None:
-            return plan.fast_path(call.arguments, call.id, call.session, call.principal, call)
-        return run_pipeline(call, plan, self.settings, {} if resources is None else resources, timeout_seconds)
+        if resources is None and timeout_seconds is None:
+            return plan.pipeline(call.arguments, call.id, call.session, call.principal, call)
+        pipeline = find_pipeline(plan, self.settings, call.name, Stages.of(plan, self.settings, options=True))
+        options = CallOptions({} if resources is None else resources, timeout_seconds)
+        return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
 
     def _copy_call(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
-from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
@@ -31,6 +31,7 @@ __all__ = [
     "TimedOut",
     "ToolAttempt",
     "build_progress_reporter",
+    "finish_within",
     "log_abandoned",
     "log_stuck_in_thread",
     "must_propagate",
@@ -89,6 +90,41 @@ async def run_job(threads: ThreadPool, job: CancellableJob, label: str, give_up:
         # The future holds the error, and the traceback of the error holds this frame. Without this, only the garbage
         # collector would free them.
         del future
+
+
+async def finish_within(
+    coroutine: Coroutine[Any, Any, Any], waits_for: Any, seconds: float, cleanup_seconds: float, on_abandon: OnAbandon
+) -> Any:
+    """
+    Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*.
+
+    After *seconds* it is cancelled, and has *cleanup_seconds* to clean up. A value that it returns meanwhile counts.
+
+    Raises:
+        TimedOut: The coroutine took longer.
+    """
+    is_stuck = False
+
+    def abandon(task: asyncio.Task[None]) -> None:
+        nonlocal is_stuck
+        is_stuck = True
+        on_abandon(task)
+
+    timer = asyncio.timeout(seconds)
+    try:
+        async with timer:
+            return await finish_with_limit(coroutine, waits_for, cleanup_seconds, abandon)
+    except Exception:
+        if timer.expired():
+            raise _build_timeout(seconds, is_stuck=is_stuck) from None
+        raise
+    finally:
+        del waits_for  # it may hold the error, and the traceback of the error holds this frame
+
+
+def _build_timeout(seconds: float, *, is_stuck: bool) -> TimedOut:
+    stuck = ", and could not be stopped" if is_stuck else ""
+    return TimedOut(f"took longer than {seconds:g} s{stuck}", happened="maybe")
 
 
 class ToolAttempt:
@@ -196,8 +232,7 @@ class ToolAttempt:
     def _build_timeout(self, timeout_seconds: float) -> TimedOut:
         if not self.began:
             return TimedOut(f"could not be started within {timeout_seconds:g} s{self._holders_note}")
-        stuck = ", and could not be stopped" if self._is_stuck else ""
-        return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
+        return _build_timeout(timeout_seconds, is_stuck=self._is_stuck)
 
     async def _call_with_resources(self) -> Any:
         parameters = self._tool.signature.injected

@@ -88,7 +88,10 @@ def build_hook_error_result(
 
 
 def _kind(error: BaseException) -> Kind:
-    return next((kind for family, kind in _KINDS if isinstance(error, family)), "internal")
+    for family, kind in _KINDS:
+        if isinstance(error, family):
+            return kind
+    return "internal"
 
 
 def _message(error: BaseException) -> str:

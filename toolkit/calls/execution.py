@@ -73,7 +73,6 @@ class Execution:
     _decoded: Any = None
     _last_attempt: ToolAttempt | None = None
     _last_error: BaseException | None = None
-    _has_started = False
 
     def __init__(
         self,
@@ -96,29 +95,21 @@ class Execution:
 
     async def run(self, arguments: Any, decoded: Any) -> ToolResult:
         """Attempt the call until it succeeds or must not be retried. *decoded* is the decoded form of *arguments*."""
-        facts = self._plan.tool.facts
-        if self._has_started and (facts.destructive or not facts.idempotent):
-            raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
-        self._has_started = True  # set before the first `await`, because an around-hook may call this twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
             return render_result(await self._attempt(), self._plan, check=self._settings.check_output)
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recover(error)
 
-    async def finish(self, value: Any, arguments: Any, decoded: Any) -> ToolResult:
-        """Return the same as `run`, for a call whose function has returned *value*, a generator or an awaitable."""
-        self._arguments, self._decoded, self.count = arguments, decoded, 1
-        try:
-            self._last_attempt = await self._build_attempt(None)
-            value = await self._last_attempt.finish(value)
-            return render_result(value, self._plan, check=self._settings.check_output)
-        except BaseException as error:  # noqa: BLE001 -- as in `run`
-            return await self._recover(error)
+    async def finish(self, value: Any, arguments: Any, decoded: Any) -> Any:
+        """Return the final value of a function that was called directly and returned a generator or an awaitable."""
+        self._arguments, self._decoded = arguments, decoded
+        self._last_attempt = await self._build_attempt(None)
+        return await self._last_attempt.finish(value)
 
     async def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
         """Return the same as `run`, for a call whose function was called directly and raised *error*."""
-        self._arguments, self._decoded, self.count = arguments, decoded, 1
+        self._arguments, self._decoded = arguments, decoded
         return await self._recover(error)
 
     def abandon_direct(self, task: asyncio.Task[Any], arguments: Any) -> None:
@@ -140,7 +131,7 @@ class Execution:
 
     def reset(self) -> None:
         """Reset the count after an interrupt, because the call has had no effect yet."""
-        self.count, self.interrupt, self._has_started = 0, None, False
+        self.count, self.interrupt = 0, None
 
     # One attempt.
 

@@ -5,12 +5,12 @@ The runner of hooks: it runs blocking hooks in their own threads, and limits the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
 from ..concurrency.abandoned import AbandonedCalls
-from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.cleanup_limit import await_with_limit, finish_with_limit
 from ..concurrency.thread_pool import ThreadPool
 from ..hooks.base import Step
 from .attempt import log_abandoned
@@ -30,9 +30,16 @@ class DispatcherHookRunner:
         """Run *work* in a thread for hooks."""
         return await run_in_thread(self._threads, work, label)
 
-    async def await_hook(self, work: Awaitable[Any], step: Step) -> Any:
-        """Await *work*. After a cancellation its cleanup has a time limit, and then it is abandoned."""
-        return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
+    def await_hook(self, work: Awaitable[Any], step: Step) -> Coroutine[Any, Any, Any]:
+        """Return a coroutine that awaits *work*. After a cancellation its cleanup has a limit; then it is abandoned."""
+        return await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
+
+    async def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Any:
+        """Await the rest of *work*, whose first step ran in the same task and yielded *waits_for*, with that limit."""
+        try:
+            return await finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
+        finally:
+            del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
         log_abandoned(f"the hook {step.name}", self._cleanup_seconds)

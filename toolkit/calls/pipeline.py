@@ -1,378 +1,400 @@
 """
-The path of one call, from top to bottom.
+The path of every call, from top to bottom.
 
     check (refused: repair once, check again) → before-hooks → check again if a hook modified the arguments
     → verdict → around-hooks → attempts → after-hooks → mask, truncate → result
 
-A stage that is not configured is skipped. Calls that need little use the fast path (`fast_path.py`) and come here only
-if a step needs more. Every call ends in a `ToolResult`, also if it fails. Only a cancellation that the caller
-requested, a KeyboardInterrupt and a close of the coroutine pass through, and with `raise_bugs` also errors that are
-bugs.
+`build_pipeline` is the only place that says what the stages are and in which order they run. Each stage asks `on`
+whether it is configured for this tool and this dispatcher. These answers never change, so `find_pipeline` compiles a
+version in which the questions and the other stages are left out (`specialized.py`). A call therefore costs what its
+stages cost.
+
+Most calls need nothing but their arguments. What a call needs beyond that, because a hook intervenes, a person is
+asked, or something fails, is in `CallRun`, which is made when it is first needed.
+
+Every call ends in a `ToolResult`, also if it fails. Only a cancellation that the caller requested, a KeyboardInterrupt
+and a close of the coroutine pass through, and with `raise_bugs` also errors that are bugs.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import logging
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from ..concurrency.abandoned import CancellableJob
-from ..concurrency.deadline import NO_DEADLINE, Deadline
-from ..decisions import Decision
-from ..errors import ToolError, ToolkitError
-from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step
-from ..results import ToolCall, ToolResult
+from ..concurrency.cleanup_limit import finish_with_limit
+from ..functions.coroutines import is_coroutine_function
+from ..hooks.base import PROCEED, ShownCall, Step
+from ..permissions.judgement import allow_any_call
+from ..results import ToolCall, ToolResult, format_call_id
+from ..session import Session
 from ..values.codecs import UNSURE
-from ..values.rendering import describe_value
-from .attempt import TimedOut, must_propagate
-from .call_state import CallState
-from .error_results import build_error_result, build_hook_error_result
-from .execution import Execution
-from .hook_answers import UNASKED, Answer, list_remaining_hooks
-from .plan import CallPlan
-from .render_result import render_result
+from ..values.strictjson.checks import read_object
+from .attempt import finish_within, run_job
+from .call_run import NO_OPTIONS, CallOptions, CallRun, raise_wrong_return
+from .plan import CallPlan, DirectCall
+from .render_result import new_blank, render_result
 from .settings import Settings
+from .specialized import specialize
 from .truncation import truncate_result
 
-if TYPE_CHECKING:  # not loaded here, because most calls are not judged
-    from ..approvals import Record
-    from .approval_stage import ApprovalStage
+__all__ = ["CallOptions", "Pipeline", "Stages", "build_pipeline", "find_pipeline"]
 
-__all__ = ["PipelineRun", "run_pipeline"]
+Pipeline: TypeAlias = Callable[..., Coroutine[Any, Any, ToolResult]]
+"""
+Takes arguments, call id, session, principal, and the `ToolCall`, the options and the `CallRun` if there are any.
+"""
 
-T = TypeVar("T")
+Part: TypeAlias = Literal["whole", "resumed", "tool"]
+"""The whole pipeline; from the answer of a person on; or only running the tool, inside around-hooks."""
 
-_log = logging.getLogger("toolkit")
-_NO_RESOURCES: Mapping[Any, Any] = {}
-
-
-async def run_pipeline(
-    call: ToolCall, plan: CallPlan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
-) -> ToolResult:
-    """Run *call* through all stages. *plan* is the plan of its tool."""
-    started = settings.clock()
-    return await PipelineRun(
-        call, plan, settings, started, plan.check_and_convert(call.arguments, 0), resources, timeout_seconds
-    ).result()
+Calling: TypeAlias = DirectCall | Literal["attempts"]
 
 
-class PipelineRun:
+@dataclass(frozen=True, slots=True)
+class Stages:
     """
-    One call on its way through the stages.
+    Which stages a tool needs in a dispatcher, and in which form.
 
     Attributes:
-        state: The state that the stages share.
-        execution: The attempts at the call.
-        ask_reasons: Why before-hooks want a person to agree.
-        replacement: The result that a before-hook has given in place of running the tool.
+        part: Which part of the pipeline runs.
+        options: Whether the call brings resources or a time limit with it.
+        author_check: Whether the author's own check runs.
+        before: Whether there are before-hooks.
+        judged: Whether every call is judged.
+        gated: Whether a quick check decides which calls are judged.
+        around: Whether there are around-hooks.
+        calling: How the function is called, see `CallPlan.direct_call`. "attempts": it needs more than its arguments.
+        time_limit: Whether one attempt has a time limit.
+        output: The type whose values need no encoding: "int", "str", or "" if there is none.
+        after: Whether there are after-hooks.
+        masked: Whether a value has to be masked.
+        recorded: Whether there is an audit log.
     """
 
-    # Values that seldom differ are on the class, as in `ToolResult`.
-    ask_reasons: Sequence[str] = ()
-    replacement: ToolResult | None = None
-    _approval_stage: ApprovalStage | None = None
+    part: Part
+    options: bool
+    author_check: bool
+    before: bool
+    judged: bool
+    gated: bool
+    around: bool
+    calling: Calling
+    time_limit: bool
+    output: Literal["int", "str", ""]
+    after: bool
+    masked: bool
+    recorded: bool
 
-    def __init__(
-        self,
-        call: ToolCall,
-        plan: CallPlan,
-        settings: Settings,
-        started: float,
+    @classmethod
+    def of(cls, plan: CallPlan, settings: Settings, *, options: bool = False, part: Part = "whole") -> Stages:
+        """Return the stages of *plan*'s tool. *options* says whether the call brings options."""
+        chain, is_recorded, output = settings.chain, settings.audit is not None, plan.plain_output_type
+        has_limit = plan.timeout_seconds is not None
+        calling: Calling = plan.direct_call or "attempts"
+        if options or is_recorded or settings.check_output or (has_limit and calling in ("thread", "loop")):
+            calling = "attempts"
+        return cls(
+            part=part,
+            options=options,
+            author_check=plan.validate is not None,
+            before=bool(chain.before),
+            judged=is_recorded or plan.allows_any_arguments is None,
+            gated=plan.allows_any_arguments not in (None, allow_any_call),
+            around=bool(chain.around) and part != "tool",
+            calling=calling,
+            time_limit=has_limit,
+            output="int" if output is int else "str" if output is str else "",
+            after=bool(chain.after),
+            masked=plan.needs_redaction,
+            recorded=is_recorded,
+        )
+
+
+def find_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Stages) -> Pipeline:
+    """Return the pipeline for calls of *plan*'s tool under the name *called_name*, with the stages that *on* names."""
+    choices = tuple((field.name, getattr(on, field.name)) for field in fields(on))
+    return specialize(build_pipeline, "on", choices)(plan, settings, called_name, on)
+
+
+def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Stages) -> Pipeline:
+    """
+    Return the pipeline with all stages in it. `find_pipeline` returns the one to use.
+
+    It is one long function, because a coroutine for each stage would double the cost of a plain call.
+    """
+    name, tool, function = plan.name, plan.tool, plan.function
+    check_and_convert, max_chars = plan.check_and_convert, plan.max_chars
+    may_run: Any = plan.allows_any_arguments
+    limit: Any = plan.timeout_seconds
+    clock, call_numbers, abandoned = settings.clock, settings.call_numbers, settings.abandoned
+    hook_runner, cleanup_seconds = settings.hook_runner, settings.cleanup_seconds
+    before = [_prepare_hook(step, settings) for step in settings.chain.before]
+    after = [_prepare_hook(step, settings) for step in settings.chain.after]
+    run_tool = None
+    if on.around:
+        run_tool = find_pipeline(plan, settings, called_name, replace(on, part="tool", around=False))
+
+    def begin(
+        call: ToolCall | None,
+        arguments: Any,
         decoded: Any,
-        resources: Mapping[Any, Any] = _NO_RESOURCES,
-        timeout_seconds: float | None = None,
-    ) -> None:
-        deadline = NO_DEADLINE if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.call = call
-        self.plan = plan
-        self.settings = settings
-        self.started = started
-        self.state = state = CallState(call, plan, settings, decoded, deadline)
-        self.execution = Execution(state, call, plan, settings, deadline, resources)
+        number: int | str,
+        session: Session | None,
+        principal: str | None,
+        started: float,
+        attempts: int = 0,
+        options: CallOptions = NO_OPTIONS,
+    ) -> CallRun:
+        if call is None:
+            principal = principal or (None if session is None else session.principal)
+            call = ToolCall(called_name, arguments, format_call_id(number), session, principal, tool=tool)
+        return CallRun(call, plan, settings, started, decoded, attempts, options)
 
-    @property
-    def approval_stage(self) -> ApprovalStage:
-        """The object that judges the call. It is made when it is first needed."""
-        if self._approval_stage is None:
-            from .approval_stage import ApprovalStage
-
-            self._approval_stage = ApprovalStage(self.state)
-        return self._approval_stage
-
-    async def result(self, answer: Answer | None = None) -> ToolResult:
-        """
-        Run all stages, each of which may end the call with a result.
-
-        *answer* is the answer that a before-hook has given already.
-        """
-        plan, chain = self.plan, self.settings.chain
-        result = None
+    async def pipeline(
+        arguments: Any,
+        call_id: str | None,
+        session: Session | None,
+        principal: str | None,
+        call: ToolCall | None = None,
+        options: CallOptions = NO_OPTIONS,
+        run: Any = None,
+    ) -> ToolResult:
+        result: Any = None
+        shown: Any = None
+        if on.part == "whole":
+            started = clock()
+            number = call_id or next(call_numbers)
+            if type(arguments) is str and (read := read_object(arguments)) is not None:
+                arguments = read
+                if call is not None:
+                    call.arguments = read
+            decoded = check_and_convert(arguments, 0)
+        else:
+            started, number, call = run.started, run.call.id, run.call
+            arguments, decoded = run.arguments, run.decoded
+            if on.part == "tool":
+                run.refuse_second_run()
         try:
-            if self.state.decoded is UNSURE or plan.validate is not None:
-                result = await self.state.check()
-            if result is None and chain.before:
-                result = await self.before(answer)
-            is_judged = self.ask_reasons or self.settings.audit is not None or not plan.may_run(self.call.session)
-            if result is None and is_judged:
-                result = await self.approval_stage.judge_call(
-                    self.ask_reasons, is_replaced=self.replacement is not None
-                )
-            if result is None:
-                result = self.replacement or await self.execute()
-        except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-            result = await self._handle_unexpected_error(error)
+            # Check the arguments, and repair them if they are refused.
+            if on.part == "whole":
+                if on.options:
+                    run = begin(call, arguments, decoded, number, session, principal, started, 0, options)
+                if on.author_check or decoded is UNSURE:
+                    run = run or begin(call, arguments, decoded, number, session, principal, started)
+                    result = await run.state.check()
+                    arguments, decoded = run.state.arguments, run.state.decoded
+
+            # Ask the before-hooks.
+            if on.part == "whole" and on.before and result is None:
+                shown = _show_call(called_name, number, tool, arguments, session, principal, call)
+                for hook, is_async, step in before:
+                    shown.arguments_copy = None
+                    try:
+                        if on.options:
+                            answer = await step.run(hook_runner, run.state.deadline.seconds_left(), shown)
+                        else:
+                            answer = await hook(shown) if is_async else hook(shown)
+                        if answer is PROCEED:
+                            continue
+                        run = run or begin(call, arguments, decoded, number, session, principal, started)
+                        if inspect.isawaitable(answer):
+                            answer = await hook_runner.await_hook(answer, step)
+                        result = run.apply_outcome(answer)
+                        shown.actual_arguments = arguments = run.state.arguments
+                    except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
+                        run = run or begin(call, arguments, decoded, number, session, principal, started)
+                        result = run.build_hook_failure(error, step, "before")
+                    if result is not None or run.replacement is not None:
+                        break
+                if run is not None and run.is_modified and result is None:
+                    result = await run.state.check_hook_changes()
+                    decoded = run.state.decoded
+
+            # Judge the call, and ask a person if that is needed.
+            if on.part == "resumed":
+                result = await run.accept_answer()
+                arguments, decoded = run.state.arguments, run.state.decoded
+            elif on.part == "whole" and (on.judged or on.gated or on.before) and result is None:
+                is_asked = on.before and run is not None and bool(run.ask_reasons)
+                if on.judged or is_asked or (on.gated and not may_run(session)):
+                    run = run or begin(call, arguments, decoded, number, session, principal, started)
+                    result = await run.judge()
+                    arguments, decoded = run.state.arguments, run.state.decoded
+                if on.before and run is not None and result is None:
+                    result = run.replacement
+
+            # Run the tool inside the around-hooks, and as often as failures allow.
+            if result is None and (on.around or on.calling == "attempts" or abandoned.alive):
+                run = run or begin(call, arguments, decoded, number, session, principal, started)
+                inner = run.wrap_in_hooks(run_tool) if on.around else run.run_attempts
+                if on.recorded and on.part != "tool":
+                    await run.record_intent()
+                result = await inner()
+                if on.part != "tool" and run.is_interrupted:
+                    result = await run.settle_interrupt(result, inner)
+            elif result is None:
+                if run is not None:
+                    run.count_attempt()
+                try:
+                    if on.calling == "await":
+                        value = await function(**decoded)
+                    elif on.calling == "wait":
+                        coroutine = function(**decoded)
+                        try:
+                            waits_for = coroutine.send(None)
+                        except StopIteration as end:
+                            value = end.value
+                        else:
+                            run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
+                            give_up = run.give_up_task
+                            try:
+                                if on.time_limit:
+                                    value = await finish_within(coroutine, waits_for, limit, cleanup_seconds, give_up)
+                                else:
+                                    value = await finish_with_limit(coroutine, waits_for, cleanup_seconds, give_up)
+                            finally:
+                                del waits_for  # it may hold the error, and the traceback of the error holds this frame
+                    elif on.calling == "thread":
+                        run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
+                        job = CancellableJob(partial(function, **decoded))
+                        value = await run_job(settings.threads, job, name, run.give_up_job)
+                    else:
+                        try:
+                            value = function(**decoded)
+                        except StopIteration as stop:  # a coroutine would take it for its own end
+                            raise RuntimeError(f"the tool raised {stop!r}") from stop
+                    if on.calling in ("thread", "loop") and type(value) not in _FINAL_TYPES and _is_unfinished(value):
+                        run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
+                        value = await run.finish_value(value)
+                    if on.output == "int" and type(value) is int and -(2**62) < value < 2**62:
+                        result = new_blank(ToolResult)
+                        result.text = repr(value)
+                        result.value = value
+                    elif on.output == "str" and type(value) is str and value.isascii():
+                        result = new_blank(ToolResult)
+                        result.text = result.value = value
+                    else:
+                        result = render_result(value, plan)
+                except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+                    run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
+                    result = await run.recover_from(error)
+                    if on.part != "tool" and run.is_interrupted:
+                        result = await run.settle_interrupt(result, run.run_attempts)
+        except BaseException as error:  # noqa: BLE001 -- as above
+            run = run or begin(call, arguments, decoded, number, session, principal, started)
+            result = await run.handle_unexpected_error(error)
+
+        # Show the result to the after-hooks.
+        if on.part != "tool" and on.after:
+            duration_seconds = clock() - started
+            shown = shown or _show_call(called_name, number, tool, arguments, session, principal, call)
+            shown.actual_arguments = arguments
+            _stamp(result, run, name, number, duration_seconds)
+            if run is not None:
+                run.extend_deadline()  # after-hooks see every result, also one that came after the deadline
+            for hook, is_async, step in after:
+                shown.arguments_copy = None
+                try:
+                    if on.options:
+                        answer = await step.run(hook_runner, run.state.deadline.seconds_left(), shown, result)
+                    else:
+                        answer = await hook(shown, result) if is_async else hook(shown, result)
+                    if answer is result:
+                        continue
+                    if inspect.isawaitable(answer):
+                        answer = await hook_runner.await_hook(answer, step)
+                    if answer is result:
+                        continue
+                    if not isinstance(answer, ToolResult):
+                        raise_wrong_return("after", "a result", answer)
+                    # Make a copy, because the hook may return the same object for every call.
+                    result = render_result(answer, plan)
+                except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
+                    run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
+                    result = await run.end_after_hook(error, step)
+                _stamp(result, run, name, number, duration_seconds)
+
+        # Finish the result.
+        if on.part != "tool":
+            if run is None:
+                result.attempts = 1
+                result.tool = name
+                result.number = number
+                result.duration_seconds = clock() - started
+                if on.after:
+                    result.repairs = result.retries = ()  # a hook may have written to them
+            else:
+                run.end()
+                run.stamp(result, clock() - started)
+            if on.masked:
+                redaction = plan.redaction(decoded, arguments) if run is None else run.state.redaction()
+                redaction.mask_result(result)
+            if len(result.text) > max_chars:
+                truncate_result(result, max_chars)
+            if on.recorded or (run is not None and run.is_judged):
+                await run.record_outcome(result)
+        if on.part == "tool":
+            run.inner_result = result
         try:
-            return await self.finish(result)
+            return result  # type: ignore[no-any-return] -- it is None until a stage has set it
         finally:
             del result  # since Python 3.12 the traceback of its error holds this frame
 
-    async def resume(self, record: Record, decision: Decision) -> ToolResult:
-        """Run the stages after the before-hooks, or raise `ApprovalError` if the answer cannot be accepted."""
-        from ..approvals.records import ApprovalError
-
-        self.state.repairs = record.request.repairs
-        try:
-            result = await self.approval_stage.resume(record, decision) or await self.execute()
-        except BaseException as error:  # as in `result`
-            if isinstance(error, ApprovalError) and self.approval_stage.approval.claimed_record is None:
-                raise
-            result = await self._handle_unexpected_error(error)
-        try:
-            return await self.finish(result)
-        finally:
-            del result
-
-    async def recover_from(self, error: BaseException) -> ToolResult:
-        """Return the result of a call whose function was called directly and raised *error*."""
-        return await self._finish_direct(self.execution.recover_from(error, self.state.arguments, self.state.decoded))
-
-    async def finish_value(self, value: Any) -> ToolResult:
-        """Return the result of a call whose function was called directly, and returned a generator or an awaitable."""
-        return await self._finish_direct(self.execution.finish(value, self.state.arguments, self.state.decoded))
-
-    async def _finish_direct(self, attempts: Awaitable[ToolResult]) -> ToolResult:
-        result = await attempts
-        try:
-            result = await self._handle_interrupt(result) or await self.execute()
-        except BaseException as further:  # noqa: BLE001 -- as in `result`
-            result = await self._handle_unexpected_error(further)
-        try:
-            return await self.finish(result)
-        finally:
-            del result
-
-    def abandon(self, task: asyncio.Task[Any]) -> None:
-        """Register a call whose function was awaited directly, cannot be stopped, and continues in *task*."""
-        self.execution.abandon_direct(task, self.state.arguments)
-
-    def abandon_job(self, job: CancellableJob) -> None:
-        """Register a call whose function was called directly in a thread, cannot be stopped, and continues in *job*."""
-        self.execution.abandon_job(job, self.state.arguments)
-
-    async def apply_after_hook(self, result: ToolResult, answer: Answer) -> ToolResult:
-        """Return the result of a call that ran and in which an after-hook intervened with *answer*."""
-        self.execution.count = 1
-        return await self.finish(result, answer)
-
-    # Before-hooks.
-
-    async def before(self, answer: Answer | None = None) -> ToolResult | None:
-        """Ask the before-hooks in order, and return a result if one of them ends the call."""
-        modified = False
-        for step, response in list_remaining_hooks(self.settings.chain.before, answer):
-            try:
-                reply = response
-                if response is UNASKED:
-                    reply = self._call_hook(step, ShownCall.of(self.call, self.state.arguments))
-                outcome: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
-                match outcome:
-                    case Proceed():
-                        pass
-                    case Modify(arguments):
-                        self.state.change_by_hook(arguments)
-                        modified = True
-                    case Ask(reason):
-                        self.ask_reasons = [*self.ask_reasons, reason]
-                    case Deny(reason):
-                        return ToolResult.failure("denied", reason)
-                    case Halt(reason):
-                        return ToolResult.failure("halted", reason)
-                    case Replace(result):
-                        self.replacement = render_result(result, self.plan, encode=False)
-                        break
-                    case _:
-                        _raise_wrong_return("before", "an outcome", outcome)
-            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                return self._build_hook_failure(error, step, "before")
-        return await self.state.check_hook_changes() if modified else None
-
-    # Around-hooks, and the attempts inside them.
-
-    async def execute(self) -> ToolResult:
-        """Run the attempts inside the around-hooks, and again if a person was asked meanwhile and agreed."""
-        inner: Run = self._run_attempts
-        for step in reversed(self.settings.chain.around):
-            inner = self._wrap_in_hook(step, inner)
-        while True:
-            if self.settings.audit is not None:
-                await self.approval_stage.record_intent()
-            result = await self._handle_interrupt(await inner())
-            try:
-                if result is not None:
-                    return result
-            finally:
-                del result
-
-    async def _handle_interrupt(self, result: ToolResult) -> ToolResult | None:
-        """
-        Return *result*, or the result of a call that needs a person before it can continue.
-
-        Return None if a person agreed at once.
-        """
-        interrupt = self.execution.interrupt
-        if interrupt is None or result.kind != "waiting":
-            return result
-        self.execution.reset()
-        return await self.approval_stage.handle_interrupt(interrupt)
-
-    def _wrap_in_hook(self, step: Step, inner: Run) -> Run:
-        async def run() -> ToolResult:
-            # Each hook has its own view, because the inner hooks work while this one waits for them.
-            shown_call = ShownCall.of(self.call, self.state.arguments)
-            try:
-                hook_result = await step.run_around(
-                    self.settings.hook_runner, self.state.deadline.seconds_left(), shown_call, inner
-                )
-                if not isinstance(hook_result, ToolResult):
-                    _raise_wrong_return("around", "a result", hook_result)
-            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                return self._build_hook_failure(error, step, "around")
-            try:
-                return render_result(hook_result, self.plan)
-            finally:
-                del hook_result
-
-        return run
-
-    async def _run_attempts(self) -> ToolResult:
-        return await self.execution.run(self.state.arguments, self.state.decoded)
-
-    # After-hooks.
-
-    async def after(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
-        """Show the result to the after-hooks, and return the last result. Each hook may return another one."""
-        duration_seconds = self.settings.clock() - self.started
-        self._stamp(result, duration_seconds)
-        # After-hooks see every result, also one that came after the deadline.
-        self.state.extend_deadline()
-        for step, response in list_remaining_hooks(self.settings.chain.after, answer):
-            try:
-                reply = response
-                if response is UNASKED:
-                    reply = self._call_hook(step, ShownCall.of(self.call, self.state.arguments), result)
-                new_result: Any = await self._await_reply(reply, step) if inspect.isawaitable(reply) else reply
-                if not isinstance(new_result, ToolResult):
-                    _raise_wrong_return("after", "a result", new_result)
-            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-                new_result = self._build_hook_failure(error, step, "after")
-            if new_result is not result:
-                # Make a copy, because the hook may return the same object for every call.
-                result = render_result(new_result, self.plan)
-                self._stamp(result, duration_seconds)
-        return result
-
-    # The end of the call.
-
-    async def finish(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
-        """
-        Return *result* after the after-hooks have seen it and it was masked and cut to size.
-
-        The outcome is also written to the approval store and the audit log, if the call needs that.
-        """
-        if self.settings.chain.after:
-            try:
-                result = await self.after(result, answer)
-            except BaseException as error:
-                await self._record_cut_short(error)
-                raise
-        result = self.finalize_result(result)
-        if self.settings.audit is not None or self._approval_stage is not None:
-            # The outcome is written down even if the time of the call is over.
-            self.state.extend_deadline()
-            await self.approval_stage.record_outcome(result)
-        return result
-
-    def finalize_result(self, result: ToolResult) -> ToolResult:
-        """Return *result*, masked, cut to size, and with the fields that only the dispatcher knows."""
-        self.state.is_over = True
-        self._stamp(result, self.settings.clock() - self.started)
-        if self.plan.needs_redaction:
-            self.state.redaction().mask_result(result)
-        if len(result.text) > self.plan.max_chars:
-            truncate_result(result, self.plan.max_chars)
-        return result
-
-    def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
-        """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
-        execution = self.execution
-        result.call_id, result.tool = self.call.id, self.plan.name
-        result.attempts, result.retries, result.repairs = execution.count, execution.notes, self.state.repairs
-        result.duration_seconds = duration_seconds
-
-    # Helpers: calling hooks, masking, and handling errors.
-
-    def _call_hook(self, step: Step, *arguments: Any) -> Any:
-        """Return the answer of a hook, or an awaitable of it."""
-        deadline = self.state.deadline
-        if step.is_plain and deadline.at is None:
-            return step.function(*arguments)
-        return step.run(self.settings.hook_runner, deadline.seconds_left(), *arguments)
-
-    def _await_reply(self, reply: Any, step: Step) -> Awaitable[Any]:
-        """
-        Return an awaitable for *reply*, the awaitable answer of a hook, with a limit on its cleanup.
-
-        No limit is added if the hook cannot suspend, or if `Step.run` has limited it already.
-        """
-        needs_no_limit = not step.may_suspend or not step.is_plain or self.state.deadline.at is not None
-        return reply if needs_no_limit else self.settings.hook_runner.await_hook(reply, step)
-
-    def _build_hook_failure(self, error: BaseException, step: Step, stage: str) -> ToolResult:
-        if self._has_to_raise(error):
-            raise error
-        if isinstance(error, TimeoutError):
-            error = TimedOut("no time was left") if self.state.deadline.is_past() else error
-        return build_hook_error_result(
-            error, step.hook, stage, ran=self.execution.count > 0, redaction=self.state.redaction()
-        )
-
-    async def _handle_unexpected_error(self, error: BaseException) -> ToolResult:
-        """
-        Return the result for an exception that no stage expects.
-
-        Such an exception comes from a codec or an author's function, or means that no time was left.
-        """
-        if self._has_to_raise(error):
-            await self._record_cut_short(error)
-            raise error
-        says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
-        if isinstance(error, TimeoutError) and (says_why or self.state.deadline.is_past()):
-            late = TimedOut(str(error) if says_why else "there was no time left to start it")
-            return build_error_result(late, self.plan, cause=error, redaction=self.state.redaction())
-        return build_error_result(
-            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.state.redaction()
-        )
-
-    def _has_to_raise(self, error: BaseException) -> bool:
-        is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
-        return is_bug or must_propagate(error)
-
-    async def _record_cut_short(self, error: BaseException) -> None:
-        if self._approval_stage is not None:
-            await self._approval_stage.approval.record_cut_short(error, self.execution.count)
+    return pipeline
 
 
-def _raise_wrong_return(stage: str, expected: str, got: Any) -> NoReturn:
-    raise TypeError(f"{stage}() has to return {expected}, got {got!r}")
+def _prepare_hook(step: Step, settings: Settings) -> tuple[Callable[..., Any], bool, Step]:
+    """Return the function that calls the hook of *step*, whether its answer has to be awaited, and *step*."""
+    runner = settings.hook_runner
+    if not step.is_plain:
+        return partial(step.run, runner, None), True, step
+    if not is_coroutine_function(step.function):
+        return step.function, False, step
+    if not step.may_suspend:
+        return step.function, True, step
+    return lambda *shown: runner.await_hook(step.function(*shown), step), True, step
+
+
+def _show_call(
+    name: str,
+    number: int | str,
+    tool: Any,
+    arguments: Any,
+    session: Session | None,
+    principal: str | None,
+    call: ToolCall | None,
+) -> ShownCall:
+    """Return what `ShownCall.of` returns, without a `ToolCall`, which is made only if a `CallRun` needs one."""
+    shown = ShownCall()
+    shown.name = name
+    shown.number = number
+    shown.tool = tool
+    shown.actual_arguments = arguments
+    shown.arguments_copy = None
+    if session is not None or principal is not None or call is not None:
+        shown.set_caller(session, principal or None, call)
+    return shown
+
+
+def _stamp(result: ToolResult, run: CallRun | None, name: str, number: int | str, duration_seconds: float) -> None:
+    """Set the fields that only the dispatcher knows, also over what a hook has written there."""
+    if run is not None:
+        run.stamp(result, duration_seconds)
+        return
+    result.attempts = 1
+    result.tool = name
+    result.number = number
+    result.duration_seconds = duration_seconds
+    result.repairs = result.retries = ()
+
+
+_FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+
+
+def _is_unfinished(value: Any) -> bool:
+    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
+    return inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)

@@ -39,12 +39,11 @@ class CallPlan:
             never waits for anything. "wait": it is awaited and may wait, so that it can be cancelled. "thread": it is
             called in a thread. "loop": it is called on the event loop. None: it needs an argument that is not in the
             decoded arguments, or it yields.
-        needs_pipeline: Whether a call needs more than check, hooks that do not intervene, await, render.
         names: Every name that the tool has or had.
         allows_any_arguments: A quick check whether a call may run. If it returns False, the call is judged. If it is
             None, every call is judged.
         needs_redaction: Whether a value has to be masked.
-        fast_path: The fast path of the tool, if there is one.
+        pipeline: The stages that a call runs through. The planner sets it.
     """
 
     __slots__ = (
@@ -55,15 +54,14 @@ class CallPlan:
         "checker",
         "direct_call",
         "encode",
-        "fast_path",
         "function",
         "logger",
         "max_chars",
         "name",
         "names",
-        "needs_pipeline",
         "needs_redaction",
         "output_validator",
+        "pipeline",
         "plain_output_type",
         "timeout_seconds",
         "tool",
@@ -92,18 +90,9 @@ class CallPlan:
         self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
         self._settings = settings
-        self.fast_path: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
+        self.pipeline: Callable[..., Coroutine[Any, Any, ToolResult]]
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
         self.direct_call = _choose_direct_call(tool)
-        self.needs_pipeline = bool(
-            not settings.chain.is_plain
-            or self.allows_any_arguments is None
-            or settings.audit is not None
-            or self.validate is not None
-            or self.timeout_seconds is not None
-            or self.direct_call is None
-            or settings.check_output
-        )
 
     def may_run(self, session: Session | None) -> bool:
         """Return whether a call may run with any arguments. Otherwise it has to be judged."""

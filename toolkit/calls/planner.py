@@ -12,7 +12,7 @@ from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
 from ..spec import Tool
-from .fast_path import build_fast_path
+from .pipeline import Stages, find_pipeline
 from .plan import CallPlan
 from .resources import missing_resources
 from .settings import Settings
@@ -52,7 +52,7 @@ class Planner:
         if tool is None:
             return None
         plan = CallPlan(tool, self._settings, table.aliases)
-        plan.fast_path = build_fast_path(plan, self._settings, name, self._settings.call_numbers)
+        plan.pipeline = find_pipeline(plan, self._settings, name, Stages.of(plan, self._settings))
         if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
             self.plans_by_name.clear()

@@ -29,7 +29,8 @@ from ..session import Session
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
 from .approval import is_unaltered
-from .pipeline import PipelineRun
+from .call_run import CallOptions, CallRun
+from .pipeline import Stages, find_pipeline
 from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
 
@@ -63,8 +64,12 @@ async def resume_call(
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
         record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
         call = build_call(record, plan, decision, session, principal, approvals)
-        pipeline_run = PipelineRun(call, plan, settings, started, UNSURE, resources, timeout_seconds)
-        return await pipeline_run.resume(record, decision)
+        options = CallOptions(resources, timeout_seconds)
+        run = CallRun(call, plan, settings, started, UNSURE, options=options)
+        run.answer = record, decision
+        stages = Stages.of(plan, settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
+        pipeline = find_pipeline(plan, settings, call.name, stages)
+        return await pipeline(call.arguments, call.id, call.session, call.principal, call, options, run)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
         left = deadline.with_minimum(settings.cleanup_seconds).seconds_left()

@@ -32,7 +32,7 @@ from ..functions.checker import Validation
 from ..hooks.base import Chain
 from ..permissions.judge import SupportsJudge
 from ..permissions.judgement import CallJudges
-from ..policies.classify import ClassifyRules, classify_error, compile_rules
+from ..policies.classify import ClassifyRules, classify_by, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
 from ..policies.retry import RetryPolicy
 from .hook_runner import DispatcherHookRunner, run_in_thread
@@ -195,7 +195,7 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        return classify_error(error, self._classify)
+        return classify_by(self._classify, error)
 
     @property
     def pools(self) -> tuple[ThreadPool, ...]:

@@ -57,8 +57,8 @@ class HookRunner(Protocol):
     async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
         """Run *work* in a thread for hooks."""
 
-    async def await_hook(self, work: Awaitable[Any], step: Step) -> Any:
-        """Await *work*; if it is cancelled, its cleanup has a time limit."""
+    def await_hook(self, work: Awaitable[Any], step: Step) -> Awaitable[Any]:
+        """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
 class _SingletonMeta(type):
@@ -159,6 +159,8 @@ class ShownCall(ToolCall):
         shown_call.tool = call.tool
         shown_call.actual_arguments = arguments
         shown_call.arguments_copy = None
+        if call.session is None and call.principal is None and call.turn is None and call.metadata is None:
+            return shown_call  # the values on the class are right
         shown_call.set_caller(call.session, call.principal, call)
         return shown_call
 

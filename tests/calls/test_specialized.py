@@ -1,4 +1,4 @@
-"""The short way gives what the long way gives; and a catalog that changes is seen by the next call."""
+"""Every form of the pipeline gives the same; and a catalog that changes is seen by the next call."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.calls import pipeline
+from toolkit.calls.specialized import specialize
 from toolkit.catalog import Catalog
 from toolkit.context import Secret
 from toolkit.dispatcher import Dispatcher
@@ -220,6 +222,11 @@ def made(deed: str, given: Any, style: str = "async", **options: Any) -> tuple[D
     return dispatcher, ran, log
 
 
+def keep_all_stages(function, *_):
+    """Return the pipeline as it is, with the stages that are not configured."""
+    return function
+
+
 @given(
     st.tuples(st.sampled_from(sorted(DEEDS)), st.sampled_from(["async", "thread", "loop"]))
     | st.tuples(st.sampled_from(sorted(SYNC_DEEDS)), st.sampled_from(["thread", "loop"])),
@@ -230,15 +237,15 @@ def made(deed: str, given: Any, style: str = "async", **options: Any) -> tuple[D
     st.sampled_from([None, "auto", "plan"]),
     st.booleans(),
 )
-def test_the_fast_path_and_the_pipeline_agree(deed_and_style, given, sent, caller, name, mode, as_call):
+def test_every_form_of_the_pipeline_agrees(deed_and_style, given, sent, caller, name, mode, as_call):
     """On the result, on what the tool is given, and on what every hook sees, call after call."""
 
     deed, style = deed_and_style
 
     async def both():
         found = []
-        # If jsonschema checks every call, every call uses the pipeline.
-        for validation in ("fast", "jsonschema"):
+        for validation, form in (("fast", specialize), ("fast", keep_all_stages), ("jsonschema", specialize)):
+            monkeypatch.setattr(pipeline, "specialize", form)
             permissions = None if mode is None else Permissions(mode, ["deny other", "allow do"])
             dispatcher, ran, log = made(deed, given, style, validation=validation, permissions=permissions)
             results = []
@@ -253,8 +260,9 @@ def test_the_fast_path_and_the_pipeline_agree(deed_and_style, given, sent, calle
             found.append((results, ran, log))
         return found
 
-    fast_path, pipeline = asyncio.run(both())
-    assert fast_path == pipeline
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        specialized, whole, always_judged = asyncio.run(both())
+    assert specialized == whole == always_judged
 
 
 @pytest.mark.parametrize("name", ["session", "principal", "tool", "name", "id"])
@@ -280,7 +288,9 @@ async def test_what_a_hook_writes_on_its_call_is_not_what_runs(name):
         assert (request.session, request.principal, request.tool) == ("s1", "ada", "do")
 
 
-@pytest.mark.parametrize("validation", ["fast", "jsonschema"], ids=["lane", "walk"])
+@pytest.mark.parametrize(
+    "validation", ["fast", "jsonschema"], ids=["checked by generated code", "checked by jsonschema"]
+)
 async def test_what_only_the_dispatcher_knows_cannot_be_forged(validation):
     """Whatever a hook writes on the result it is shown."""
     dispatcher, _, _ = made("text", [("after", "forges"), ("after", "keeps")], validation=validation)
@@ -291,7 +301,9 @@ async def test_what_only_the_dispatcher_knows_cannot_be_forged(validation):
         assert result.duration_seconds >= 0
 
 
-@pytest.mark.parametrize("validation", ["fast", "jsonschema"], ids=["lane", "walk"])
+@pytest.mark.parametrize(
+    "validation", ["fast", "jsonschema"], ids=["checked by generated code", "checked by jsonschema"]
+)
 async def test_a_secret_is_masked_in_every_form_it_had(validation):
     """As it was sent, and as the tool got it."""
     catalog = Catalog()
@@ -518,3 +530,57 @@ async def test_a_text_that_is_too_deep_is_refused():
     deep = '{"value": ' + "[" * 200 + "]" * 200 + "}"
     result = await Dispatcher(catalog).call("keep", deep)
     assert (result.kind, "nested too deeply" in result.text) == ("bad_args", True)
+
+
+# The function that leaves stages out.
+
+
+def choose(on, first, second):
+    """Do what the choices say: a function for `specialize` to work on."""
+    if on.kind == "a":
+        found = [first]
+    elif on.kind in ("b", "c"):
+        found = [second]
+    else:
+        found = []
+    if not on.is_long or (on.is_long and first):
+        found.append("end" if on.is_long else "short")
+    for item in found:
+        if on.kind != "a" and item is None:
+            raise LookupError("nothing")
+    return found
+
+
+@dataclass(frozen=True)
+class On:
+    kind: str
+    is_long: bool
+
+
+@pytest.mark.parametrize("kind", ["a", "b", "c", "d"])
+@pytest.mark.parametrize("is_long", [True, False])
+def test_a_specialized_function_does_the_same_without_the_other_branches(kind, is_long):
+    """It asks no question whose answer is known."""
+    on = On(kind, is_long)
+    specialized = specialize(choose, "on", (("kind", kind), ("is_long", is_long)))
+    for first, second in ((1, 2), (0, 3), ("", "x")):
+        assert specialized(on, first, second) == choose(on, first, second)
+    assert "kind" not in specialized.__code__.co_names
+    assert "is_long" not in specialized.__code__.co_names
+
+
+def test_a_traceback_shows_the_lines_of_the_original():
+    """So a debugger stops where the reader looks."""
+    specialized = specialize(choose, "on", (("kind", "b"), ("is_long", False)))
+    with pytest.raises(LookupError) as caught:
+        specialized(On("b", False), 1, None)
+    last = caught.traceback[-1]
+    assert Path(last.path).name == Path(__file__).name
+    assert 'raise LookupError("nothing")' in str(last.statement)
+
+
+def test_without_its_source_a_function_is_used_as_it_is():
+    """Some programs are shipped without source."""
+    names = {}
+    exec("def f(on): return on.a", names)
+    assert specialize(names["f"], "on", (("a", 1),)) is names["f"]

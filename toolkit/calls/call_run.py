@@ -1,0 +1,374 @@
+"""
+What a call needs beyond its arguments: hooks that intervene, a verdict, attempts, and records of what happened.
+
+The pipeline makes a `CallRun` when a call first needs one, and most calls need none. The methods are the uncommon parts
+of the stages. The order of the stages is in `pipeline.py` alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..concurrency.abandoned import CancellableJob
+from ..concurrency.deadline import NO_DEADLINE, Deadline
+from ..decisions import Decision
+from ..errors import ToolError, ToolkitError
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step
+from ..results import ToolCall, ToolResult
+from ..values.rendering import describe_value
+from .attempt import TimedOut, must_propagate
+from .call_state import CallState
+from .error_results import build_error_result, build_hook_error_result
+from .execution import Execution
+from .plan import CallPlan
+from .render_result import render_result
+from .settings import Settings
+
+if TYPE_CHECKING:  # not loaded here, because most calls are not judged
+    from ..approvals import Record
+    from .approval_stage import ApprovalStage
+
+__all__ = ["CallOptions", "CallRun", "raise_wrong_return"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """
+    What one call brings with it.
+
+    Attributes:
+        resources: Values for `Inject[T]` parameters, by type.
+        timeout_seconds: The limit of the whole call.
+    """
+
+    resources: Mapping[Any, Any]
+    timeout_seconds: float | None = None
+
+
+NO_OPTIONS = CallOptions({})
+
+
+class CallRun:
+    """
+    One call that needs more than its arguments. Its parts are made when they are first needed.
+
+    Attributes:
+        call: The call as it was requested.
+        started: When it started.
+        options: What the call brings with it.
+        attempts: How many attempts the pipeline made itself before it needed `execution`.
+        ask_reasons: Why before-hooks want a person to agree.
+        is_modified: Whether a before-hook has changed the arguments.
+        replacement: The result that a before-hook has given in place of running the tool.
+        is_judged: Whether the approval stage has seen the call.
+        inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
+        answer: The stored request and the answer of a person, if the call continues after it.
+    """
+
+    # Values that seldom differ are on the class, as in `ToolResult`.
+    ask_reasons: Sequence[str] = ()
+    is_modified = False
+    replacement: ToolResult | None = None
+    answer: tuple[Record, Decision] | None = None
+    is_judged = False
+    inner_result: ToolResult | None = None
+    _approval_stage: ApprovalStage | None = None
+    _execution: Execution | None = None
+    _state: CallState | None = None
+    _has_run = False
+
+    def __init__(
+        self,
+        call: ToolCall,
+        plan: CallPlan,
+        settings: Settings,
+        started: float,
+        decoded: Any,
+        attempts: int = 0,
+        options: CallOptions = NO_OPTIONS,
+    ) -> None:
+        self.call = call
+        self.plan = plan
+        self.settings = settings
+        self.started = started
+        self.attempts = attempts
+        self.options = options
+        self._decoded = decoded
+
+    @property
+    def state(self) -> CallState:
+        """The state that the stages share."""
+        if self._state is None:
+            seconds, clock = self.options.timeout_seconds, self.settings.clock
+            deadline = NO_DEADLINE if seconds is None else Deadline(clock, self.started + seconds)
+            self._state = CallState(self.call, self.plan, self.settings, self._decoded, deadline)
+        return self._state
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments as they are at this point."""
+        return self.call.arguments if self._state is None else self._state.arguments
+
+    @property
+    def decoded(self) -> Any:
+        """The decoded form of the arguments."""
+        return self._decoded if self._state is None else self._state.decoded
+
+    @property
+    def execution(self) -> Execution:
+        """The attempts at the call."""
+        if self._execution is None:
+            state, resources = self.state, self.options.resources
+            self._execution = Execution(state, self.call, self.plan, self.settings, state.deadline, resources)
+            self._execution.count = self.attempts
+        return self._execution
+
+    @property
+    def approval_stage(self) -> ApprovalStage:
+        """The object that judges the call."""
+        if self._approval_stage is None:
+            from .approval_stage import ApprovalStage
+
+            self._approval_stage = ApprovalStage(self.state)
+            self.is_judged = True
+        return self._approval_stage
+
+    @property
+    def attempt_count(self) -> int:
+        """How many attempts there were."""
+        return self.attempts if self._execution is None else self._execution.count
+
+    def count_attempt(self) -> None:
+        """Count an attempt that the pipeline makes itself."""
+        if self._execution is None:
+            self.attempts += 1
+        else:
+            self._execution.count += 1
+
+    # Before-hooks.
+
+    def apply_outcome(self, outcome: Any) -> ToolResult | None:
+        """Do what a before-hook wants, and return a result if it ends the call."""
+        match outcome:
+            case Proceed():
+                pass
+            case Modify(arguments):
+                self.state.change_by_hook(arguments)
+                self.is_modified = True
+            case Ask(reason):
+                self.ask_reasons = [*self.ask_reasons, reason]
+            case Deny(reason):
+                return ToolResult.failure("denied", reason)
+            case Halt(reason):
+                return ToolResult.failure("halted", reason)
+            case Replace(result):
+                self.replacement = render_result(result, self.plan, encode=False)
+            case _:
+                raise_wrong_return("before", "an outcome", outcome)
+        return None
+
+    # The verdict.
+
+    async def judge(self) -> ToolResult | None:
+        """Return a result if the call may not run, or may not run yet; None if it may run."""
+        return await self.approval_stage.judge_call(self.ask_reasons, is_replaced=self.replacement is not None)
+
+    async def accept_answer(self) -> ToolResult | None:
+        """
+        Accept the answer of a person, and return a result if the call may not run.
+
+        Raises:
+            ApprovalError: The answer cannot be accepted.
+        """
+        if self.answer is None:
+            raise RuntimeError("no person has answered")
+        record, decision = self.answer
+        self.state.repairs = record.request.repairs
+        return await self.approval_stage.resume(record, decision)
+
+    # Around-hooks, and the attempts inside them.
+
+    def wrap_in_hooks(self, run_tool: Callable[..., Coroutine[Any, Any, ToolResult]]) -> Run:
+        """Return a function that runs the tool inside the around-hooks. *run_tool* runs it without them."""
+        inner: Run = partial(run_tool, None, None, None, None, None, None, self)
+        for step in reversed(self.settings.chain.around):
+            inner = partial(self._run_hook, step, inner)
+        return inner
+
+    async def run_attempts(self) -> ToolResult:
+        """Run the tool as often as failures allow."""
+        return await self.execution.run(self.state.arguments, self.state.decoded)
+
+    async def recover_from(self, error: BaseException) -> ToolResult:
+        """Return the result of a call whose function the pipeline called, and which raised *error*."""
+        return await self.execution.recover_from(error, self.state.arguments, self.state.decoded)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the tool said that a person has to act before it can continue."""
+        return self._execution is not None and self._execution.interrupt is not None
+
+    async def settle_interrupt(self, result: ToolResult, inner: Run) -> ToolResult:
+        """
+        Return the result of a call that needs a person: that it waits, or the result of *inner* if a person agreed.
+
+        *inner* runs the tool again.
+        """
+        try:
+            while (interrupt := self.execution.interrupt) is not None and result.kind == "waiting":
+                self.execution.reset()
+                self._has_run = False
+                answer = await self.approval_stage.handle_interrupt(interrupt)
+                if answer is not None:
+                    return answer
+                await self.record_intent()
+                result = await inner()
+            return result
+        finally:
+            del result  # since Python 3.12 the traceback of its error holds this frame
+
+    async def record_intent(self) -> None:
+        """Write to the audit log, if there is one, that the tool is about to run."""
+        if self.settings.audit is not None:
+            await self.approval_stage.record_intent()
+
+    async def finish_value(self, value: Any) -> Any:
+        """Return the final value of a function that returned a generator or an awaitable."""
+        return await self.execution.finish(value, self.state.arguments, self.state.decoded)
+
+    def give_up_task(self, task: asyncio.Task[Any]) -> None:
+        """Register the call as one that cannot be stopped and continues in *task*."""
+        self.execution.abandon_direct(task, self.state.arguments)
+
+    def give_up_job(self, job: CancellableJob, *, has_begun: bool) -> None:
+        """Register the call as one that cannot be stopped and continues as *job*, if it has begun."""
+        if has_begun and not job.is_over:
+            self.execution.abandon_job(job, self.state.arguments)
+
+    async def _run_hook(self, step: Step, inner: Run) -> ToolResult:
+        # Each hook has its own view, because the inner hooks work while this one waits for them.
+        shown_call = ShownCall.of(self.call, self.arguments)
+        runner = self.settings.hook_runner
+        try:
+            if step.is_plain and self.options.timeout_seconds is None:
+                hook_result = step.function(shown_call, inner)
+                if type(hook_result) is CoroutineType:
+                    # The first step runs here, because most hooks and tools never wait for anything.
+                    try:
+                        waits_for = hook_result.send(None)
+                    except StopIteration as end:
+                        hook_result = end.value
+                    else:
+                        hook_result = await runner.finish_hook(hook_result, waits_for, step)
+                elif inspect.isawaitable(hook_result):
+                    hook_result = await runner.await_hook(hook_result, step)
+            else:
+                hook_result = await step.run_around(runner, self.state.deadline.seconds_left(), shown_call, inner)
+            if not isinstance(hook_result, ToolResult):
+                raise_wrong_return("around", "a result", hook_result)
+        except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
+            return self.build_hook_failure(error, step, "around")
+        try:
+            if hook_result is not self.inner_result:
+                # Make a copy, because the hook may return the same object for every call.
+                self.inner_result = render_result(hook_result, self.plan)
+            return self.inner_result
+        finally:
+            del hook_result
+
+    def refuse_second_run(self) -> None:
+        """Raise `RuntimeError` if an around-hook runs the tool again, and that is not harmless."""
+        facts = self.plan.tool.facts
+        if self._has_run and (facts.destructive or not facts.idempotent):
+            raise RuntimeError(f"run() was called again, and `{self.plan.name}` must not be run twice")
+        self._has_run = True
+
+    # The end of the call.
+
+    def extend_deadline(self) -> None:
+        """Leave enough time to end the call properly, also if its own time is over."""
+        if self.options.timeout_seconds is not None:
+            self.state.extend_deadline()
+
+    def end(self) -> None:
+        """Report no progress of the tool from now on."""
+        if self._state is not None:
+            self._state.is_over = True
+
+    def stamp(self, result: ToolResult, duration_seconds: float) -> None:
+        """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
+        execution = self._execution
+        result.number = self.call.id
+        result.tool = self.plan.name
+        result.duration_seconds = duration_seconds
+        result.repairs = () if self._state is None else self._state.repairs
+        if execution is None:
+            result.attempts, result.retries = self.attempts, ()
+        else:
+            result.attempts, result.retries = execution.count, execution.notes
+
+    async def end_after_hook(self, error: BaseException, step: Step) -> ToolResult:
+        """Return the result for an after-hook that failed, or raise *error* again if it has to pass."""
+        if self._has_to_raise(error):
+            await self.record_cut_short(error)
+        return self.build_hook_failure(error, step, "after")
+
+    async def record_outcome(self, result: ToolResult) -> None:
+        """Write *result* to the approval store and the audit log."""
+        self.state.extend_deadline()  # the outcome is written down even if the time of the call is over
+        await self.approval_stage.record_outcome(result)
+
+    def build_hook_failure(self, error: BaseException, step: Step, stage: str) -> ToolResult:
+        """Return the result for a hook that failed, or raise *error* again if it has to pass."""
+        if self._has_to_raise(error):
+            raise error
+        if isinstance(error, TimeoutError):
+            error = TimedOut("no time was left") if self.state.deadline.is_past() else error
+        return build_hook_error_result(
+            error, step.hook, stage, ran=self.attempt_count > 0, redaction=self.state.redaction()
+        )
+
+    async def handle_unexpected_error(self, error: BaseException) -> ToolResult:
+        """
+        Return the result for an exception that no stage expects.
+
+        Such an exception comes from a codec or an author's function, or means that no time was left.
+        """
+        if self._has_to_raise(error) or self._refuses_answer(error):
+            await self.record_cut_short(error)
+            raise error
+        says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
+        if isinstance(error, TimeoutError) and (says_why or self.state.deadline.is_past()):
+            late = TimedOut(str(error) if says_why else "there was no time left to start it")
+            return build_error_result(late, self.plan, cause=error, redaction=self.state.redaction())
+        return build_error_result(
+            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.state.redaction()
+        )
+
+    def _refuses_answer(self, error: BaseException) -> bool:
+        """Return whether *error* says that the answer of a person cannot be accepted, and nothing has happened yet."""
+        if self.answer is None:
+            return False
+        from ..approvals.records import ApprovalError
+
+        return isinstance(error, ApprovalError) and self.approval_stage.approval.claimed_record is None
+
+    def _has_to_raise(self, error: BaseException) -> bool:
+        is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
+        return is_bug or must_propagate(error)
+
+    async def record_cut_short(self, error: BaseException) -> None:
+        """Note in the store of approvals that *error* ended the call before it had a result."""
+        if self._approval_stage is not None:
+            await self._approval_stage.approval.record_cut_short(error, self.attempt_count)
+
+
+def raise_wrong_return(stage: str, expected: str, got: Any) -> NoReturn:
+    """Raise the error of a hook that returned *got* in place of what is *expected*."""
+    raise TypeError(f"{stage}() has to return {expected}, got {got!r}")
