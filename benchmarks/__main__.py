@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from . import (
     accepting,
+    configurations,
     decorating,
     defining,
     dispatching,
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "Accepting and converting good arguments": accepting,
     "Refusing bad arguments, all problems worded": refusing,
     "One call, and many": dispatching,
+    "One call in many configurations": configurations,
     "Permissions and safety checks": judging,
     "Searching 50,000 files": files,
     "Definitions": defining,

@@ -1,7 +1,7 @@
 """
 What each thing that one switches on costs: the same call in many configurations, beside peers that have the same thing.
 
-Each line has a limit, and fails if it is over. `python -m benchmarks configurations` prints both sets of tools.
+Each line names its limit. `python -m benchmarks configurations` prints both sets of tools.
 """
 
 from __future__ import annotations
