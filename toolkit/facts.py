@@ -18,7 +18,18 @@ from typing_extensions import TypedDict
 
 from .errors import DefinitionError, Problem, find_nearest
 
-__all__ = ["Arguments", "FactOptions", "Facts", "Options", "bind_call", "build_facts", "check_name", "has_parameter"]
+__all__ = [
+    "FACT_NAMES",
+    "Arguments",
+    "FactOptions",
+    "Facts",
+    "Options",
+    "bind_call",
+    "build_facts",
+    "check_name",
+    "fits_fact",
+    "has_parameter",
+]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments with defaults filled in. Every function given as an option receives them."""
@@ -210,7 +221,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "metadata": (lambda value: isinstance(value, Mapping), "a dictionary"),
 }
 
-_FACT_NAMES = frozenset(field.name for field in fields(Facts))
+FACT_NAMES = frozenset(field.name for field in fields(Facts))
 
 
 def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
@@ -222,13 +233,18 @@ def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
         mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
     if mistakes:
         raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
-    values = {name: value for name, value in options.items() if name in _FACT_NAMES}
+    values = {name: value for name, value in options.items() if name in FACT_NAMES}
     read_only = values.get("read_only", False)
     values.setdefault("idempotent", read_only)
     values.setdefault("concurrency_safe", read_only)
     for name in ("aliases", "examples"):
         values[name] = tuple(values.get(name, ()))
     return Facts(**values)
+
+
+def fits_fact(name: str, value: Any) -> bool:
+    """Return whether *value* has a type that the fact *name* may have."""
+    return bool(_CHECKS[name][0](value))
 
 
 def _find_mistake(name: str, value: Any) -> str | None:

@@ -114,10 +114,14 @@ class Tool:
         name: str,
         description: str | None,
         schema: Mapping[str, Any],
-        handler: Callable[[dict[str, Any]], Any],
+        handler: Callable[..., Any],
         **options: Unpack[FactOptions],
     ) -> Tool:
-        """Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object."""
+        """
+        Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object.
+
+        Further parameters of the handler have to be annotated `Context` or `Inject[T]`, or have a default.
+        """
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = build_facts({**options, "description": text}, subject)

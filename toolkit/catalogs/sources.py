@@ -17,12 +17,10 @@ from typing import Any
 from ..errors import CatalogError
 from ..functions.callables import unwrap_function
 from ..spec import Tool, get_attached_tool
+from .tool_objects import build_object_tool, is_tool_object
 from .views import CatalogView
 
 __all__ = ["CatalogEntry", "collect_entries", "tools_in"]
-
-_TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
-_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     methods = _list_methods(source)
     if methods:
         return methods
-    if all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES):
-        return [_tool_from_shape(source)]
+    if is_tool_object(source):
+        return [build_object_tool(source)]
     if callable(source):
         return [Tool.of(source)]
     raise CatalogError(
@@ -92,14 +90,6 @@ def _list_methods(instance: Any) -> list[Tool]:
         if tool is not None and tool.is_method:
             tools.append(tool.bound(getattr(instance, name)))
     return tools
-
-
-def _tool_from_shape(source: Any) -> Tool:
-    values = {}
-    for name in ("name", "description", "schema"):
-        value = getattr(source, name)
-        values[name] = value() if callable(value) else value
-    return Tool.from_schema(values["name"], values["description"], values["schema"], source.call)
 
 
 def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:

@@ -24,6 +24,7 @@ from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
 from .callables import find_source_location, subject_of
 from .checker import Checker
+from .handlers import read_handler
 from .namespaces import Scope
 from .signature import Signature, read_signature, style_of
 
@@ -158,7 +159,7 @@ class HandlerDescription(Description):
     """
     The description of a tool made of a schema and a handler that takes the whole JSON object.
 
-    There is no signature to read, but calls take the same path as for other tools.
+    The schema is not read from a signature, but calls take the same path as for other tools.
     """
 
     __slots__ = ()
@@ -185,14 +186,15 @@ class HandlerDescription(Description):
         self._scope = None
         self._checker = None
         self._schema_copies = None
+        injected, bind = read_handler(handler, self.subject)
         self._signature = Signature(
             codec=codec,
             schema=own,
             output=None,
             output_schema=None,
-            injected={},
+            injected=injected,
             accesses={},
-            bind=lambda values: ([values], {}),
+            bind=bind,
             style=style_of(handler),
         )
         if not text:
