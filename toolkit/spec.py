@@ -19,7 +19,7 @@ from typing_extensions import TypedDict, Unpack
 
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name
-from .functions.callables import get_qualname, subject_of, unwrap_function
+from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
 from .functions.checker import Validation, run_custom_validator
 from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
@@ -97,6 +97,7 @@ class Tool:
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
+        _refuse_context_manager(function, subject)
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
@@ -128,6 +129,7 @@ class Tool:
         check_name(name, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
+        _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
@@ -296,6 +298,14 @@ def _is_unbound(function: Any) -> bool | None:
         return False
     # The next decorator may still be `staticmethod`. One of these parameter names shows that it is not.
     return True if code.co_varnames[0] in ("self", "cls", "mcs") else None
+
+
+def _refuse_context_manager(function: Any, subject: str) -> None:
+    if makes_context_manager(function):
+        raise DefinitionError(
+            f"{subject}: a function that returns a context manager, which a model cannot enter, is not a tool: "
+            f"use it in a function of your own (`with ...: return ...`), or give it as a resource for `Inject[T]`"
+        )
 
 
 def _is_loose_method(function: Any) -> bool:

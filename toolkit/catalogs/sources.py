@@ -25,10 +25,17 @@ __all__ = ["CatalogEntry", "collect_entries", "tools_in"]
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A tool to add to a catalog, with its aliases there."""
+    """
+    A tool to add to a catalog, with its aliases there.
+
+    Attributes:
+        is_plain: Whether it was given as a function that states nothing, so that it is the same as what a catalog
+            already has for this function.
+    """
 
     tool: Tool
     aliases: tuple[str, ...]
+    is_plain: bool = False
 
 
 def collect_entries(source: Any) -> list[CatalogEntry]:
@@ -41,7 +48,8 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
         for alias, name in table.aliases.items():
             aliases_by_name[name].append(alias)
         return [CatalogEntry(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
-    return [CatalogEntry(tool, tool.facts.aliases) for tool in _tools_of(source)]
+    is_plain = not isinstance(source, Tool)
+    return [CatalogEntry(tool, tool.facts.aliases, is_plain and not tool.options) for tool in _tools_of(source)]
 
 
 def _tools_of(source: Any) -> Sequence[Tool]:
@@ -60,7 +68,11 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     if is_tool_object(source):
         return [build_object_tool(source)]
     if callable(source):
-        return [Tool.of(source)]
+        return [_bind_method(Tool.of(source))]
+    if isinstance(source, classmethod):
+        raise CatalogError(
+            f"{reprlib.repr(source)} is not a tool; add the method as the class or an instance provides it"
+        )
     raise CatalogError(
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"

@@ -127,11 +127,9 @@ class _HandlerReading:
 
 
 def _show_parameter(parameter: Parameter) -> str:
-    stars = (
-        "*" if parameter.kind is Parameter.VAR_POSITIONAL else "**" if parameter.kind is Parameter.VAR_KEYWORD else ""
-    )
-    default = "" if parameter.default is Parameter.empty else "=..."
-    return f"{stars}{parameter.name}{default}"
+    # The default is left out, because its text may be of any length.
+    bare = str(parameter.replace(annotation=Parameter.empty, default=Parameter.empty))
+    return bare if parameter.default is Parameter.empty else f"{bare}=..."
 
 
 def _bind_object(
