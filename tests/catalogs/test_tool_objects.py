@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from toolkit import Catalog, Context, DefinitionError, Dispatcher, Facts, Inject, Permissions
+from toolkit import Catalog, Context, DefinitionError, Dispatcher, DuplicateTool, Facts, Inject, Permissions
 from toolkit.facts import FACT_NAMES
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}, "context": {"type": "string"}}}
@@ -236,6 +236,20 @@ def test_what_a_model_of_pydantic_inherits_is_no_fact():
             return arguments
 
     assert facts_of(Model()) == Facts(destructive=True)
+
+
+def test_an_object_that_has_changed_is_not_taken_for_the_same():
+    """Adding it again changes nothing only if it says the same."""
+    thing = make()
+    catalog = Catalog(thing)
+    assert catalog.add(thing)["wipe"].facts == Facts()
+    thing.destructive = True
+    with pytest.raises(DuplicateTool):
+        catalog.add(thing)
+    del thing.destructive
+    thing.schema = {"type": "object"}
+    with pytest.raises(DuplicateTool):
+        catalog.add(thing)
 
 
 # Handlers.

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import CatalogError
-from ..functions.callables import unwrap_function
+from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool
 from .tool_objects import build_object_tool, is_tool_object
 from .views import CatalogView
@@ -48,8 +48,10 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
         for alias, name in table.aliases.items():
             aliases_by_name[name].append(alias)
         return [CatalogEntry(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
-    is_plain = not isinstance(source, Tool)
-    return [CatalogEntry(tool, tool.facts.aliases, is_plain and not tool.options) for tool in _tools_of(source)]
+    return [
+        CatalogEntry(tool, tool.facts.aliases, not tool.options and is_same_callable(tool.function, source))
+        for tool in _tools_of(source)
+    ]
 
 
 def _tools_of(source: Any) -> Sequence[Tool]:
