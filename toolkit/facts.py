@@ -98,11 +98,13 @@ class Options(FactOptions, total=False):
 
     name: The name by which a model calls the tool; the function's name unless stated.
     description: What the tool does; the prose of the docstring unless stated.
+    describe: "prose", or "full" to add what the docstring says in `Returns:` and `Raises:`; "prose" unless stated.
     schema: A hand-written schema of the arguments, draft 2020-12.
     """
 
     name: str
     description: str
+    describe: Literal["prose", "full"]
     schema: Mapping[str, Any]
 
 
@@ -217,6 +219,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "aliases": (_is_list_of(str), "a list of names"),
     "examples": (_is_list_of(Mapping), "a list of dictionaries"),
+    "describe": (lambda value: isinstance(value, str) and value in ("prose", "full"), '"prose" or "full"'),
     "schema": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "metadata": (lambda value: isinstance(value, Mapping), "a dictionary"),
 }

@@ -102,6 +102,7 @@ class Tool:
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
             text=options.get("description"),
+            describe=options.get("describe"),
             schema=options.get("schema"),
             examples=facts.examples,
             unbound=_is_unbound(function) if is_method else False,
@@ -148,6 +149,7 @@ class Tool:
                 function,
                 name=self.name,
                 text=self.options.get("description"),
+                describe=self.options.get("describe"),
                 schema=self.options.get("schema"),
                 examples=self.facts.examples,
             )

@@ -61,6 +61,7 @@ class Description:
         *,
         name: str,
         text: str | None = None,
+        describe: str | None = None,
         schema: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
         unbound: bool | None = False,
@@ -81,6 +82,8 @@ class Description:
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
                 _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
+        if describe == "full":
+            self.text += _describe_outcomes(self.docstring)
         with suppress(Unresolved):
             self._read(self._scope, is_final=False)
 
@@ -200,6 +203,13 @@ class HandlerDescription(Description):
         if not text:
             _warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
         self._check_examples(self.checker)
+
+
+def _describe_outcomes(docstring: Docstring) -> str:
+    """Return the paragraphs that tell a model what the function returns and raises, with a gap before each."""
+    returns = f"\n\nReturns: {docstring.returns}" if docstring.returns else ""
+    raises = "".join(f"\n- {entry}" for entry in docstring.raises)
+    return returns + (f"\n\nRaises:{raises}" if raises else "")
 
 
 def _return_unchanged(value: Any) -> Any:
