@@ -2,11 +2,22 @@
 
 import functools
 import math
+import textwrap
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import pytest
 
-from toolkit import Catalog, DefinitionError, DuplicateTool, Tool, default_catalog, tool
+from toolkit import (
+    Catalog,
+    CatalogError,
+    DefinitionError,
+    Dispatcher,
+    DuplicateTool,
+    Tool,
+    default_catalog,
+    tool,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -30,16 +41,21 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_function_comes_back_as_it_is(way):
-    """The same object, with its tool on it, in the catalog it was meant for."""
-
+def build_greet():
     def greet(name: str) -> str:
         """Greet."""
         return f"Hello {name}"
 
+    return greet
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_function_comes_back_as_it_is(way):
+    """The same object, with its tool on it, in the catalog it was meant for."""
     catalog = Catalog()
-    assert WAYS[way](greet, catalog) is greet
+    functions = [build_greet()]  # no name stands for it yet, as for a function below its decorator
+    greet = WAYS[way](functions[0], catalog)
+    assert greet is functions[0]
     assert greet("you") == "Hello you"
     assert greet.__tool__ is Tool.of(greet)
     assert greet.__tool__.function is greet
@@ -76,6 +92,222 @@ def test_a_wrappers_copy_of_a_tool_does_not_count():
     tool(wrapper, read_only=True, catalog=None)
     assert Tool.of(wrapper).function is wrapper
     assert Tool.of(wipe).facts.destructive
+
+
+# Options given in one catalog.
+
+
+def log_calls(function):
+    def wrapper(*args):
+        return function(*args)
+
+    return wrapper
+
+
+def count_words(text: str) -> int:
+    """Count the words."""
+    return len(text.split())
+
+
+class Words:
+    @staticmethod
+    def count(text: str) -> int:
+        """Count the words."""
+        return len(text.split())
+
+    @classmethod
+    def sort(cls, text: str) -> list[str]:
+        """Sort the words."""
+        return sorted(text.split())
+
+    def keep(self, text: str) -> str:
+        """Keep the words."""
+        return text
+
+
+class Callable:
+    def __call__(self, text: str) -> str:
+        """Do."""
+        return text
+
+
+def build_existing():
+    closure, here = build_greet(), functools.wraps(count_words)(lambda text: count_words(text))
+
+    class Local:
+        @staticmethod
+        def count(text: str) -> int:
+            """Count the words."""
+            return len(text.split())
+
+    return {
+        "of another module": textwrap.shorten,
+        "of this module": count_words,
+        "a closure": closure,
+        "a wrapper": here,
+        "a static method": Words.count,
+        "a class method": Words.sort,
+        "a method": Words().keep,
+        "a static method of a local class": Local.count,
+        "a partial": functools.partial(count_words, "a b"),
+        "an object": Callable(),
+        "a builtin": math.sqrt,
+    }
+
+
+GIVING = {
+    "catalog.tool": lambda function, catalog, **options: catalog.tool(**options)(function),
+    "tool(f, catalog=)": lambda function, catalog, **options: tool(function, catalog=catalog, **options),
+    "tool(catalog=)(f)": lambda function, catalog, **options: tool(catalog=catalog, **options)(function),
+}
+
+
+@pytest.mark.parametrize("give", GIVING.values(), ids=GIVING)
+@pytest.mark.parametrize("kind", build_existing())
+def test_options_given_in_one_catalog_hold_there_only(kind, give):
+    """Of a function that exists already, whoever wrote it; the function itself is not changed."""
+    existing = build_existing()
+    function = existing[kind]
+    first, second, third = Catalog(), Catalog(), Catalog()
+    give(function, first, read_only=True, name="mine", description="Mine.")
+    second.tool(function)
+    third.add(function)
+    assert (first["mine"].facts.read_only, first["mine"].description) == (True, "Mine.")
+    for other in [*second, *third, Tool.of(function)]:
+        assert not other.facts.read_only
+        assert other.name != "mine"
+        assert other.description != "Mine."
+
+
+def test_decorating_a_function_of_another_module_leaves_no_trace():
+    """Other modules use the same function."""
+    Catalog().tool(read_only=True)(textwrap.indent)
+    assert not hasattr(textwrap.indent, "__tool__")
+
+
+def test_adding_a_function_again_keeps_the_options_of_this_catalog():
+    """As for a decorated function; another catalog is not asked."""
+    catalog = Catalog()
+    catalog.tool(read_only=True)(count_words)
+    catalog.add(count_words)
+    catalog.tool(count_words)
+    assert catalog["count_words"].facts.read_only
+    with pytest.raises(DuplicateTool):
+        catalog.tool(destructive=True)(count_words)
+
+
+def test_options_on_the_definition_belong_to_the_function():
+    """They go with it into every catalog, whichever catalog the decorator names."""
+    first = Catalog()
+
+    def decorate_like_a_library(**options):
+        def inner(function):
+            return first.tool(**options)(function)
+
+        return inner
+
+    @first.tool(destructive=True)
+    def one():
+        """Do."""
+
+    @tool(destructive=True)
+    def two():
+        """Do."""
+
+    @decorate_like_a_library(destructive=True)
+    def three():
+        """Do."""
+
+    @first.tool(destructive=True)
+    @functools.cache
+    def four():
+        """Do."""
+
+    @first.tool(destructive=True, name="five", description="Do.")
+    @log_calls
+    def five():
+        """Do."""
+
+    second = Catalog(one, two, three, four, five)
+    assert second.names() == ["one", "two", "three", "four", "five"]
+    assert all(made.facts.destructive for made in second)
+
+
+def test_options_without_a_catalog_belong_to_the_function():
+    """`catalog=None` describes the function itself."""
+
+    def look():
+        """Look."""
+
+    tool(look, catalog=None, read_only=True)
+    assert Catalog(look)["look"].facts.read_only
+
+
+# Static methods, class methods, context managers.
+
+
+def test_a_staticmethod_object_is_added_like_its_function():
+    """Outside of a class body it is a function like any other."""
+    catalog = Catalog()
+    method = staticmethod(count_words)
+    assert tool(method, catalog=catalog, read_only=True) is method
+    assert catalog["count_words"].facts.read_only
+    assert Dispatcher(catalog).call_sync("count_words", {"text": "a b"}).value == 2
+    assert Catalog(staticmethod(count_words)).names() == ["count_words"]
+
+
+def test_a_classmethod_object_is_refused_with_the_remedy():
+    """It cannot be called without its class."""
+    catalog = Catalog()
+    with pytest.raises(DefinitionError, match="a classmethod needs its class; decorate it in the class body"):
+        tool(vars(Words)["sort"], catalog=catalog)
+    with pytest.raises(CatalogError, match="add the method as the class or an instance provides it"):
+        catalog.add(vars(Words)["sort"])
+    tool(Words.sort, catalog=catalog)
+    assert Dispatcher(catalog).call_sync("sort", {"text": "b a"}).value == ["a", "b"]
+
+
+@contextmanager
+def opened(path: str):
+    """Open a file."""
+    yield path
+
+
+@asynccontextmanager
+async def connected(host: str):
+    """Connect."""
+    yield host
+
+
+class Managers:
+    @contextmanager
+    def opened(self, path: str):
+        """Open a file."""
+        yield path
+
+
+@pytest.mark.parametrize(
+    "function",
+    [opened, connected, functools.partial(opened, "a"), Managers().opened],
+    ids=["sync", "async", "partial", "method"],
+)
+def test_a_context_manager_function_is_refused_with_the_remedy(function):
+    """Its result is a context manager, which no model can use."""
+    words = r"(opened|connected): .* returns a context manager, .*: use it in a function of your own"
+    for give in (tool(catalog=Catalog()), Catalog, lambda f: Tool.from_schema("x", "X.", {}, f)):
+        with pytest.raises(DefinitionError, match=words):
+            give(function)
+
+
+def test_a_function_that_runs_in_a_context_manager_is_no_context_manager():
+    """`contextlib` makes decorators too."""
+
+    @opened("a")
+    def read(path: str) -> str:
+        """Read."""
+        return path
+
+    assert Dispatcher(Catalog(read)).call_sync("read", {"path": "b"}).value == "b"
 
 
 class Frozen:

@@ -27,7 +27,7 @@ from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
 from .functions.callables import is_redefinition, is_same_callable, subject_of
-from .functions.namespaces import is_in_class_body
+from .functions.namespaces import is_being_defined, is_decorated_in_class_body, is_in_class_body
 from .spec import Tool, get_attached_tool
 
 __all__ = ["Catalog", "decorate", "default_catalog"]
@@ -68,7 +68,8 @@ class Catalog(CatalogView):
         Add all of *things*, or none of them if one cannot be added.
 
         A thing is a function, a tool, a catalog, an object with decorated methods, or an object that has the shape of
-        a tool (`name`, `description`, `schema`, `call`).
+        a tool (`name`, `description`, `schema`, `call`). Attributes with the names of facts state the facts of such an
+        object.
 
         A name that is taken raises `DuplicateTool`, unless *replace* is true or the new tool is the same function
         defined again. That happens when a notebook cell is run twice or a module is reloaded.
@@ -218,6 +219,8 @@ def _notify(listeners: Iterable[Listener], change: Change) -> None:
 def _place_offer(offer: CatalogEntry, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
     tool = offer.tool
     old_tool = content.get(tool.name)
+    if old_tool is not None and offer.is_plain and not replace and is_same_callable(old_tool.function, tool.function):
+        return  # the options that were given for this catalog stay
     is_renewal = old_tool is not None and (replace or _is_renewed(old_tool, tool))
     for name in (tool.name, *offer.aliases):
         holder = Table(content, aliases).find(name)
@@ -261,6 +264,9 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
     """
     Describe *function*, attach the tool to it, add the tool to *catalog*, and return the function itself.
 
+    Options on the definition of a function are its own: they are attached, and hold in every catalog. So are options
+    with `catalog=None`. Other options hold only in *catalog*, because the function may be in other catalogs too.
+
     A tool that is already attached stays attached. If no options are given, that tool is the one added. In a class
     body no tool is added; `catalog.add(instance)` adds the methods later.
     """
@@ -271,9 +277,16 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
         )
     attached_tool = get_attached_tool(function)
     tool = Tool.described(function, **options) if attached_tool is None or options else attached_tool
-    if catalog is not None and not tool.is_method:
-        catalog.add(tool)
-    if attached_tool is None:
+    is_method = tool.is_method and (is_in_class_body(function) or is_decorated_in_class_body(function))
+    if catalog is not None and not is_method:
+        if isinstance(function, classmethod):
+            raise DefinitionError(
+                f"{tool.about.subject}: a classmethod needs its class; decorate it in the class body, "
+                f"or give the method as the class provides it"
+            )
+        offers = [replace(offer, is_plain=not tool.options) for offer in collect_entries(tool)]
+        catalog._add_offers(offers)  # noqa: SLF001 -- `add` takes the tool for a statement of its own
+    if attached_tool is None and (not options or catalog is None or is_method or is_being_defined(function)):
         _attach(function, tool)
     return function
 

@@ -29,7 +29,8 @@ def tool(function: Any = None, /, *, catalog: Catalog | None = default_catalog, 
 
     Use it as `@tool`, `@tool(read_only=True)` or `tool(existing_function)`. It returns the function unchanged: the
     same object with the same type. `Options` lists the options. `catalog=None` describes the function without
-    adding it to a catalog.
+    adding it to a catalog. Options on the definition of a function go with it into every catalog. Options for a
+    function that exists already hold only in the catalog that they are given for.
 
         @tool(read_only=True, aliases=["cat"])
         async def read_file(path: str, *, limit: int = 2000) -> str:

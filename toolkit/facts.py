@@ -18,7 +18,18 @@ from typing_extensions import TypedDict
 
 from .errors import DefinitionError, Problem, find_nearest
 
-__all__ = ["Arguments", "FactOptions", "Facts", "Options", "bind_call", "build_facts", "check_name", "has_parameter"]
+__all__ = [
+    "FACT_NAMES",
+    "Arguments",
+    "FactOptions",
+    "Facts",
+    "Options",
+    "bind_call",
+    "build_facts",
+    "check_name",
+    "fits_fact",
+    "has_parameter",
+]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments with defaults filled in. Every function given as an option receives them."""
@@ -87,11 +98,13 @@ class Options(FactOptions, total=False):
 
     name: The name by which a model calls the tool; the function's name unless stated.
     description: What the tool does; the prose of the docstring unless stated.
+    describe: "prose", or "full" to add what the docstring says in `Returns:` and `Raises:`; "prose" unless stated.
     schema: A hand-written schema of the arguments, draft 2020-12.
     """
 
     name: str
     description: str
+    describe: Literal["prose", "full"]
     schema: Mapping[str, Any]
 
 
@@ -206,11 +219,12 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "aliases": (_is_list_of(str), "a list of names"),
     "examples": (_is_list_of(Mapping), "a list of dictionaries"),
+    "describe": (lambda value: isinstance(value, str) and value in ("prose", "full"), '"prose" or "full"'),
     "schema": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "metadata": (lambda value: isinstance(value, Mapping), "a dictionary"),
 }
 
-_FACT_NAMES = frozenset(field.name for field in fields(Facts))
+FACT_NAMES = frozenset(field.name for field in fields(Facts))
 
 
 def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
@@ -222,13 +236,18 @@ def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
         mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
     if mistakes:
         raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
-    values = {name: value for name, value in options.items() if name in _FACT_NAMES}
+    values = {name: value for name, value in options.items() if name in FACT_NAMES}
     read_only = values.get("read_only", False)
     values.setdefault("idempotent", read_only)
     values.setdefault("concurrency_safe", read_only)
     for name in ("aliases", "examples"):
         values[name] = tuple(values.get(name, ()))
     return Facts(**values)
+
+
+def fits_fact(name: str, value: Any) -> bool:
+    """Return whether *value* has a type that the fact *name* may have."""
+    return bool(_CHECKS[name][0](value))
 
 
 def _find_mistake(name: str, value: Any) -> str | None:

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict, Unpack
 
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name
-from .functions.callables import get_qualname, subject_of, unwrap_function
+from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
 from .functions.checker import Validation, run_custom_validator
 from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
@@ -97,10 +97,12 @@ class Tool:
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
+        _refuse_context_manager(function, subject)
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
             text=options.get("description"),
+            describe=options.get("describe"),
             schema=options.get("schema"),
             examples=facts.examples,
             unbound=_is_unbound(function) if is_method else False,
@@ -114,16 +116,21 @@ class Tool:
         name: str,
         description: str | None,
         schema: Mapping[str, Any],
-        handler: Callable[[dict[str, Any]], Any],
+        handler: Callable[..., Any],
         **options: Unpack[FactOptions],
     ) -> Tool:
-        """Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object."""
+        """
+        Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object.
+
+        Further parameters of the handler have to be annotated `Context` or `Inject[T]`, or have a default.
+        """
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = build_facts({**options, "description": text}, subject)
         check_name(name, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
+        _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
@@ -142,6 +149,7 @@ class Tool:
                 function,
                 name=self.name,
                 text=self.options.get("description"),
+                describe=self.options.get("describe"),
                 schema=self.options.get("schema"),
                 examples=self.facts.examples,
             )
@@ -292,6 +300,14 @@ def _is_unbound(function: Any) -> bool | None:
         return False
     # The next decorator may still be `staticmethod`. One of these parameter names shows that it is not.
     return True if code.co_varnames[0] in ("self", "cls", "mcs") else None
+
+
+def _refuse_context_manager(function: Any, subject: str) -> None:
+    if makes_context_manager(function):
+        raise DefinitionError(
+            f"{subject}: a function that returns a context manager, which a model cannot enter, is not a tool: "
+            f"use it in a function of your own (`with ...: return ...`), or give it as a resource for `Inject[T]`"
+        )
 
 
 def _is_loose_method(function: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Docstrings of every style come apart into prose, parameters and returns, and nothing makes the parser fail."""
+"""Docstrings of every style come apart into prose, parameters, returns and raises, and nothing makes the parser fail."""
 
 import subprocess
 import sys
@@ -109,6 +109,8 @@ MARKDOWN = """
     * `kwargs` (dict): The options.
 
     **Returns:** The text.
+
+    **Raises:** ValueError: If it is not there.
     """
 READ = Docstring(
     "Read a text file.\n\nIt must be in the project: nothing else is allowed.",
@@ -120,6 +122,7 @@ READ = Docstring(
         "kwargs": "The options.",
     },
     "The text.",
+    ("ValueError: If it is not there.",),
 )
 TITLES = ["Args", "Arguments", "Parameters", "Params", "Attributes", "args", "ARGS"]
 TITLES += ["Keyword Args", "Keyword Arguments", "Other Parameters"]
@@ -292,12 +295,36 @@ def test_fields(body, expected, description):
         ("@return: The count.", "The count."),
         ("Returns:\n    First.\n\nYields:\n    Second.", "First."),
         ("Returns:", ""),
-        ("Raises: ValueError, at times.", ""),
     ],
 )
 def test_returns(text, expected):
     """The text of the returns or yields section is kept, with the type if it was written there."""
     assert parse(f"Count.\n\n{text}") == Docstring("Count.", {}, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Raises:\n    KeyError: None such.", ["KeyError: None such."]),
+        (
+            "Raises:\n    KeyError: None\n        such.\n\n        More.\n    OSError: No.",
+            ["KeyError: None such. More.", "OSError: No."],
+        ),
+        ("Raises:\n    - KeyError: None such.\n    - OSError", ["KeyError: None such.", "OSError"]),
+        ("Raises:\n    If none is there.", ["If none is there."]),
+        ("Raises: KeyError if\n    none is there.", ["KeyError if none is there."]),
+        ("Raises\n------\nKeyError\n    None\n    such.\nOSError: No.", ["KeyError: None such.", "OSError: No."]),
+        ("Raises\n------\nhttp.Error\nOSError\n", ["http.Error", "OSError"]),
+        (":raises KeyError: none\n    such\n:raise OSError:", ["KeyError: none such", "OSError"]),
+        ("@except KeyError: none such", ["KeyError: none such"]),
+        (":raises: none such", ["none such"]),
+        ("Raises:\n    KeyError: One.\n\nRaises:\n    OSError: Two.", ["KeyError: One.", "OSError: Two."]),
+        ("Raises:", []),
+    ],
+)
+def test_raises(text, expected):
+    """Each exception has one line, in every style."""
+    assert parse(f"Count.\n\n{text}") == Docstring("Count.", {}, "", tuple(expected))
 
 
 @pytest.mark.parametrize(

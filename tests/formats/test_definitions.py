@@ -40,6 +40,32 @@ def test_the_sdk_sends_what_was_defined(name, options, loaded):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
 @pytest.mark.parametrize("name", FORMATS)
+def test_a_full_description_reaches_every_provider(name, options):
+    """`describe="full"` tells what comes back and what goes wrong."""
+    catalog = Catalog()
+
+    @catalog.tool(describe="full")
+    def find(city: str) -> str:
+        """
+        Find the station of a city.
+
+        Returns:
+            Its name.
+
+        Raises:
+            KeyError: No such city.
+        """
+        return city
+
+    definitions = made(name, catalog, **options)
+    [listed] = definitions[0]["functionDeclarations"] if name == "gemini" else definitions
+    text = "Find the station of a city.\n\nReturns: Its name.\n\nRaises:\n- KeyError: No such city."
+    assert listed.get("toolSpec", listed.get("function", listed))["description"] == text
+    assert sdks.tools(name, definitions) == sdks.plain(definitions)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_the_built_in_tools_are_taken(name, options, tmp_path):
     """The tools that come with the package are told to every provider."""
     definitions = made(name, builtin_catalog(Workspace(tmp_path)), **options)

@@ -50,6 +50,77 @@ def test_an_option_wins_over_the_docstring():
     assert made.schema["properties"]["path"]["description"] == "Where it is."
 
 
+def find(city: str):
+    """
+    Find the stations of a city.
+
+    Args:
+        city: Its name.
+
+    Returns:
+        list[str]: The stations,
+        the largest first.
+
+    Raises:
+        KeyError: No such city.
+        TimeoutError: The register does not
+            answer.
+    """
+
+
+OUTCOMES = """
+
+Returns: list[str]: The stations, the largest first.
+
+Raises:
+- KeyError: No such city.
+- TimeoutError: The register does not answer."""
+
+
+def test_returns_and_raises_reach_the_model_in_the_description_by_choice():
+    """`describe="full"` adds them to the prose, or to the description that is given."""
+    assert described(find, describe="full").description == f"Find the stations of a city.{OUTCOMES}"
+    assert described(find, describe="full", description="Find.").description == f"Find.{OUTCOMES}"
+    assert described(read, describe="full").description.endswith("if need be.\n\nReturns: The text.")
+    assert described(len, describe="full", name="size").description == described(len, name="size").description
+
+
+@pytest.mark.parametrize("options", [{}, {"describe": "prose"}, {"describe": None}])
+def test_returns_and_raises_stay_out_of_the_description_unless_asked(options):
+    """Most models do well without them."""
+    assert described(find, **options).description == "Find the stations of a city."
+
+
+def test_a_method_is_described_in_full_too():
+    """Also one that inherits its docstring."""
+
+    class Base:
+        def find(self, city: str):
+            """
+            Find.
+
+            Returns:
+                The stations.
+            """
+
+    class Register(Base):
+        @tool(describe="full")
+        def find(self, city: str): ...
+
+        @tool(describe="full")
+        def count(self, city: str):
+            """
+            Count.
+
+            Raises:
+                KeyError: No such city.
+            """
+
+    catalog = Catalog(Register())
+    assert catalog["find"].description == "Find.\n\nReturns: The stations."
+    assert catalog["count"].description == "Count.\n\nRaises:\n- KeyError: No such city."
+
+
 def test_an_annotation_wins_over_the_docstring():
     """An empty one falls back."""
 

@@ -234,6 +234,12 @@ def tools() -> None:
     hand_made = Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: arguments["x"], read_only=True)
     assert_type(hand_made, Tool)
 
+    def handle(arguments: dict[str, Any], context: Context, base: Inject[Path]) -> str:
+        return f"{arguments}"
+
+    assert_type(Tool.from_schema("y", "Y.", {"type": "object"}, handle, destructive=True), Tool)
+    assert_type(Tool.described(handle, describe="full").description, str)
+
 
 def errors(one: Tool) -> None:
     try:

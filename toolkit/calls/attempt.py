@@ -237,12 +237,12 @@ class ToolAttempt:
     async def _call_with_resources(self) -> Any:
         parameters = self._tool.signature.injected
         if not parameters:
-            return await self._call(self._arguments)
+            return await self._call({})
         async with contextlib.AsyncExitStack() as stack:
             if self._is_threaded:
                 return await self._call_in_thread_with_resources(stack)
             resources = await build_resources(parameters, self._sources, self._context, stack)
-            return await self._call({**self._arguments, **resources})
+            return await self._call(resources)
         raise ToolError("it failed, and one of its resources swallowed why")
 
     @property
@@ -267,7 +267,7 @@ class ToolAttempt:
                 resources = build_resources_in_thread(
                     self._tool.signature.injected, self._sources, self._context, stack, run_on_loop
                 )
-                args, keywords = self._tool.signature.bind({**self._arguments, **resources})
+                args, keywords = self._tool.signature.bind(self._arguments, resources)
                 self.began = True
                 value = self._drain(self._tool.function(*args, **keywords))
                 if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources until it ends
@@ -290,8 +290,8 @@ class ToolAttempt:
             self._interrupt = escaping
         return value, escaping
 
-    async def _call(self, arguments: dict[str, Any]) -> Any:
-        args, keywords = self._tool.signature.bind(arguments)
+    async def _call(self, resources: Mapping[str, Any]) -> Any:
+        args, keywords = self._tool.signature.bind(self._arguments, resources)
         function = self._tool.function
         self.began = True
         if self._is_threaded:

@@ -15,22 +15,27 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import CatalogError
-from ..functions.callables import unwrap_function
+from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool
+from .tool_objects import build_object_tool, is_tool_object
 from .views import CatalogView
 
 __all__ = ["CatalogEntry", "collect_entries", "tools_in"]
 
-_TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
-_ABSENT = object()
-
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A tool to add to a catalog, with its aliases there."""
+    """
+    A tool to add to a catalog, with its aliases there.
+
+    Attributes:
+        is_plain: Whether it was given as a function that states nothing, so that it is the same as what a catalog
+            already has for this function.
+    """
 
     tool: Tool
     aliases: tuple[str, ...]
+    is_plain: bool = False
 
 
 def collect_entries(source: Any) -> list[CatalogEntry]:
@@ -43,7 +48,10 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
         for alias, name in table.aliases.items():
             aliases_by_name[name].append(alias)
         return [CatalogEntry(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
-    return [CatalogEntry(tool, tool.facts.aliases) for tool in _tools_of(source)]
+    return [
+        CatalogEntry(tool, tool.facts.aliases, not tool.options and is_same_callable(tool.function, source))
+        for tool in _tools_of(source)
+    ]
 
 
 def _tools_of(source: Any) -> Sequence[Tool]:
@@ -59,10 +67,14 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     methods = _list_methods(source)
     if methods:
         return methods
-    if all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES):
-        return [_tool_from_shape(source)]
+    if is_tool_object(source):
+        return [build_object_tool(source)]
     if callable(source):
-        return [Tool.of(source)]
+        return [_bind_method(Tool.of(source))]
+    if isinstance(source, classmethod):
+        raise CatalogError(
+            f"{reprlib.repr(source)} is not a tool; add the method as the class or an instance provides it"
+        )
     raise CatalogError(
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"
@@ -92,14 +104,6 @@ def _list_methods(instance: Any) -> list[Tool]:
         if tool is not None and tool.is_method:
             tools.append(tool.bound(getattr(instance, name)))
     return tools
-
-
-def _tool_from_shape(source: Any) -> Tool:
-    values = {}
-    for name in ("name", "description", "schema"):
-        value = getattr(source, name)
-        values[name] = value() if callable(value) else value
-    return Tool.from_schema(values["name"], values["description"], values["schema"], source.call)
 
 
 def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:

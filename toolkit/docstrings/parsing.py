@@ -39,11 +39,13 @@ class Docstring:
         description: The summary and paragraphs as written, without the sections.
         parameters: The text for each parameter, attribute or field. A text is never empty.
         returns: The text of the returns or yields section, or an empty string.
+        raises: Each exception that the docstring names, with the text about it.
     """
 
     description: str
     parameters: Mapping[str, str]
     returns: str
+    raises: tuple[str, ...] = ()
 
 
 def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> Docstring:
@@ -72,7 +74,7 @@ def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> 
     for name, entry in entries:
         if entry:
             parameters.setdefault(name, entry)
-    return Docstring(collapse_gaps("\n".join(sections.prose)), parameters, sections.returns)
+    return Docstring(collapse_gaps("\n".join(sections.prose)), parameters, sections.returns, tuple(sections.raises))
 
 
 @cache

@@ -35,16 +35,18 @@ class Sections:
     Attributes:
         prose: The text without the sections.
         returns: The text of the first returns or yields section.
+        raises: Each exception of the raises sections, with its text.
         pages: The parameter sections for docstring-parser, each with the name of its style.
         fields: The parameter fields for docstring-parser, which become one page.
         parameters: The names and texts of the parameters that docstring-parser would get wrong.
     """
 
-    __slots__ = ("fields", "pages", "parameters", "prose", "returns")
+    __slots__ = ("fields", "pages", "parameters", "prose", "raises", "returns")
 
     def __init__(self) -> None:
         self.prose: list[str] = []
         self.returns = ""
+        self.raises: list[str] = []
         self.pages: list[tuple[str, str]] = []
         self.fields: list[str] = []
         self.parameters: list[tuple[str, str]] = []
@@ -77,7 +79,9 @@ def find_sections(text: str) -> Sections:
         sections.prose.append(text[end : mark.start])
         end = _section_end(text, marks, number)
         body = text[mark.end : end]
-        if mark.style == "numpy":
+        if mark.kind == "raises":
+            _add_raises(sections, mark, body)
+        elif mark.style == "numpy":
             _add_numpy(sections, mark, dedent("\n" + body))
         elif mark.kind == "returns":
             sections.returns = sections.returns or join_lines(mark.text + body)
@@ -99,14 +103,15 @@ def _table(**names: str) -> dict[str, str]:
 _FIELDS = _table(
     parameters="param, parameter, arg, argument, key, keyword, kwarg, kwparam, ivar, var, cvar, attribute, attr",
     returns="return, yield",
-    dropped="type, rtype, ytype, vartype, raise, except, exception, warn, meta, see, seealso, example, todo, version",
+    raises="raise, except, exception",
+    dropped="type, rtype, ytype, vartype, warn, meta, see, seealso, example, todo, version",
 )
 _TITLES = _table(
     parameters="arg, argument, param, parameter, kwarg, keyword arg, keyword argument, keyword parameter, other arg, "
     "other argument, other param, other parameter, attribute",
     returns="return, yield",
-    dropped="raise, except, exception, warn, receive, method, example, usage example, example usage, doctest, todo, "
-    "see also, seealso, reference",
+    raises="raise, except, exception",
+    dropped="warn, receive, method, example, usage example, example usage, doctest, todo, see also, seealso, reference",
     prose="note, warning, tip, important, caution, hint",
 )
 _HINT = re.compile(r"\n *+(?:[:@]|\*\*|---|===|(?:Returns?|Yields?|Raises):)")
@@ -232,3 +237,19 @@ def _add_numpy(sections: Sections, mark: _Mark, body: str) -> None:
         sections.returns = join_lines("\n".join([f"{line}:" if line in heads else line.strip() for line in lines]))
     elif mark.kind == "prose" and body:
         sections.prose.append(f"\n{mark.name.rstrip(':')}:\n{body}\n")
+
+
+def _add_raises(sections: Sections, mark: _Mark, body: str) -> None:
+    """Add each entry in one line: the exception, a colon, and when it is raised."""
+    entries: list[list[str]] = []
+    if mark.style == "field":  # `:raises KeyError: text`, or `Raises: KeyError if ...`
+        entries.append([f"{mark.name}:" if mark.name else "", mark.text, body])
+    else:
+        for line in dedent("\n" + body).split("\n"):
+            if line[:1] not in ("", " "):
+                # In the style of numpy, a line without a blank is only the exception, and its text follows below.
+                is_head = mark.style == "numpy" and " " not in line and line[-1] != ":"
+                entries.append([BULLET.sub("", line, count=1) + (":" if is_head else "")])
+            elif entries:
+                entries[-1].append(line)
+    sections.raises += filter(None, (" ".join(" ".join(entry).split()).rstrip(":") for entry in entries))

@@ -7,8 +7,9 @@ the innermost function.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 __all__ = [
@@ -17,9 +18,13 @@ __all__ = [
     "get_qualname",
     "is_redefinition",
     "is_same_callable",
+    "makes_context_manager",
     "subject_of",
     "unwrap_function",
 ]
+
+_MANAGER_CODES = (contextlib.contextmanager(iter).__code__, contextlib.asynccontextmanager(aiter).__code__)
+"""The code of the functions that these decorators return. All of them share it."""
 
 _MAX_LAYERS = 100
 """The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
@@ -48,6 +53,12 @@ def find_executed_function(function: Any) -> Any:
     while (inner := _unwrap_binding(function)) is not None or (inner := _find_call_method(function)) is not None:
         function = inner
     return function
+
+
+def makes_context_manager(function: Any) -> bool:
+    """Return whether *function* was decorated with `contextlib.contextmanager` or `asynccontextmanager`."""
+    code = getattr(find_executed_function(function), "__code__", None)
+    return isinstance(code, CodeType) and code in _MANAGER_CODES
 
 
 def _unwrap_binding(function: Any) -> Any:

@@ -24,6 +24,7 @@ from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
 from .callables import find_source_location, subject_of
 from .checker import Checker
+from .handlers import read_handler
 from .namespaces import Scope
 from .signature import Signature, read_signature, style_of
 
@@ -60,6 +61,7 @@ class Description:
         *,
         name: str,
         text: str | None = None,
+        describe: str | None = None,
         schema: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
         unbound: bool | None = False,
@@ -80,6 +82,8 @@ class Description:
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
                 _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
+        if describe == "full":
+            self.text += _describe_outcomes(self.docstring)
         with suppress(Unresolved):
             self._read(self._scope, is_final=False)
 
@@ -158,7 +162,7 @@ class HandlerDescription(Description):
     """
     The description of a tool made of a schema and a handler that takes the whole JSON object.
 
-    There is no signature to read, but calls take the same path as for other tools.
+    The schema is not read from a signature, but calls take the same path as for other tools.
     """
 
     __slots__ = ()
@@ -185,19 +189,27 @@ class HandlerDescription(Description):
         self._scope = None
         self._checker = None
         self._schema_copies = None
+        injected, bind = read_handler(handler, self.subject)
         self._signature = Signature(
             codec=codec,
             schema=own,
             output=None,
             output_schema=None,
-            injected={},
+            injected=injected,
             accesses={},
-            bind=lambda values: ([values], {}),
+            bind=bind,
             style=style_of(handler),
         )
         if not text:
             _warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
         self._check_examples(self.checker)
+
+
+def _describe_outcomes(docstring: Docstring) -> str:
+    """Return the paragraphs that tell a model what the function returns and raises, with a gap before each."""
+    returns = f"\n\nReturns: {docstring.returns}" if docstring.returns else ""
+    raises = "".join(f"\n- {entry}" for entry in docstring.raises)
+    return returns + (f"\n\nRaises:{raises}" if raises else "")
 
 
 def _return_unchanged(value: Any) -> Any:

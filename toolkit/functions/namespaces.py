@@ -7,15 +7,18 @@ classes that were running when it was decorated.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from itertools import repeat
+from operator import is_
 from types import FrameType
 from typing import Any, get_origin
 
 from .callables import get_qualname, unwrap_function
 
-__all__ = ["Scope", "is_in_class_body"]
+__all__ = ["Scope", "is_being_defined", "is_decorated_in_class_body", "is_in_class_body"]
 
 
 class Scope:
@@ -66,6 +69,56 @@ def is_in_class_body(function: Any) -> bool:
     if not owner or owner.endswith("<locals>"):
         return False
     return any(frame.f_code.co_qualname == owner and _is_class_body(frame) for frame in _enclosing_frames(plain))
+
+
+def is_being_defined(function: Any) -> bool:
+    """
+    Return whether *function* is being decorated where it is written, so that no name stands for it yet.
+
+    An object that is not written with `def`, such as a partial, is never being defined.
+    """
+    name = get_qualname(function)
+    if not name or isinstance(function, functools.partial):
+        return False
+    frame = _find_decorating_frame(function)
+    spaces: list[Mapping[str, Any]] = [] if frame is None else [frame.f_globals, frame.f_locals]
+    home = getattr(unwrap_function(function), "__globals__", None)
+    if isinstance(home, dict):
+        spaces.append(home)
+    owners = name.rpartition("<locals>.")[2].split(".")[:-1]
+    for space in {id(space): space for space in spaces}.values():
+        values = list(space.values())  # a copy, because other threads may change the namespace
+        if any(map(is_, values, repeat(function))):
+            return False
+        if owners and _find_member(space, owners, name.rpartition(".")[2]) is function:
+            return False
+    return True
+
+
+def is_decorated_in_class_body(function: Any) -> bool:
+    """Return whether the code that decorates *function* now is the body of a class."""
+    frame = _find_decorating_frame(function)
+    return frame is not None and _is_class_body(frame) and frame.f_code.co_name != "<module>"
+
+
+def _find_decorating_frame(function: Any) -> FrameType | None:
+    """Return the frame that gave *function* to a decorator, behind the functions that took it as an argument."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- the only way to the decorating code
+    while frame is not None:
+        code, variables = frame.f_code, frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if not any(variables.get(name) is function for name in names):
+            break
+        frame = frame.f_back
+    return frame
+
+
+def _find_member(space: Mapping[str, Any], owners: list[str], name: str) -> Any:
+    """Return the function that the class *owners*, found in *space*, has under *name*; None if there is none."""
+    owner: Any = space.get(owners[0])
+    for attribute in (*owners[1:], name):
+        owner = inspect.getattr_static(owner, attribute, None)
+    return owner.__func__ if isinstance(owner, (staticmethod, classmethod)) else owner
 
 
 def _enclosing_frames(function: Any) -> list[FrameType]:

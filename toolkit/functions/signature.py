@@ -26,7 +26,7 @@ from collections.abc import (
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
-from typing import Any, Literal, TypeAlias, get_args, get_origin
+from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
 
 from ..access import Access
 from ..docstrings.parsing import Docstring
@@ -36,10 +36,21 @@ from .callables import find_executed_function
 from .namespaces import Scope
 from .parameters import Parameters
 
-__all__ = ["Signature", "read_signature", "style_of"]
+__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "style_of"]
 
 Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
-Binder: TypeAlias = Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
+
+NOTHING_INJECTED: Mapping[str, Any] = {}
+
+
+class Binder(Protocol):
+    """Converts decoded arguments, and the values injected beside them, to positional and keyword arguments."""
+
+    def __call__(
+        self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments of the call."""
+
 
 _STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
 
@@ -164,8 +175,10 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
     )
 
 
-def _bind_by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    return [], values
+def _bind_by_keyword(
+    values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
+) -> tuple[list[Any], dict[str, Any]]:
+    return [], {**values, **injected} if injected else values
 
 
 def _is_singledispatch(function: Any) -> bool:
@@ -185,8 +198,10 @@ def _build_binder(parameters: list[Parameter], *, first_by_position: bool) -> Bi
     if not positional and variadic is None:
         return _bind_by_keyword
 
-    def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        rest = dict(values)
+    def bind(
+        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
+    ) -> tuple[list[Any], dict[str, Any]]:
+        rest = {**values, **injected}
         args = [
             # Only an injected argument can be missing. Python fills in its default only for a keyword argument.
             rest.pop(name) if default is Parameter.empty else rest.pop(name, default)
