@@ -170,6 +170,7 @@ class Parameters:
             notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
         factory = None
         if notes is not None:
+            notes = notes.checked_by(codec)
             factory = notes.factory
             default = notes.default if notes.has_default and factory is None else MISSING
         required = default is MISSING and factory is None

@@ -24,7 +24,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
-from toolkit import BadArgs, DefinitionError, register_codec
+from toolkit import BadArgs, DefinitionError, Tool, register_codec
 
 from .kit import problem, read, schema_of, tool_for, written
 
@@ -470,11 +470,43 @@ def test_a_validator_works_with_a_codec_of_ones_own(validation, own_forms):
         tool_for(Annotated[Box, Upper])
 
 
-def test_a_validator_runs_on_keys(validation):
-    """A key of a dictionary is checked like any other value."""
-    hint = dict[Annotated[str, AfterValidator(inside)], int]
-    assert read(hint, {"a": 1}, validation) == {"a": 1}
-    assert "stays outside" in problem(hint, {"../a": 1}, validation)
+@pytest.mark.parametrize(
+    ("key", "good", "decoded", "bad"),
+    [
+        (Annotated[str, AfterValidator(inside)], "a", "a", "../a"),
+        (Annotated[str, BeforeValidator(inside)], "a", "a", "../a"),
+        (Annotated[str, StringConstraints(to_upper=True)], "a", "A", None),
+        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " a", "a", " "),
+        (pydantic.Base64Str, "aGVsbG8=", "hello", "a"),
+        (pydantic.UUID4, read_uuid(4), uuid.UUID(read_uuid(4)), read_uuid(1)),
+        (pydantic.Json[int], "3", 3, "x"),
+        (Annotated[str, pydantic.PlainSerializer(str.upper)], "a", "a", None),
+    ],
+)
+def test_a_check_runs_on_keys(key, good, decoded, bad, validation):
+    """A key of a dictionary is checked and written like any other value."""
+    assert read(dict[key, int], {good: 1}, validation) == {decoded: 1}
+    if bad is not None:
+        assert problem(dict[key, int], {bad: 1}, validation)
+    assert written(dict[Annotated[str, pydantic.PlainSerializer(str.upper)], int], {"a": 1}) == {"A": 1}
+
+
+@dataclass
+class Leaf:
+    kind: Literal["leaf"]
+
+
+@dataclass
+class Branch:
+    kind: Literal["branch"]
+    left: "Annotated[Leaf | Branch, Field(discriminator='kind')]"
+
+
+def test_a_discriminator_may_stand_in_a_record_that_contains_itself(validation):
+    """The field is looked for where the record is complete."""
+    form = {"kind": "branch", "left": {"kind": "branch", "left": {"kind": "leaf"}}}
+    assert read(Branch, form, validation).left.left == Leaf("leaf")
+    assert problem(Branch, {"kind": "branch", "left": {"kind": "cow"}}, validation).startswith("value.left")
 
 
 @attrs.define
@@ -504,6 +536,61 @@ def test_checks_of_a_class_run(hint, form, told, validation):
     """attrs validators, attrs converters and `__post_init__` run when a call is checked."""
     assert told in problem(list[hint], [form], validation)
     assert read(Checked, {"x": -3}, validation) == Checked(3)
+
+
+class Lowered(TypedDict):
+    __pydantic_config__ = pydantic.ConfigDict(str_to_lower=True, str_max_length=3)
+    x: str
+
+
+@dataclass
+class Decorated:
+    x: str
+
+    @pydantic.field_validator("x")
+    @classmethod
+    def check(cls, x):
+        return x.lower() if len(x) < 4 else fail("too long")
+
+
+@dataclass
+class WithField:
+    x: str = Field(default="a", max_length=3)
+
+
+@pytest.mark.parametrize("record", [Lowered, Decorated, WithField])
+def test_checks_that_only_pydantic_runs_make_it_a_type_of_pydantic(record, validation):
+    """A plain class with pydantic's settings, decorators or fields is checked by pydantic and not by its constructor."""
+    tool = tool_for(list[record])
+    decoded = tool.check({"value": [{"x": "abc"}]}, validation=validation)
+    assert tool.encode(decoded) == {"value": [{"x": "abc"}]}
+    assert problem(list[record], [{"x": "abcd"}], validation).startswith("value[0].x: ")
+
+
+def test_a_default_in_a_named_tuple_cannot_be_a_field():
+    """The constructor would take the field itself for the value."""
+
+    class Pair(NamedTuple):
+        x: int = Field(gt=0)
+
+    with pytest.raises(DefinitionError, match=r"Pair.x: `= Field\(...\)` counts only in a dataclass; write `Annotated"):
+        tool_for(Pair)
+
+
+def test_a_default_is_checked_if_the_field_says_so():
+    """`validate_default=True` refuses a default that a validator refuses, and keeps what the validator returns."""
+
+    def with_default(**options):
+        def probe(value: Annotated[str, AfterValidator(inside), StringConstraints(to_upper=True)] = Field(**options)):
+            """Probe."""
+
+        return Tool.described(probe)
+
+    assert with_default(default="a", validate_default=True).check({}) == {"value": "A"}
+    assert with_default(default_factory=lambda: "a", validate_default=True).check({}) == {"value": "A"}
+    assert with_default(default="..").check({}) == {"value": ".."}
+    with pytest.raises(DefinitionError, match="parameter `value`: .*the default is refused: stays outside"):
+        with_default(default="..", validate_default=True)
 
 
 def test_a_socket_is_a_path_too(tmp_path, validation, monkeypatch):

@@ -54,22 +54,44 @@ __all__ = ["RULES", "FieldInfoDefault", "apply_metadata", "read_field_default"]
 
 @dataclass(frozen=True, slots=True)
 class FieldInfoDefault:
-    """The default that a pydantic `FieldInfo` states besides its limits."""
+    """
+    The default that a pydantic `FieldInfo` states besides its limits.
+
+    Attributes:
+        has_default: Whether there is a default that is not made by a factory.
+        default: That default.
+        factory: Makes the default.
+        is_checked: Whether the default has to pass the same checks as a value that is sent.
+    """
 
     has_default: bool
     default: Any = None
     factory: Callable[[], Any] | None = None
+    is_checked: bool = False
+
+    def checked_by(self, codec: Codec) -> FieldInfoDefault:
+        """Return the same default, checked by *codec* if that was asked for."""
+        if not self.is_checked:
+            return self
+        if self.factory is not None:
+            factory = self.factory
+            return replace(self, factory=lambda: codec.decode(codec.encode(factory())))
+        try:
+            return replace(self, default=codec.decode(codec.encode(self.default)) if self.has_default else None)
+        except (TypeError, ValueError) as error:
+            raise RefusedMetadata(f"Field(validate_default=True): the default is refused: {error}") from error
 
 
 def read_field_default(value: Any) -> FieldInfoDefault | None:
     """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
     if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
         return None
+    is_checked = bool(value.validate_default)
     if value.default_factory is not None:
-        return FieldInfoDefault(has_default=True, factory=value.default_factory)
+        return FieldInfoDefault(has_default=True, factory=value.default_factory, is_checked=is_checked)
     if value.is_required():
         return FieldInfoDefault(has_default=False)
-    return FieldInfoDefault(has_default=True, default=value.default)
+    return FieldInfoDefault(has_default=True, default=value.default, is_checked=is_checked)
 
 
 def _read_annotated(hint: Any, reader: HintReader) -> Codec:
@@ -242,11 +264,11 @@ _STEPS: dict[str, Callable[[Codec, Any, str, HintReader], Codec]] = {
 def _check_discriminator(base: Codec, item: Any, reader: HintReader) -> None:
     """Raise `RefusedMetadata` if the field that should tell the records of a union apart is not in all of them."""
     field = getattr(item, "discriminator", None)
-    if not isinstance(field, str):
+    if not isinstance(field, str) or "$ref" in base.schema:
         return
     records = [reader.dereference(member) for member in base.members]
     missing = [record for record in records if record.tags is not None and field not in record.tags]
-    if not records or missing:
+    if missing or (not records and "anyOf" not in base.schema):
         name = missing[0].type.__name__ if missing and missing[0].type else "the type"
         raise RefusedMetadata(
             f"the discriminator `{field}` tells records of a union apart, but {name} has no such Literal field; "

@@ -10,7 +10,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
 from ...errors import DefinitionError, Problem
@@ -168,7 +168,7 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
 
     # A class that only tells pydantic how to treat it may stand for values of another class, as EmailStr does for str.
     cls = get_origin(hint) or hint
-    kind = cls if hasattr(cls, "__pydantic_validator__") else None
+    kind = cls if hasattr(cls, "__pydantic_validator__") or is_dataclass(cls) else None
     hashable = kind is None or kind.__hash__ is not None
     codec = Codec(
         schema=rewrite_schema(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable
@@ -180,8 +180,29 @@ def _is_pydantic(hint: Any) -> bool:
     cls = get_origin(hint) or hint
     return (
         isinstance(cls, type)
-        and (hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__get_pydantic_core_schema__"))
+        and (any(hasattr(cls, name) for name in _PYDANTIC_ATTRIBUTES) or _has_pydantic_checks(cls))
         and importlib.util.find_spec("pydantic") is not None
+    )
+
+
+_PYDANTIC_ATTRIBUTES = (
+    "__pydantic_validator__",
+    "__get_pydantic_core_schema__",
+    "__pydantic_config__",
+    "__pydantic_decorators__",
+)
+
+
+def _has_pydantic_checks(cls: type) -> bool:
+    """
+    Return whether a plain dataclass has checks that only pydantic runs: `field_validator`, or `x: int = Field(gt=0)`.
+
+    Its own constructor would ignore them.
+    """
+    dc_fields: Mapping[str, Any] = getattr(cls, "__dataclass_fields__", {})
+    attributes = [value for base in cls.__mro__ for value in vars(base).values()] if dc_fields else []
+    return any(type(dc_field.default).__name__ == "FieldInfo" for dc_field in dc_fields.values()) or any(
+        type(value).__name__ == "PydanticDescriptorProxy" for value in attributes
     )
 
 

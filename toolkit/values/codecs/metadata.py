@@ -7,6 +7,7 @@ that its author relies on. None of the packages is imported here. Any other meta
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ForwardRef, get_args, get_origin
@@ -35,6 +36,8 @@ _WITHOUT_EFFECT: Mapping[str, str] = {
     "FailFast": "it says how many problems are reported, and not which values are accepted",
 }
 """The metadata that asks for nothing here, each with the reason."""
+
+_UNDERSTOOD = _LIMITS | _OTHERS | _WITHOUT_EFFECT.keys()
 
 _REFUSED: Mapping[str, str] = {
     "SkipValidation": "arguments are always checked; leave it out, or use Any as the type",
@@ -67,7 +70,11 @@ def known_name(item: Any) -> str | None:
 
     *item* may be an object, or a class that stands for its only object, as in `Annotated[int, Strict]`.
     """
-    cls = item if isinstance(item, type) else type(item)
+    return _known_name_of_class(item if isinstance(item, type) else type(item))
+
+
+@functools.lru_cache(maxsize=1000)
+def _known_name_of_class(cls: type) -> str | None:
     for base in cls.__mro__:
         package = base.__module__.partition(".")[0]
         # A user's own class that derives from `BaseModel` or `BaseMetadata` says nothing to us.
@@ -113,9 +120,9 @@ def _check_known(item: Any, name: str | None) -> None:
         _check_field_options(item)
     elif name == "PydanticGeneralMetadata":
         _check_general_options(vars(item))
-    elif isinstance(item, type) and name in _LIMITS - {"InstanceOf"}:
+    elif isinstance(item, type) and name in _LIMITS and name != "InstanceOf":
         raise RefusedMetadata(f"{name} has no value; write `{name}(...)`")
-    elif name is not None and name not in _LIMITS | _OTHERS | _WITHOUT_EFFECT.keys() and not _has_schema_hook(item):
+    elif name is not None and name not in _UNDERSTOOD and not _has_schema_hook(item):
         raise RefusedMetadata(
             f"{name} of {type(item).__module__.partition('.')[0]} has no effect on arguments; leave it out, "
             f"or check the value in the tool"
@@ -150,7 +157,7 @@ def needs_pydantic(item: Any) -> bool:
         return not isinstance(item.discriminator, str | None)
     if name == "PydanticGeneralMetadata":
         return getattr(item, "union_mode", None) == "left_to_right"
-    return name not in _LIMITS | _OTHERS | _WITHOUT_EFFECT.keys() and _has_schema_hook(item)
+    return name not in _UNDERSTOOD and _has_schema_hook(item)
 
 
 def read_whole(inner: Any, items: Sequence[Any], reader: HintReader) -> Codec:

@@ -11,6 +11,7 @@ from ..strictjson.checks import show_value
 from .base import Codec, OutputRefusal, Refusal, RefusedMetadata
 from .code_writer import CodeWriter
 from .limits import Limit
+from .ranks import narrow_breadth
 
 __all__ = ["TextOptions", "apply_text_options", "has_text_options"]
 
@@ -75,6 +76,7 @@ def apply_text_options(base: Codec, options: TextOptions, limits: Sequence[Limit
         decode=lambda value: change(base.decode(value)),
         encode=encode_changed if on_output else base.encode,
         type=None if on_output else base.type,
+        breadth=narrow_breadth(base.breadth),
         members=(),
         emit=None if base.emit is None else emit,
     )

@@ -122,7 +122,7 @@ def _validate_output(base: Codec, item: Any, function: Any) -> Codec:
             raise OutputRefusal(*refusal.problems) from refusal.__cause__
         return _encode_leniently(base, validated)
 
-    return replace(base, encode=encode, type=None, members=())
+    return replace(base, encode=encode, type=None, breadth=narrow_breadth(base.breadth), members=())
 
 
 def _return_unchanged(value: Any) -> Any:
@@ -243,9 +243,11 @@ def apply_serializer(base: Codec, item: Any, name: str, reader: HintReader) -> C
             ) from error
 
     if not reader.reads_output:
-        return replace(base, encode=encode, members=())
+        return replace(base, encode=encode, breadth=narrow_breadth(base.breadth), members=())
     schema = _read_return_schema(item, function, reader)
-    return replace(base, schema=schema, encode=encode, type=None, choices=None, tags=None, members=())
+    return replace(
+        base, schema=schema, encode=encode, type=None, breadth=UNKNOWN_BREADTH, choices=None, tags=None, members=()
+    )
 
 
 def _read_return_schema(item: Any, function: Any, reader: HintReader) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import datetime as dt
 import operator
 import pathlib
 import uuid
-import zoneinfo
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, get_origin
 
@@ -35,6 +34,8 @@ def build_timezone_limit(codec: Codec, zone: Any) -> Limit:
     """
     _require_type(codec, (dt.datetime, dt.time), "Timezone", "a datetime")
     if isinstance(zone, str):
+        import zoneinfo  # importing it takes longer than most modules of the package, and few annotations need it
+
         try:
             zone = zoneinfo.ZoneInfo(zone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):
