@@ -152,6 +152,7 @@ RUNNING = {
     "Json without a type": (pydantic.Json, "{}", "{"),
     "WithJsonSchema": (Annotated[str, pydantic.WithJsonSchema({"type": "string", "maxLength": 1})], "a", "ab"),
     "InstanceOf": (pydantic.InstanceOf[date], "2024-05-01", "soon"),
+    "InstanceOf a name": (pydantic.InstanceOf["int"], 1, "soon"),
     "Strict": (Annotated[int, pydantic.Strict()], 1, "1"),
     "Strict as a class": (Annotated[int, pydantic.Strict], 1, "1"),
     "StrictInt": (pydantic.StrictInt, 1, "1"),

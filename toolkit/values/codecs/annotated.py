@@ -211,7 +211,7 @@ def _iter_special_limits(codec: Codec, item: Any, inner: Any) -> Iterator[Limit]
         case "UuidVersion":
             yield build_version_limit(codec, item.uuid_version)
         case "InstanceOf":
-            yield build_instance_limit(inner)
+            yield build_instance_limit(codec, inner)
         case "PydanticGeneralMetadata" if getattr(item, "ascii_only", None):
             yield replace(build_pattern_limit("^[\\x00-\\x7f]*$"), message="text of ASCII characters only")
 

@@ -94,10 +94,12 @@ def build_version_limit(codec: Codec, version: int) -> Limit:
     return Limit({"format": f"uuid{version}"}, holds, f"a UUID of version {version}", on_decoded=True)
 
 
-def build_instance_limit(hint: Any) -> Limit:
+def build_instance_limit(codec: Codec, hint: Any) -> Limit:
     """Return the limit of pydantic's `InstanceOf`: the decoded value is an instance of *hint*."""
     cls = get_origin(hint) or hint
     if not isinstance(cls, type):
+        cls = codec.type  # the hint may be the name of a class, or a type variable
+    if cls is None:
         raise RefusedMetadata(f"InstanceOf stands beside a class, not beside {hint!r}; leave it out")
     return Limit({}, lambda value: isinstance(value, cls), f"an instance of {cls.__name__}", on_decoded=True)
 
