@@ -44,14 +44,16 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     """
     Return the *decoded* arguments in JSON form again, with defaults filled in.
 
-    If some of them have no JSON form, return the arguments as they were *sent*.
+    If some of them have no JSON form that reads back as the same, return the arguments as they were *sent*. A validator
+    may turn "a,b" into a list, which it would not accept itself.
     """
     try:
         encoded = as_json(tool.encode(decoded))
-        encode_canonical(encoded)
+        text = encode_canonical(encoded)
+        reads_back = encode_canonical(as_json(tool.encode(tool.about.checker.check(encoded)))) == text
     except Exception:  # noqa: BLE001 -- a default has no JSON form; the function fills it in again
         return as_json(sent)
-    return encoded
+    return encoded if reads_back else as_json(sent)
 
 
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:

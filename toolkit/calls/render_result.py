@@ -10,6 +10,7 @@ from typing import Any
 
 from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..results import KINDS, ErrorInfo, ToolResult
+from ..values.codecs import OutputRefusal
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
@@ -37,7 +38,11 @@ def render_result(value: Any, plan: CallPlan, *, encode: bool = True, check: boo
         return _build_from_parts([value])
     if kind in (list, tuple) and any(isinstance(item, PART_TYPES) for item in value):
         return _build_from_parts(value)
-    form, text = _encode_value(value, plan) if encode else _render_unencoded(value)
+    try:
+        form, text = _encode_value(value, plan) if encode else _render_unencoded(value)
+    except OutputRefusal as refusal:
+        reason = replace_surrogates(str(refusal)[:300])
+        return ToolResult.failure("failed", f"it returned what its return annotation does not allow: {reason}")
     if check and encode:
         problem = _find_schema_problem(form, plan)
         if problem:
@@ -63,6 +68,8 @@ def _encode_value(value: Any, plan: CallPlan) -> tuple[Any, str]:
     try:
         form = plan.encode(value)
         text = as_text(form)
+    except OutputRefusal:
+        raise
     except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
         return _render_unencoded(value)
     return (form, text) if is_strict_json(form) and text is replace_surrogates(text) else _render_unencoded(form)

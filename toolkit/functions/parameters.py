@@ -24,6 +24,7 @@ from ..values.codecs import (
     Codec,
     HintReader,
     ObjectField,
+    RefusedMetadata,
     Undescribable,
     Unresolved,
     apply_metadata,
@@ -73,7 +74,7 @@ class Parameters:
                 self._add_keywords(parameter.name, hint)
             else:
                 self.fields.append(self._build_field(parameter, hint))
-        except (Undescribable, TypeError, ValueError) as error:
+        except (Undescribable, RefusedMetadata, TypeError, ValueError) as error:
             # A hint with too few or too many arguments (`dict[int]`) may fail in any code that takes it apart.
             raise DefinitionError(f"{self._subject}: parameter `{parameter.name}`: {error}") from error
         except RecursionError:
@@ -89,7 +90,7 @@ class Parameters:
         It may still ask for a resource. Otherwise it keeps its default.
         """
         hint = parameter.annotation
-        with suppress(Unresolved, Undescribable, TypeError, ValueError, RecursionError):
+        with suppress(Unresolved, Undescribable, RefusedMetadata, TypeError, ValueError, RecursionError):
             resource = find_injected_type(
                 self.reader.resolve(hint) if isinstance(hint, str) else hint, self.reader.resolve
             )
@@ -118,7 +119,7 @@ class Parameters:
                 raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._descriptions.get(name)
-            self.extras = codec if not text or codec.description else apply_metadata(codec, [text])
+            self.extras = codec if not text or codec.description else apply_metadata(codec, [text], self.reader)
             return
         inner = get_args(hint)[0]
         while isinstance(inner, (str, ForwardRef)):
@@ -164,11 +165,12 @@ class Parameters:
         default = MISSING if parameter.default is Parameter.empty else parameter.default
         notes = read_field_default(default)
         if notes is not None:
-            codec = apply_metadata(codec, [default])
+            codec = apply_metadata(codec, [default], self.reader)
         elif default is MISSING:
             notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
         factory = None
         if notes is not None:
+            notes = notes.checked_by(codec)
             factory = notes.factory
             default = notes.default if notes.has_default and factory is None else MISSING
         required = default is MISSING and factory is None

@@ -31,7 +31,15 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values.codecs import Codec, Schema, Unresolved, assemble_schema, create_hint_reader, object_codec
+from ..values.codecs import (
+    Codec,
+    RefusedMetadata,
+    Schema,
+    Unresolved,
+    assemble_schema,
+    create_hint_reader,
+    object_codec,
+)
 from .callables import find_executed_function
 from .namespaces import Scope
 from .parameters import Parameters
@@ -128,7 +136,7 @@ def read_signature(
     )
     style = style_of(function)
     bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output, output_schema, waits = _read_output(returns, scope, style)
+    output, output_schema, waits = _read_output(returns, scope, style, subject)
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
@@ -224,15 +232,17 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None, bool]:
+def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> tuple[Codec | None, Schema | None, bool]:
     """
     Return the codec and the schema of the result, and whether the annotation has an undefined name.
 
-    A return annotation is optional, so an annotation that cannot be read is ignored.
+    A return annotation is optional, so an annotation that cannot be read is ignored. A check in it that cannot run is
+    a `DefinitionError`.
     """
     if annotation is inspect.Signature.empty:
         return None, None, False
     reader = create_hint_reader(scope.global_names, scope.local_names())
+    reader.reads_output = True
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
         arguments = get_args(hint)
@@ -245,6 +255,8 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
         codec = reader.codec(hint)
     except Unresolved:
         return None, None, True
+    except RefusedMetadata as error:
+        raise DefinitionError(f"{subject}: the return annotation: {error}") from error
     except (DefinitionError, TypeError, ValueError, RecursionError):
         return None, None, False
     return codec, assemble_schema(codec.schema, reader.definitions) if codec.schema else None, False

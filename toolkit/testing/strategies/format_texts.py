@@ -57,7 +57,11 @@ def _durations() -> Strategy:
 def _uuids(version: int | None = None) -> Strategy:
     # The UUIDs of `st.uuids` are random beyond the control of hypothesis, and do not shrink.
     numbers = st.integers(0, 2**128 - 1)
-    return numbers.map(lambda number: str(uuid.UUID(int=number, version=version)))
+    if version is None:
+        return numbers.map(lambda number: str(uuid.UUID(int=number)))
+    # The bits are set here, because older Pythons do not know the versions 6 to 8.
+    marks, digits = version << 76 | 0b10 << 62, 0xF << 76 | 0b11 << 62
+    return numbers.map(lambda number: str(uuid.UUID(int=number & ~digits | marks)))
 
 
 def _addresses(version: Literal[4, 6], suffix: str = "") -> Strategy:
@@ -101,7 +105,7 @@ FORMAT_STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "time": _times,
     "duration": _durations,
     "uuid": _uuids,
-    **{f"uuid{version}": functools.partial(_uuids, version) for version in (1, 3, 4, 5)},
+    **{f"uuid{version}": functools.partial(_uuids, version) for version in (1, 3, 4, 5, 6, 7, 8)},
     "decimal": _texts_like(_DECIMAL),
     "complex": _texts_like(rf"{_DECIMAL}|{_DECIMAL}j|{_DECIMAL}[+-][0-9]{{1,4}}j"),
     "path": _paths,

@@ -35,7 +35,9 @@ __all__ = [
     "Codec",
     "CodecRules",
     "HintReader",
+    "OutputRefusal",
     "Refusal",
+    "RefusedMetadata",
     "Schema",
     "Undescribable",
     "Unresolved",
@@ -146,6 +148,10 @@ class Refusal(ValueError):  # noqa: N818 -- named after what happens next
         return "; ".join(map(str, self.problems))
 
 
+class OutputRefusal(Refusal):
+    """A result that is of its type, and that a check in the return annotation refuses."""
+
+
 def problems_of(error: Exception) -> Sequence[Problem]:
     """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
     return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
@@ -158,6 +164,14 @@ def problems_below(key: str | int, error: Exception) -> list[Problem]:
 
 class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
     """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
+
+
+class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above
+    """
+    Metadata in an `Annotated` that states a check which cannot run here.
+
+    It is not an `Undescribable`: the type has a JSON form, so no code may go on without the metadata.
+    """
 
 
 class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
@@ -174,6 +188,9 @@ class HintReader:
 
     A reader knows the rules for all families of types, the namespaces in which forward references are looked up, the
     types that type variables stand for, and the definitions (`$defs`) that were made so far.
+
+    Attributes:
+        reads_output: Whether the hints are about a result. The checks of a result run when it is encoded.
     """
 
     def __init__(
@@ -187,6 +204,7 @@ class HintReader:
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
         self.definitions: dict[str, Schema] = {}
+        self.reads_output = False
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
         self._recursive_keys: set[Any] = set()

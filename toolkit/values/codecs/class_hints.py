@@ -15,7 +15,7 @@ from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import module_names, substitute_variables
-from .base import Codec, HintReader, Undescribable, type_name
+from .base import Codec, HintReader, RefusedMetadata, Undescribable, type_name
 from .objects import MISSING
 
 __all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]
@@ -60,8 +60,8 @@ class ClassHints:
         try:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
-        except Undescribable as error:
-            raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
+        except (Undescribable, RefusedMetadata) as error:
+            raise type(error)(f"{self.cls.__name__}.{name}: {error}") from error
 
     def evaluate(self, name: str) -> Any:
         """Return the annotation of *name* as an object; a forward reference is resolved."""

@@ -10,7 +10,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
 from ...errors import DefinitionError, Problem
@@ -28,9 +28,11 @@ from .base import (
     type_name,
 )
 from .definitions import rewrite_schema
+from .json_texts import json_text_codec
 from .schema_first import make_strict_codec
+from .validators import problems_of_validation
 
-__all__ = ["RULES", "register_codec"]
+__all__ = ["RULES", "read_with_pydantic", "register_codec"]
 
 _PREFIX = "#/$defs/"
 
@@ -136,14 +138,16 @@ def _convert_whole_floats(value: Any) -> Any:
 # pydantic.
 
 
-def _read_pydantic(hint: Any, reader: HintReader) -> Codec:
+def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
+    """Return the codec for a *hint* that pydantic describes, checks and writes."""
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
 
     try:
         adapter: Any = TypeAdapter(hint)
         schema = adapter.json_schema(by_alias=True, mode="validation")
-    except ImportError as error:
+    except (ImportError, SchemaError) as error:
         raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
@@ -157,16 +161,14 @@ def _read_pydantic(hint: Any, reader: HintReader) -> Codec:
             # The value is validated as JSON, because a strict model accepts "2024-05-01" as a date only in JSON.
             return adapter.validate_json(json.dumps(_convert_whole_floats(value)))
         except ValidationError as error:
-            raise Refusal(
-                *(Problem(detail["msg"], detail["loc"]) for detail in error.errors(include_url=False))
-            ) from None
+            raise Refusal(*problems_of_validation(error)) from None
 
     def encode(value: Any) -> Any:
         return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
 
     # A class that only tells pydantic how to treat it may stand for values of another class, as EmailStr does for str.
     cls = get_origin(hint) or hint
-    kind = cls if hasattr(cls, "__pydantic_validator__") else None
+    kind = cls if hasattr(cls, "__pydantic_validator__") or is_dataclass(cls) else None
     hashable = kind is None or kind.__hash__ is not None
     codec = Codec(
         schema=rewrite_schema(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable
@@ -178,9 +180,35 @@ def _is_pydantic(hint: Any) -> bool:
     cls = get_origin(hint) or hint
     return (
         isinstance(cls, type)
-        and (hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__get_pydantic_core_schema__"))
+        and (any(hasattr(cls, name) for name in _PYDANTIC_ATTRIBUTES) or _has_pydantic_checks(cls))
         and importlib.util.find_spec("pydantic") is not None
     )
+
+
+_PYDANTIC_ATTRIBUTES = (
+    "__pydantic_validator__",
+    "__get_pydantic_core_schema__",
+    "__pydantic_config__",
+    "__pydantic_decorators__",
+)
+
+
+def _has_pydantic_checks(cls: type) -> bool:
+    """
+    Return whether a plain dataclass has checks that only pydantic runs: `field_validator`, or `x: int = Field(gt=0)`.
+
+    Its own constructor would ignore them.
+    """
+    dc_fields: Mapping[str, Any] = getattr(cls, "__dataclass_fields__", {})
+    attributes = [value for base in cls.__mro__ for value in vars(base).values()] if dc_fields else []
+    return any(type(dc_field.default).__name__ == "FieldInfo" for dc_field in dc_fields.values()) or any(
+        type(value).__name__ == "PydanticDescriptorProxy" for value in attributes
+    )
+
+
+def _is_json_text(hint: Any) -> bool:
+    """Return whether *hint* is pydantic's `Json` without brackets. pydantic would not write it as text again."""
+    return isinstance(hint, type) and hint.__name__ == "Json" and hint.__module__ == "pydantic.types"
 
 
 # msgspec.
@@ -235,4 +263,10 @@ def _is_struct(hint: Any) -> bool:
     return hasattr(get_origin(hint) or hint, "__struct_fields__")
 
 
-RULES = CodecRules(by_predicate=[(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)])
+RULES = CodecRules(
+    by_predicate=[
+        (_is_json_text, lambda hint, reader: json_text_codec(reader.codec(Any))),
+        (_is_pydantic, read_with_pydantic),
+        (_is_struct, _read_msgspec),
+    ]
+)

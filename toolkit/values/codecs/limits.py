@@ -8,6 +8,7 @@ applies only to the types with which it can be compared.
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,13 +21,14 @@ from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
-from .base import Codec, Refusal, Undescribable
+from .base import Codec, OutputRefusal, Refusal, RefusedMetadata, Schema, Undescribable
 from .code_writer import CodeWriter
 from .ranks import narrow_breadth
 from .texts import write_pattern
 
 __all__ = [
     "Limit",
+    "append_note",
     "apply_limits",
     "build_digits_limit",
     "build_pattern_limit",
@@ -34,6 +36,7 @@ __all__ = [
     "iter_bound_limits",
     "iter_length_limits",
     "iter_multiple_limits",
+    "refuse_async",
 ]
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
@@ -64,6 +67,7 @@ class Limit:
         holds: The function that checks the value.
         message: A description of the values that would be right.
         on_decoded: Whether `holds` takes the decoded value.
+        note: A sentence for the description in the schema, if no keyword can express the limit.
         source: Writes the check as an expression for generated code. Without it, generated code calls `holds`.
     """
 
@@ -71,6 +75,7 @@ class Limit:
     holds: Callable[[Any], bool]
     message: str
     on_decoded: bool = False
+    note: str = ""
     source: Callable[[CodeWriter, str], str] | None = None
 
 
@@ -217,26 +222,58 @@ def build_pattern_limit(source: str | re.Pattern[str]) -> Limit:
 
 def build_predicate_limit(codec: Codec, function: Callable[[Any], Any]) -> Limit:
     """Return a limit that calls the author's own function with the decoded value."""
+    refuse_async("Predicate", function)
     name = getattr(function, "__qualname__", repr(function))
     message = "a value its author's check accepts" if "<lambda>" in name else f"a value for which {name} holds"
     return Limit({}, _accept_uncheckable(codec, function), message, on_decoded=True)
 
 
-def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
-    """Return *base* restricted to values within *limits*."""
+def refuse_async(name: str, function: Any) -> None:
+    """Raise `RefusedMetadata` if *function*, which the metadata *name* holds, is async."""
+    # An object is called through the method of its class.
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        raise RefusedMetadata(
+            f"{name} has an async function, which never runs while arguments are checked; make it a plain function, "
+            f"or await the check in the tool"
+        )
+
+
+def append_note(schema: Schema, note: str) -> None:
+    """Add the sentence *note* to the description in *schema*."""
+    own = schema.get("description")
+    schema["description"] = f"{own} {note}" if own else note
+
+
+def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = False) -> Codec:
+    """
+    Return *base* restricted to values within *limits*.
+
+    With *on_output*, a value is also checked when it is encoded.
+    """
     schema = dict(base.schema)
     for limit in limits:
-        if schema.keys() & limit.keywords.keys():
+        if limit.note:
+            append_note(schema, limit.note)
+        # A format informs only, so a narrower one takes the place of the type's own.
+        if schema.keys() & limit.keywords.keys() - {"format"}:
             schema["allOf"] = [*schema.get("allOf", ()), limit.keywords]
         else:
             schema.update(limit.keywords)
 
+    def check(form: Any, decoded: Any, error: type[Refusal] = Refusal) -> None:
+        failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else form)]
+        if failed:
+            raise error(*(Problem(f"expected {limit.message}, got {show_value(form)}") for limit in failed))
+
     def decode(value: Any) -> Any:
         decoded = base.decode(value)
-        failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else value)]
-        if failed:
-            raise Refusal(*(Problem(f"expected {limit.message}, got {show_value(value)}") for limit in failed))
+        check(value, decoded)
         return decoded
+
+    def encode_checked(value: Any) -> Any:
+        form = base.encode(value)
+        check(form, value, OutputRefusal)
+        return form
 
     def emit(writer: CodeWriter, value: str) -> str:
         sent = value
@@ -259,6 +296,9 @@ def apply_limits(base: Codec, limits: Sequence[Limit]) -> Codec:
         base,
         schema=schema,
         decode=decode,
+        encode=encode_checked if on_output else base.encode,
+        # The value of a result must not be taken for its own JSON form, because then no check would run.
+        type=None if on_output else base.type,
         breadth=narrow_breadth(base.breadth),
         # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
         decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),

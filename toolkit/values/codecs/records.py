@@ -14,7 +14,8 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
-from .base import Codec, CodecRules, HintReader, Undescribable
+from .annotated import read_field_default
+from .base import Codec, CodecRules, HintReader, RefusedMetadata, Undescribable
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .objects import MISSING, ObjectField, object_codec
 
@@ -39,6 +40,11 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         fields.extend(fields_of(ClassHints(hint, reader)))
         texts = field_descriptions(cls)
         for field in fields:
+            if read_field_default(field.default) is not None:
+                raise RefusedMetadata(
+                    f"{cls.__name__}.{field.name}: `= Field(...)` counts only in a dataclass; "
+                    f"write `Annotated[..., Field(...)]`"
+                )
             field.describe(texts.get(field.attribute or field.name, "") or texts.get(field.name, ""))
         hashable = cls.__hash__ is not None
         if cls.__hash__ is tuple.__hash__:

@@ -8,6 +8,7 @@ value against the schema first.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,18 +33,18 @@ _RANKS_BY_TYPE = {
 }
 
 
-def make_strict_codec(codec: Codec, schema: Schema | None = None) -> Codec:
+def make_strict_codec(codec: Codec, schema: Schema | Callable[[], Schema] | None = None) -> Codec:
     """
     Return a strict form of *codec*: its schema decides first, and then its function converts.
 
-    If *schema* is given, it decides instead of the codec's schema. It must be complete in itself.
+    If *schema* is given, it decides instead of the codec's schema. It must be complete in itself. It may be a function,
+    which is called when a value is checked for the first time and all definitions are complete.
     """
-    whole = codec.schema if schema is None else schema
     write_check = build_schema_emitter(codec.schema)
 
     @functools.cache
     def get_validator() -> Any:
-        return compile_schema(whole)
+        return compile_schema(schema() if callable(schema) else codec.schema if schema is None else schema)
 
     def decode(value: Any) -> Any:
         errors = list(get_validator().iter_errors(value))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Optional, Union, get_args
 
@@ -20,6 +21,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    OutputRefusal,
     Refusal,
     Schema,
     Undescribable,
@@ -46,7 +48,23 @@ _JSON_TYPES: dict[type, set[str]] = {
 def _read_union(hint: Any, reader: HintReader) -> Codec:
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
-    return union_codec([reader.codec(member) for member in get_args(hint)], reader)
+    hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
+    visible = [member for member in get_args(hint) if not _is_hidden(member)]
+    codec = union_codec([reader.codec(member) for member in visible or get_args(hint)], reader)
+    return _accept_hidden(codec, [reader.codec(member) for member in hidden], reader) if hidden else codec
+
+
+def _is_hidden(member: Any) -> bool:
+    """Return whether pydantic's `SkipJsonSchema` hides *member* from the schema: `int | SkipJsonSchema[None]`."""
+    return any(
+        "SkipJsonSchema" in (type(item).__name__, getattr(item, "__name__", ""))
+        for item in getattr(member, "__metadata__", ())
+    )
+
+
+def _accept_hidden(codec: Codec, hidden: Sequence[Codec], reader: HintReader) -> Codec:
+    """Return *codec*, which also encodes the values of the *hidden* members. No call can send them."""
+    return replace(codec, encode=functools.partial(_encode_member, (codec, *hidden), reader), members=())
 
 
 def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
@@ -163,11 +181,16 @@ def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> A
 def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> Any:
     exact = [member for member in members if reader.dereference(member).type is type(value)]
     others = sorted((member for member in members if member not in exact), key=lambda member: member.breadth)
+    refusal: OutputRefusal | None = None
     for member in exact + others:
         try:
             return member.encode(value)
+        except OutputRefusal as error:
+            refusal = refusal or error
         except Exception:  # noqa: BLE001, S112 -- the value is not of this member's type; the next member may accept it
             continue
+    if refusal is not None:
+        raise refusal
     raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
 
 

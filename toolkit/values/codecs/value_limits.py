@@ -1,0 +1,143 @@
+"""
+Apply limits to decoded values: time zones, files on the disk, versions of UUIDs, classes.
+
+JSON Schema cannot express these limits, so most of them add a sentence to the description. After a validator has
+changed a value, the plain limits are checked here too, because the schema is about the value before the change.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import pathlib
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_origin
+
+from .base import Codec, RefusedMetadata
+from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit
+
+__all__ = [
+    "build_instance_limit",
+    "build_path_limit",
+    "build_timezone_limit",
+    "build_version_limit",
+    "iter_value_limits",
+]
+
+
+def build_timezone_limit(codec: Codec, zone: Any) -> Limit:
+    """
+    Return the limit of `Timezone(zone)` from annotated-types.
+
+    *zone* is None for a time without a zone, `...` for any zone, the name of a zone, or a `tzinfo`.
+    """
+    _require_type(codec, (dt.datetime, dt.time), "Timezone", "a datetime")
+    if isinstance(zone, str):
+        import zoneinfo  # importing it takes longer than most modules of the package, and few annotations need it
+
+        try:
+            zone = zoneinfo.ZoneInfo(zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+            raise RefusedMetadata(f"Timezone: there is no time zone {zone!r} here; check its name") from None
+
+    def holds(value: Any) -> bool:
+        if not isinstance(value, (dt.datetime, dt.time)):
+            return True
+        if zone is None:
+            return value.tzinfo is None
+        if value.tzinfo is None:
+            return False
+        if zone is ...:
+            return True
+        local = value.astimezone(zone) if isinstance(value, dt.datetime) else value.replace(tzinfo=zone)
+        return local.utcoffset() == value.utcoffset()
+
+    if zone is None:
+        return Limit({}, holds, "a time without a time zone", on_decoded=True, note="Without a time zone.")
+    words = "with a time zone" if zone is ... else f"in the time zone {zone}"
+    return Limit({}, holds, f"a time {words}", on_decoded=True, note=f"{words[0].upper()}{words[1:]}.")
+
+
+_PATH_CHECKS: Mapping[str, tuple[str, Callable[[pathlib.Path], bool]]] = {
+    "file": ("a file that exists", pathlib.Path.is_file),
+    "dir": ("a folder that exists", pathlib.Path.is_dir),
+    "new": (
+        "a path that does not exist yet, in a folder that exists",
+        lambda path: not path.exists() and path.parent.exists(),
+    ),
+    "socket": ("a socket that exists", pathlib.Path.is_socket),
+}
+
+
+def build_path_limit(codec: Codec, kind: str) -> Limit:
+    """Return the limit of pydantic's `FilePath`, `DirectoryPath`, `NewPath` and `SocketPath`."""
+    _require_type(codec, (pathlib.Path,), f"PathType({kind!r})", "a Path")
+    if kind not in _PATH_CHECKS:
+        raise RefusedMetadata(f"PathType({kind!r}) is not known here; use FilePath, DirectoryPath or NewPath")
+    words, check = _PATH_CHECKS[kind]
+
+    def holds(value: Any) -> bool:
+        return not isinstance(value, pathlib.Path) or check(value)
+
+    return Limit({}, holds, words, on_decoded=True, note=f"{words[0].upper()}{words[1:]}.")
+
+
+def build_version_limit(codec: Codec, version: int) -> Limit:
+    """Return the limit of pydantic's `UUID4` and its siblings."""
+    _require_type(codec, (uuid.UUID,), f"UuidVersion({version})", "a UUID")
+
+    def holds(value: Any) -> bool:
+        # `UUID.version` is None if the variant is another one, but the digit still says the version.
+        return not isinstance(value, uuid.UUID) or (value.int >> 76) & 0xF == version
+
+    return Limit({"format": f"uuid{version}"}, holds, f"a UUID of version {version}", on_decoded=True)
+
+
+def build_instance_limit(codec: Codec, hint: Any) -> Limit:
+    """Return the limit of pydantic's `InstanceOf`: the decoded value is an instance of *hint*."""
+    cls = get_origin(hint) or hint
+    if not isinstance(cls, type):
+        cls = codec.type  # the hint may be the name of a class, or a type variable
+    if cls is None:
+        raise RefusedMetadata(f"InstanceOf stands beside a class, not beside {hint!r}; leave it out")
+    return Limit({}, lambda value: isinstance(value, cls), f"an instance of {cls.__name__}", on_decoded=True)
+
+
+def _require_type(codec: Codec, classes: tuple[type, ...], name: str, wanted: str) -> None:
+    """Raise `RefusedMetadata` if no value of *codec* can be an instance of *classes*."""
+    types = [member.type for member in codec.members or (codec,)]
+    if not any(kind is None or issubclass(kind, classes) for kind in types):
+        names = " | ".join(kind.__name__ for kind in types if kind is not None)
+        raise RefusedMetadata(f"{name} is about {wanted}, and {names} is none; leave it out, or change the type")
+
+
+_COMPARISONS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "more than"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "less than"),
+    "min_length": (lambda value, count: len(value) >= count, "a length of at least"),
+    "max_length": (lambda value, count: len(value) <= count, "a length of at most"),
+    "multiple_of": (lambda value, factor: not value % factor, "a multiple of"),
+}
+
+
+def iter_value_limits(codec: Codec, item: Any) -> Iterator[Limit]:
+    """Yield the limits that the metadata *item* states about a value that a validator may have changed."""
+    for name, (compare, words) in _COMPARISONS.items():
+        bound = getattr(item, name, None)
+        if bound is not None:
+            yield _build_comparison(compare, bound, words)
+    for name in ("max_digits", "decimal_places"):
+        if (count := getattr(item, name, None)) is not None:
+            yield build_digits_limit(name, count)
+    if (pattern := getattr(item, "pattern", None)) is not None:
+        limit = build_pattern_limit(pattern)
+        yield Limit({}, limit.holds, limit.message, on_decoded=True)
+    if any(cls.__name__ == "Predicate" for cls in type(item).__mro__):
+        yield build_predicate_limit(codec, item.func)
+
+
+def _build_comparison(compare: Callable[[Any, Any], bool], bound: Any, words: str) -> Limit:
+    return Limit({}, lambda value: compare(value, bound), f"{words} {bound}", on_decoded=True)
