@@ -18,7 +18,7 @@ from typing import Any
 
 from ..patterns import compile_pattern
 
-__all__ = ["KEYWORDS", "MAX_ERRORS", "MAX_UNEVALUATED_KEY_CHARS", "build_error", "classes_that_fit"]
+__all__ = ["KEYWORDS", "MAX_ERRORS", "MAX_UNEVALUATED_KEY_CHARS", "IndexedChoices", "build_error", "classes_that_fit"]
 
 MAX_ERRORS = 100
 """The most errors that are looked for, in the whole value and in each member of a union."""
@@ -47,6 +47,15 @@ def classes_that_fit(schema: Mapping[str, Any]) -> frozenset[type]:
         return _NO_CLASSES
     kinds = schema.get("type", ())
     return _CLASSES[kinds] if isinstance(kinds, str) else _NO_CLASSES.union(*map(_CLASSES.__getitem__, kinds))
+
+
+class IndexedChoices(list[Any]):
+    """The choices of a long `enum`, in which a value is found without a look at each of them."""
+
+    @functools.cached_property
+    def keys(self) -> frozenset[Any]:
+        """Return the equality keys of all choices."""
+        return frozenset(map(_equality_key, self))
 
 
 def build_error(message: str = "", **about: Any) -> Any:
@@ -90,7 +99,9 @@ def _check_type(validator: Any, expected: Any, instance: Any, schema: Any) -> It
 
 
 def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, str):
+    if isinstance(choices, IndexedChoices):
+        fits = _equality_key(instance) in choices.keys
+    elif isinstance(instance, str):
         fits = instance in choices
     else:
         identity = _equality_key(instance)

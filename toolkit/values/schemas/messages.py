@@ -8,17 +8,24 @@ meant, if that member can be recognised.
 
 from __future__ import annotations
 
+import bisect
+import heapq
+import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
+from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name
 from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["describe_expectation", "explain_errors"]
 
 _MAX_CHOICES = 12
+_MAX_CHARS_OF_CHOICES = 250
+_MAX_NEIGHBOURS = 250
+_NUMBERS = (int, float)
 
 _TYPE_WORDS = {
     "string": "a string",
@@ -35,13 +42,21 @@ def explain_errors(errors: Iterable[Any]) -> list[Problem]:
     """Turn *errors* of a validator into problems, in the order in which they were found."""
     # A schema that is reached in several ways reports the same error several times.
     problems: dict[Any, Problem] = {}
+    errors = list(errors)
+    wrong_choices = {_place_of(error) for error in errors if error.validator in ("enum", "const")}
     for error in errors:
         if error.context:
             problems.update((id(problem), problem) for problem in _union_problems(error))
-        else:
+        elif error.validator != "type" or _place_of(error) not in wrong_choices:
+            # A value of the wrong type is none of the choices either, and the choices say more.
             message, path = _build_message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
     return list(problems.values())
+
+
+def _place_of(error: Any) -> tuple[Any, ...]:
+    """Return the part of the schema and the part of the value that *error* is about."""
+    return id(error.schema), *error.absolute_path
 
 
 def describe_expectation(schema: Any) -> str:
@@ -49,11 +64,13 @@ def describe_expectation(schema: Any) -> str:
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "anything"
     if "const" in schema:
-        return _format_constant(schema["const"])
+        return _format_choices([schema["const"]], schema.get(MEMBER_NAMES))
     if "enum" in schema:
-        return _format_choices(schema["enum"])
+        return _format_choices(schema["enum"], schema.get(MEMBER_NAMES))
+    if FLAG_NAMES in schema:
+        return _format_flags(schema[FLAG_NAMES])
     for keyword in UNION_KEYWORDS:
-        if keyword in schema:
+        if schema.get(keyword):
             return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
     if "$ref" in schema:
         return show_value(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
@@ -67,10 +84,22 @@ def describe_expectation(schema: Any) -> str:
     return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
 
 
-def _format_choices(choices: Sequence[Any]) -> str:
-    return _join_with_or(
-        [_format_constant(choice) for choice in choices[:_MAX_CHOICES]], more=len(choices) > _MAX_CHOICES
-    )
+def _format_choices(choices: Sequence[Any], names: MemberNames | None) -> str:
+    if not choices:
+        return "nothing"
+    words: list[str] = []
+    chars_left = _MAX_CHARS_OF_CHOICES
+    for choice in choices[:_MAX_CHOICES]:
+        word, name = _format_constant(choice), names.name_of(choice) if names else None
+        words.append(word if name is None else f"{word} ({name})")
+        chars_left -= len(words[-1])
+        if chars_left <= 0:
+            break
+    return _join_with_or(words, more=len(choices) > len(words))
+
+
+def _format_flags(names: Mapping[str, int]) -> str:
+    return f"a sum of {_join_words([f'{value} {name}' for name, value in names.items()], max_items=_MAX_CHOICES)}"
 
 
 def _format_constant(value: Any) -> str:
@@ -128,18 +157,53 @@ def _unknown_key_message(error: Any) -> Callable[[], str]:
     return build_message
 
 
+def _wrong_type_message(error: Any) -> str:
+    # If the value is one of the choices, only its type is wrong.
+    schema = {keyword: value for keyword, value in error.schema.items() if keyword not in ("enum", "const")}
+    return f"expected {describe_expectation(schema)}, got {show_value(error.instance)}"
+
+
 def _wrong_choice_message(error: Any) -> str | Callable[[], str]:
-    choices, value = error.validator_value, error.instance
-    message = f"expected {_format_choices(choices)}, got {show_value(value)}"
-    if len(choices) <= _MAX_CHOICES or not isinstance(value, str):
+    choices = [error.validator_value] if error.validator == "const" else error.validator_value
+    value, names = error.instance, error.schema.get(MEMBER_NAMES)
+    if not choices:
+        return "no value is allowed here"
+    expected = _format_choices(choices, names)
+    message = f"expected {expected}, got {show_value(value)}"
+    if not expected.endswith(" or ..."):
         return message
 
     def build_message() -> str:
         # The choice that the model meant may be among those that are not shown.
-        near = find_nearest(value, (choice for choice in choices if isinstance(choice, str)), max_items=1)
-        return f"{message}; did you mean {show_value(near[0])}?" if near else message
+        near = _find_near_choices(value, choices, names)
+        return f"{message}; did you mean {_join_with_or(near)}?" if near else message
 
     return build_message
+
+
+def _find_near_choices(value: Any, choices: Sequence[Any], names: MemberNames | None) -> list[str]:
+    """Return the choices nearest to *value*, in words: those with the nearest text or name, or the nearest numbers."""
+    if isinstance(value, str):
+        forms = {**(names or {}), **{choice: choice for choice in choices if isinstance(choice, str)}}
+        nearest_names = find_nearest(value, _begin_with_neighbours(value, forms))
+        if nearest_names and fold_name(nearest_names[0]) == fold_name(value):
+            del nearest_names[1:]
+        return [_format_choices([forms[name]], names) for name in nearest_names]
+    if type(value) not in _NUMBERS:
+        return []
+    numbers = [choice for choice in choices if type(choice) in _NUMBERS]
+    try:
+        nearest = heapq.nsmallest(3, numbers, key=lambda number: abs(number - value))
+    except OverflowError:  # the difference of a float and an integer that is larger than every float
+        return []
+    return [_format_choices([number], names) for number in nearest]
+
+
+def _begin_with_neighbours(name: str, candidates: Collection[str]) -> Iterable[str]:
+    """Yield those of *candidates* that are sorted near *name*, and then all, because only so many are compared."""
+    ordered = sorted(candidates, key=fold_name)
+    place = bisect.bisect(ordered, fold_name(name), key=fold_name)
+    return itertools.chain(ordered[max(0, place - _MAX_NEIGHBOURS) : place + _MAX_NEIGHBOURS], candidates)
 
 
 def _other_message(error: Any) -> str:
@@ -148,12 +212,12 @@ def _other_message(error: Any) -> str:
 
 _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     None: lambda error: "not allowed here",
-    "type": lambda error: f"expected {describe_expectation(error.schema)}, got {show_value(error.instance)}",
+    "type": _wrong_type_message,
     "required": _missing_message,
     "dependentRequired": lambda error: f"required beside {show_value(error.message)}, but missing",
     "additionalProperties": _unknown_key_message,
     "enum": _wrong_choice_message,
-    "const": _mismatch_message(_format_constant),
+    "const": _wrong_choice_message,
     "minimum": _mismatch_message(lambda limit: f"at least {show_value(limit)}"),
     "exclusiveMinimum": _mismatch_message(lambda limit: f"more than {show_value(limit)}"),
     "maximum": _mismatch_message(lambda limit: f"at most {show_value(limit)}"),
