@@ -17,6 +17,8 @@ from itertools import islice
 from typing import Any
 
 from ..patterns import compile_pattern
+from .union_tags import resolve_members
+from .vocabulary import UNION_KEYWORDS
 
 __all__ = ["KEYWORDS", "MAX_ERRORS", "MAX_UNEVALUATED_KEY_CHARS", "IndexedChoices", "build_error", "classes_that_fit"]
 
@@ -58,7 +60,8 @@ class IndexedChoices(list[Any]):
         return frozenset(map(_equality_key, self))
 
 
-def build_error(message: str = "", **about: Any) -> Any:
+def build_error(message: Any = "", **about: Any) -> Any:
+    """Return an error. Its *message* is not for people: it holds what the module `messages` has to know besides."""
     return _error_class()(message, **about)
 
 
@@ -126,7 +129,8 @@ def _check_required(validator: Any, names: Any, instance: Any, schema: Any) -> I
     if isinstance(instance, dict):
         for name in names:
             if name not in instance:
-                yield build_error(path=(name,))
+                union = next((schema[keyword] for keyword in UNION_KEYWORDS if keyword in schema), None)
+                yield build_error("" if union is None else _members_reader(validator, union), path=(name,))
 
 
 def _check_dependent_required(validator: Any, names: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
@@ -194,7 +198,7 @@ def _check_any_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         if not errors:
             return
         context += errors
-    yield build_error(context=context)
+    yield build_error(_members_reader(validator, members), context=context)
 
 
 def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -205,7 +209,12 @@ def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         context += errors
         fit_count += not errors
     if fit_count != 1:
-        yield build_error(context=() if fit_count else context)
+        yield build_error(_members_reader(validator, members), context=() if fit_count else context)
+
+
+def _members_reader(validator: Any, members: Any) -> Callable[[], list[list[Mapping[str, Any]]]]:
+    """Return a function that reads the members of a union. It takes time, so it is called only for a message."""
+    return functools.partial(resolve_members, validator._resolver, members)  # noqa: SLF001 -- as for a reference
 
 
 def _check_not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -18,12 +18,15 @@ from typing import Any
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
 from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name
+from .union_tags import UnionTag, find_tags
 from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["describe_expectation", "explain_errors"]
 
 _MAX_CHOICES = 12
 _MAX_CHARS_OF_CHOICES = 250
+_MAX_TAGS = 60
+_MAX_CHARS_OF_TAGS = 350
 _MAX_NEIGHBOURS = 250
 _NUMBERS = (int, float)
 
@@ -51,7 +54,10 @@ def explain_errors(errors: Iterable[Any]) -> list[Problem]:
             # A value of the wrong type is none of the choices either, and the choices say more.
             message, path = _build_message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
-    return list(problems.values())
+    # A tag that is missing is reported by its union, and by a schema that requires the tag of the union.
+    missing_tags = {tuple(error.absolute_path) for error in errors if error.validator == "required" and error.message}
+    by_place = {problem.path if problem.path in missing_tags else key: problem for key, problem in problems.items()}
+    return list(by_place.values())
 
 
 def _place_of(error: Any) -> tuple[Any, ...]:
@@ -84,18 +90,24 @@ def describe_expectation(schema: Any) -> str:
     return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
 
 
-def _format_choices(choices: Sequence[Any], names: MemberNames | None) -> str:
+def _format_choices(
+    choices: Sequence[Any],
+    names: MemberNames | None,
+    *,
+    max_items: int = _MAX_CHOICES,
+    max_chars: int = _MAX_CHARS_OF_CHOICES,
+) -> str:
     if not choices:
         return "nothing"
     words: list[str] = []
-    chars_left = _MAX_CHARS_OF_CHOICES
-    for choice in choices[:_MAX_CHOICES]:
+    chars_left = max_chars
+    for choice in choices[:max_items]:
         word, name = _format_constant(choice), names.name_of(choice) if names else None
         words.append(word if name is None else f"{word} ({name})")
         chars_left -= len(words[-1])
         if chars_left <= 0:
             break
-    return _join_with_or(words, more=len(choices) > len(words))
+    return _join_with_or(words, max_items=max_items, more=len(choices) > len(words))
 
 
 def _format_flags(names: Mapping[str, int]) -> str:
@@ -110,8 +122,8 @@ def _format_constant(value: Any) -> str:
     return text if len(text) <= 60 else show_value(value)
 
 
-def _join_with_or(words: list[str], *, more: bool = False) -> str:
-    words = [*words[:_MAX_CHOICES], *(["..."] if more or len(words) > _MAX_CHOICES else [])]
+def _join_with_or(words: list[str], *, max_items: int = _MAX_CHOICES, more: bool = False) -> str:
+    words = [*words[:max_items], *(["..."] if more or len(words) > max_items else [])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
@@ -137,8 +149,12 @@ def _count_message(words: str, unit: str) -> Callable[[Any], str]:
 
 
 def _missing_message(error: Any) -> str:
-    schema = error.schema.get("properties", {}).get(error.path[-1])
-    return f"required, but missing; expected {describe_expectation(schema)}" if schema else "required, but missing"
+    key = error.path[-1]
+    schema = error.schema.get("properties", {}).get(key)
+    if schema:
+        return f"required, but missing; expected {describe_expectation(schema)}"
+    tags = [tag for tag in find_tags(error.message()) if tag.key == key] if callable(error.message) else []
+    return f"required, but missing; expected {_format_tags(tags[0])}" if tags else "required, but missing"
 
 
 def _unknown_key_message(error: Any) -> Callable[[], str]:
@@ -249,15 +265,15 @@ def _union_problems(error: Any) -> list[Problem]:
     members: dict[Any, list[Any]] = {}
     for suberror in error.context:
         members.setdefault(suberror.schema_path[0], []).append(suberror)
+    tag_problems = _tag_problems(error, members)
+    if tag_problems is not None:
+        return tag_problems
     # If the value has the wrong type for a member, the model did not mean that member.
     possible = [
         suberrors
         for suberrors in members.values()
         if not any(not suberror.path and suberror.validator in ("type", "const", "enum") for suberror in suberrors)
     ]
-    wrong_tag = _tag_problem(possible)
-    if wrong_tag is not None:
-        return [wrong_tag]
     fewest = min(map(_mismatch_score, possible), default=0)
     best_members = [suberrors for suberrors in possible if _mismatch_score(suberrors) == fewest]
     if len(best_members) == 1:
@@ -266,27 +282,34 @@ def _union_problems(error: Any) -> list[Problem]:
     return [Problem(f"expected {expected}, got {show_value(error.instance)}", error.absolute_path)]
 
 
-def _tag_problem(members: Sequence[Sequence[Any]]) -> Problem | None:
-    """Return a problem that lists the tags of all members if the value has none of these tags, otherwise None."""
-    tags = [
-        error for errors in members for error in [error for error in errors if _tag_constant(error) is not None][:1]
-    ]
-    if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
+def _tag_problems(error: Any, errors_by_member: Mapping[Any, list[Any]]) -> list[Problem] | None:
+    """
+    Return the problems of the member that the tag of the value chooses, or the one problem that no tag is right.
+
+    Return None if the members have no tag, or if the value may be meant for a member without one.
+    """
+    value = error.instance
+    tags = find_tags(error.message()) if isinstance(value, dict) and callable(error.message) else []
+    for tag in tags:
+        index = tag.find_member(value[tag.key]) if tag.key in value else None
+        if index is not None:
+            return explain_errors(errors_by_member[index])
+    wrong_tag = next((tag for tag in tags if tag.key in value), None)
+    if wrong_tag is not None:
+        message = f"expected {_format_tags(wrong_tag)}, got {show_value(value[wrong_tag.key])}"
+        return [Problem(message, (*error.absolute_path, wrong_tag.key))]
+    if not tags or not tags[0].is_shared:
         return None
-    expected = _join_with_or(list(dict.fromkeys(describe_expectation(_tag_constant(tag)) for tag in tags)))
-    if all(tag.validator == "required" for tag in tags):
-        return Problem(f"required, but missing; expected {expected}", tags[0].absolute_path)
-    return Problem(f"expected {expected}, got {show_value(tags[0].instance)}", tags[0].absolute_path)
+    tag = tags[0]
+    for index in tag.optional_members:
+        if _mismatch_score(errors_by_member[index]) == 0:
+            return explain_errors(errors_by_member[index])
+    words = "missing" if tag.optional_members else "required, but missing"
+    return [Problem(f"{words}; expected {_format_tags(tag)}", (*error.absolute_path, tag.key))]
 
 
-def _tag_constant(error: Any) -> dict[str, Any] | None:
-    """Return the constant that identifies a member, if *error* is about that constant."""
-    if len(error.path) != 1:
-        return None
-    if error.validator == "const":
-        return {"const": error.validator_value}
-    schema = error.schema.get("properties", {}).get(error.path[-1]) if error.validator == "required" else None
-    return {"const": schema["const"]} if isinstance(schema, dict) and "const" in schema else None
+def _format_tags(tag: UnionTag) -> str:
+    return _format_choices(tag.all_choices(), None, max_items=_MAX_TAGS, max_chars=_MAX_CHARS_OF_TAGS)
 
 
 def _mismatch_score(errors: Sequence[Any]) -> int:
