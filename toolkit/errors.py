@@ -241,7 +241,7 @@ def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) ->
 
 
 def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[str]:
-    """Return the candidates that share the most pairs of letters with *folded_name*, in their original order."""
+    """Return the candidates that share the most pairs of letters with *folded_name*, the best first."""
     if len(candidates) <= _MAX_COMPARED:
         return list(candidates)
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
@@ -252,7 +252,9 @@ def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[st
         for padded in [f" {name} "]
     }
     least = sorted(shares.values())[-_MAX_COMPARED]
-    return [name for name, share in shares.items() if share >= least][: 2 * _MAX_COMPARED]
+    likely = [name for name, share in shares.items() if share >= least]
+    # Hundreds may share equally many pairs. The better ones come first, so that the cut does not remove them.
+    return sorted(likely, key=shares.__getitem__, reverse=True)[: 2 * _MAX_COMPARED]
 
 
 def _letter_pairs(name: str) -> Iterable[str]:

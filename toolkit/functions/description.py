@@ -19,6 +19,7 @@ from typing import Any
 from ..docstrings.parsing import Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
+from ..values.schemas.member_names import remove_member_names
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
@@ -112,7 +113,10 @@ class Description:
         """
         if self._schema_copies is None:
             signature = self.signature
-            self._schema_copies = copy.deepcopy(signature.schema), copy.deepcopy(signature.output_schema)
+            self._schema_copies = (
+                copy.deepcopy(remove_member_names(signature.schema)),
+                copy.deepcopy(remove_member_names(signature.output_schema)),
+            )
         return self._schema_copies
 
     @property

@@ -71,7 +71,7 @@ def test_mappings_go_three_ways(hint, value, form, schema, validation):
         (float, 1.5, "1.5", None),
         (bool, True, "true", {"enum": ["true", "false"]}),
         (Color, Color.RED, "red", {"enum": ["red", "blue"]}),
-        (Level, Level.HIGH, "2", {"enum": ["1", "2"]}),
+        (Level, Level.HIGH, "2", {"enum": ["1", "2"], "description": "One of: 1 LOW, 2 HIGH."}),
         (uuid.UUID, ID, str(ID), {"format": "uuid"}),
         (date, date(2024, 5, 1), "2024-05-01", {"format": "date"}),
         (Path, Path("a/b"), "a/b", {"format": "path"}),

@@ -78,6 +78,31 @@ def test_each_keyword_says_what_would_be_right(schema, value, said):
     assert words(schema, value) == [said]
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "said"),
+    [
+        ({"type": "string", "enum": ["a", "b"]}, 5, 'expected "a" or "b", got 5'),
+        ({"type": ["string", "null"], "enum": ["a", None]}, 5, 'expected "a" or null, got 5'),
+        ({"type": "integer", "const": 1}, "1", 'expected 1, got "1"'),
+        ({"type": "string", "enum": ["a", 5]}, 5, "expected a string, got 5"),
+        ({"type": "string", "const": 5}, 5, "expected a string, got 5"),
+        ({"items": {"type": "string", "enum": ["a", "b"]}}, [5], '[0]: expected "a" or "b", got 5'),
+        ({"enum": []}, 5, "no value is allowed here"),
+        ({"type": "string", "enum": []}, 5, "no value is allowed here"),
+        ({"required": ["a"], "properties": {"a": {"enum": []}}}, {}, "a: required, but missing; expected nothing"),
+        ({"anyOf": [{"enum": []}, {"type": "null"}]}, 5, "expected nothing or null, got 5"),
+        (
+            {"enum": ["x" * 59] * 6 + ["y"]},
+            "z",
+            "expected " + ", ".join([f'"{"x" * 59}"'] * 5) + ' or ..., got "z"',
+        ),
+    ],
+)
+def test_a_wrong_json_type_for_a_choice_is_worded_once(schema, value, said):
+    """The choices say more than the type does; the type is named only if the value is one of the choices."""
+    assert words(schema, value) == [said]
+
+
 ENUM = [f"Europe/City{n}" for n in range(500)]
 
 

@@ -2,7 +2,7 @@
 Convert one of a few constants: `Literal`, enums, flags.
 
 Constants are compared as JSON compares them, so `1`, `true` and `"1"` are three values. An enum member is sent as its
-value, not as its name.
+value, not as its name. If the values are not texts, the description of the schema tells the names.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import typing_extensions
 
+from ...docstrings.parsing import Docstring, parse
+from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames
 from ..strictjson.checks import show_value
 from .base import (
     Codec,
@@ -32,10 +35,19 @@ from .ranks import CodecRank
 __all__ = ["RULES", "constants_codec"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_MAX_NAMES = 40
+_MAX_NAMES_OF_MANY = 10
+"""How many members a description names if there are more than `_MAX_NAMES`, because each costs tokens in every call."""
 
 
-def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None) -> Codec:
-    """Return a codec for a finite set of (JSON form, Python value) pairs."""
+def constants_codec(
+    pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, annotations: Schema | None = None
+) -> Codec:
+    """
+    Return a codec for a finite set of (JSON form, Python value) pairs.
+
+    *annotations* are further keywords of its schema that refuse no value.
+    """
     forms = [form for form, _ in pairs]
     decoding = {_json_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
@@ -65,7 +77,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
         return result
 
     return Codec(
-        schema=_constants_schema(forms),
+        schema={**_constants_schema(forms), **(annotations or {})},
         decode=decode,
         encode=encode,
         type=kind,
@@ -99,7 +111,7 @@ def _constants_schema(forms: Sequence[Any]) -> Schema:
 
 
 def _read_literal(hint: Any, reader: HintReader) -> Codec:
-    pairs: list[tuple[Any, Any]] = []
+    pairs: dict[tuple[bool, Any], tuple[Any, Any]] = {}
     if not get_args(hint):
         raise Undescribable("Literal alone has no choices; write them in brackets")
     for value in get_args(hint):
@@ -112,24 +124,64 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
             )
         else:
             form = value
-        if all(_json_key(form) != _json_key(other) for other, _ in pairs):
-            pairs.append((form, value))
-    return constants_codec(pairs)
+        pairs.setdefault(_json_key(form), (form, value))
+    members = [(value.name, form) for form, value in pairs.values() if isinstance(value, enum.Enum)]
+    counts = Counter(name for name, _ in members)
+    # Members of two enums may have the same name, which then means none of them.
+    names = {name: form for name, form in members if counts[name] == 1}
+    return constants_codec(list(pairs.values()), annotations=_name_members(members, names, parse(None)))
 
 
 def _read_enum(hint: Any, reader: HintReader) -> Codec:
-    pairs: list[tuple[Any, Any]] = []
+    pairs: dict[tuple[bool, Any], tuple[Any, enum.Enum]] = {}
     for member in hint:
         form = _enum_form(hint, member, reader)
-        twin = next((other for other_form, other in pairs if _json_key(other_form) == _json_key(form)), None)
-        if twin is not None:
+        _, twin = pairs.setdefault(_json_key(form), (form, member))
+        if twin is not member:
             raise Undescribable(
                 f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"
             )
-        pairs.append((form, member))
     if not pairs:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
-    return constants_codec(pairs, kind=hint)
+    members = [(member.name, form) for form, member in pairs.values()]
+    forms = dict(members)
+    names = {name: forms[member.name] for name, member in hint.__members__.items()}
+    return constants_codec(
+        list(pairs.values()), kind=hint, annotations=_name_members(members, names, _enum_docstring(hint))
+    )
+
+
+def _enum_docstring(kind: type) -> Docstring:
+    # Older versions of Python give every enum this docstring.
+    text = vars(kind).get("__doc__")
+    return parse(None if text == "An enumeration." else text)
+
+
+def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], docstring: Docstring) -> Schema:
+    """
+    Return the keywords that tell a model, a message and a repair the names of enum members.
+
+    Args:
+        members: The name and the JSON form of each member.
+        names: The form that each name means. A member may have several names.
+        docstring: The docstring of the class. It describes the enum, and it may describe the members.
+    """
+    # A text speaks for itself, and a name beside it would be a second word for the same thing.
+    if all(isinstance(form, str) for _, form in members):
+        return {}
+    shown = [
+        f"{show_value(form)} {name}" + (f" ({text.rstrip('.')})" if (text := docstring.parameters.get(name)) else "")
+        for name, form in members[: _MAX_NAMES if len(members) <= _MAX_NAMES else _MAX_NAMES_OF_MANY]
+    ]
+    more = f", ... ({len(members):,} in all)" if len(members) > len(shown) else ""
+    description = f"One of: {', '.join(shown)}{more}."
+    if docstring.description:
+        description = f"{_end_sentence(docstring.description)} {description}"
+    return {"description": description, MEMBER_NAMES: MemberNames(names)}
+
+
+def _end_sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 
 
 def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> Any:
@@ -176,7 +228,14 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         writer.line(f"{result} = {writer.constant(hint)}({value})")
         return result
 
-    schema = {"type": "integer", "minimum": 0, "maximum": mask, "description": f"A sum of: {names}."}
+    docstring = _enum_docstring(hint).description
+    schema = {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": mask,
+        "description": f"{_end_sentence(docstring)} A sum of: {names}." if docstring else f"A sum of: {names}.",
+        FLAG_NAMES: MemberNames({name: member.value for name, member in hint.__members__.items()}),
+    }
     return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), emit=emit)
 
 

@@ -120,8 +120,14 @@ def _adopt_definitions(name: str, whole: Schema, reader: HintReader) -> Schema:
 
 
 def _drop_redundant(part: Schema) -> Schema:
-    """Return *part* without redundant keywords: `title` repeats the name, and `discriminator` is OpenAPI's."""
-    return {key: value for key, value in part.items() if key not in ("title", "discriminator")}
+    """
+    Return *part* without redundant keywords: `title` repeats the name, and `discriminator` is OpenAPI's.
+
+    pydantic requires the property that a `discriminator` names, even if that property has a default.
+    """
+    rest = {key: value for key, value in part.items() if key not in ("title", "discriminator")}
+    tag = part["discriminator"].get("propertyName") if isinstance(part.get("discriminator"), dict) else None
+    return {**rest, "required": [tag]} if isinstance(tag, str) and "required" not in rest else rest
 
 
 def _convert_whole_floats(value: Any) -> Any:

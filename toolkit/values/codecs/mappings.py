@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from ...errors import Problem
+from ..schemas.member_names import MEMBER_NAMES, MemberNames
 from .base import (
     MAX_PROBLEMS,
     Codec,
@@ -138,7 +139,11 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
         texts = [form if isinstance(form, str) else json.dumps(form) for form in key.choices]
         if len(set(texts)) == len(texts):
             forms = dict(zip(texts, key.choices, strict=True))
-            return {"enum": texts}, lambda name: key.decode(forms[name]), lambda value: _as_text(key.encode(value))
+            return (
+                {"enum": texts, **_key_names(key.schema)},
+                lambda name: key.decode(forms[name]),
+                lambda value: _as_text(key.encode(value)),
+            )
     if key.kinds == {"integer"}:
         names = {"pattern": _INTEGER_KEY}
         return names, lambda name: key.decode(_parse_number_key(name, int)), lambda value: _as_text(key.encode(value))
@@ -153,6 +158,14 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
     raise Undescribable(
         "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
     )
+
+
+def _key_names(schema: Schema) -> Schema:
+    """Return the names of the members of an enum as they are known for keys, which are texts; empty for others."""
+    if MEMBER_NAMES not in schema:
+        return {}
+    names = MemberNames({name: _as_text(form) for name, form in schema[MEMBER_NAMES].items()})
+    return {"description": schema["description"], MEMBER_NAMES: names}
 
 
 def _encode_text_key(name: Any) -> str:

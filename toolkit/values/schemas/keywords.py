@@ -17,8 +17,10 @@ from itertools import islice
 from typing import Any
 
 from ..patterns import compile_pattern
+from .union_tags import resolve_members
+from .vocabulary import UNION_KEYWORDS
 
-__all__ = ["KEYWORDS", "MAX_ERRORS", "MAX_UNEVALUATED_KEY_CHARS", "build_error", "classes_that_fit"]
+__all__ = ["KEYWORDS", "MAX_ERRORS", "MAX_UNEVALUATED_KEY_CHARS", "IndexedChoices", "build_error", "classes_that_fit"]
 
 MAX_ERRORS = 100
 """The most errors that are looked for, in the whole value and in each member of a union."""
@@ -49,7 +51,17 @@ def classes_that_fit(schema: Mapping[str, Any]) -> frozenset[type]:
     return _CLASSES[kinds] if isinstance(kinds, str) else _NO_CLASSES.union(*map(_CLASSES.__getitem__, kinds))
 
 
-def build_error(message: str = "", **about: Any) -> Any:
+class IndexedChoices(list[Any]):
+    """The choices of a long `enum`, in which a value is found without a look at each of them."""
+
+    @functools.cached_property
+    def keys(self) -> frozenset[Any]:
+        """Return the equality keys of all choices."""
+        return frozenset(map(_equality_key, self))
+
+
+def build_error(message: Any = "", **about: Any) -> Any:
+    """Return an error. Its *message* is not for people: it holds what the module `messages` has to know besides."""
     return _error_class()(message, **about)
 
 
@@ -90,7 +102,9 @@ def _check_type(validator: Any, expected: Any, instance: Any, schema: Any) -> It
 
 
 def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, str):
+    if isinstance(choices, IndexedChoices):
+        fits = _equality_key(instance) in choices.keys
+    elif isinstance(instance, str):
         fits = instance in choices
     else:
         identity = _equality_key(instance)
@@ -115,7 +129,8 @@ def _check_required(validator: Any, names: Any, instance: Any, schema: Any) -> I
     if isinstance(instance, dict):
         for name in names:
             if name not in instance:
-                yield build_error(path=(name,))
+                union = next((schema[keyword] for keyword in UNION_KEYWORDS if keyword in schema), None)
+                yield build_error("" if union is None else _members_reader(validator, union), path=(name,))
 
 
 def _check_dependent_required(validator: Any, names: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
@@ -183,7 +198,7 @@ def _check_any_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         if not errors:
             return
         context += errors
-    yield build_error(context=context)
+    yield build_error(_members_reader(validator, members), context=context)
 
 
 def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -194,7 +209,12 @@ def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         context += errors
         fit_count += not errors
     if fit_count != 1:
-        yield build_error(context=() if fit_count else context)
+        yield build_error(_members_reader(validator, members), context=() if fit_count else context)
+
+
+def _members_reader(validator: Any, members: Any) -> Callable[[], list[list[Mapping[str, Any]]]]:
+    """Return a function that reads the members of a union. It takes time, so it is called only for a message."""
+    return functools.partial(resolve_members, validator._resolver, members)  # noqa: SLF001 -- as for a reference
 
 
 def _check_not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -8,17 +8,27 @@ meant, if that member can be recognised.
 
 from __future__ import annotations
 
+import bisect
+import heapq
+import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
+from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name
+from .union_tags import UnionTag, find_tags
 from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["describe_expectation", "explain_errors"]
 
 _MAX_CHOICES = 12
+_MAX_CHARS_OF_CHOICES = 250
+_MAX_TAGS = 60
+_MAX_CHARS_OF_TAGS = 350
+_MAX_NEIGHBOURS = 250
+_NUMBERS = (int, float)
 
 _TYPE_WORDS = {
     "string": "a string",
@@ -35,13 +45,24 @@ def explain_errors(errors: Iterable[Any]) -> list[Problem]:
     """Turn *errors* of a validator into problems, in the order in which they were found."""
     # A schema that is reached in several ways reports the same error several times.
     problems: dict[Any, Problem] = {}
+    errors = list(errors)
+    wrong_choices = {_place_of(error) for error in errors if error.validator in ("enum", "const")}
     for error in errors:
         if error.context:
             problems.update((id(problem), problem) for problem in _union_problems(error))
-        else:
+        elif error.validator != "type" or _place_of(error) not in wrong_choices:
+            # A value of the wrong type is none of the choices either, and the choices say more.
             message, path = _build_message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
-    return list(problems.values())
+    # A tag that is missing is reported by its union, and by a schema that requires the tag of the union.
+    missing_tags = {tuple(error.absolute_path) for error in errors if error.validator == "required" and error.message}
+    by_place = {problem.path if problem.path in missing_tags else key: problem for key, problem in problems.items()}
+    return list(by_place.values())
+
+
+def _place_of(error: Any) -> tuple[Any, ...]:
+    """Return the part of the schema and the part of the value that *error* is about."""
+    return id(error.schema), *error.absolute_path
 
 
 def describe_expectation(schema: Any) -> str:
@@ -49,11 +70,13 @@ def describe_expectation(schema: Any) -> str:
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "anything"
     if "const" in schema:
-        return _format_constant(schema["const"])
+        return _format_choices([schema["const"]], schema.get(MEMBER_NAMES))
     if "enum" in schema:
-        return _format_choices(schema["enum"])
+        return _format_choices(schema["enum"], schema.get(MEMBER_NAMES))
+    if FLAG_NAMES in schema:
+        return _format_flags(schema[FLAG_NAMES])
     for keyword in UNION_KEYWORDS:
-        if keyword in schema:
+        if schema.get(keyword):
             return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
     if "$ref" in schema:
         return show_value(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
@@ -67,10 +90,28 @@ def describe_expectation(schema: Any) -> str:
     return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
 
 
-def _format_choices(choices: Sequence[Any]) -> str:
-    return _join_with_or(
-        [_format_constant(choice) for choice in choices[:_MAX_CHOICES]], more=len(choices) > _MAX_CHOICES
-    )
+def _format_choices(
+    choices: Sequence[Any],
+    names: MemberNames | None,
+    *,
+    max_items: int = _MAX_CHOICES,
+    max_chars: int = _MAX_CHARS_OF_CHOICES,
+) -> str:
+    if not choices:
+        return "nothing"
+    words: list[str] = []
+    chars_left = max_chars
+    for choice in choices[:max_items]:
+        word, name = _format_constant(choice), names.name_of(choice) if names else None
+        words.append(word if name is None else f"{word} ({name})")
+        chars_left -= len(words[-1])
+        if chars_left <= 0:
+            break
+    return _join_with_or(words, max_items=max_items, more=len(choices) > len(words))
+
+
+def _format_flags(names: Mapping[str, int]) -> str:
+    return f"a sum of {_join_words([f'{value} {name}' for name, value in names.items()], max_items=_MAX_CHOICES)}"
 
 
 def _format_constant(value: Any) -> str:
@@ -81,8 +122,8 @@ def _format_constant(value: Any) -> str:
     return text if len(text) <= 60 else show_value(value)
 
 
-def _join_with_or(words: list[str], *, more: bool = False) -> str:
-    words = [*words[:_MAX_CHOICES], *(["..."] if more or len(words) > _MAX_CHOICES else [])]
+def _join_with_or(words: list[str], *, max_items: int = _MAX_CHOICES, more: bool = False) -> str:
+    words = [*words[:max_items], *(["..."] if more or len(words) > max_items else [])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
@@ -108,8 +149,12 @@ def _count_message(words: str, unit: str) -> Callable[[Any], str]:
 
 
 def _missing_message(error: Any) -> str:
-    schema = error.schema.get("properties", {}).get(error.path[-1])
-    return f"required, but missing; expected {describe_expectation(schema)}" if schema else "required, but missing"
+    key = error.path[-1]
+    schema = error.schema.get("properties", {}).get(key)
+    if schema:
+        return f"required, but missing; expected {describe_expectation(schema)}"
+    tags = [tag for tag in find_tags(error.message()) if tag.key == key] if callable(error.message) else []
+    return f"required, but missing; expected {_format_tags(tags[0])}" if tags else "required, but missing"
 
 
 def _unknown_key_message(error: Any) -> Callable[[], str]:
@@ -128,18 +173,53 @@ def _unknown_key_message(error: Any) -> Callable[[], str]:
     return build_message
 
 
+def _wrong_type_message(error: Any) -> str:
+    # If the value is one of the choices, only its type is wrong.
+    schema = {keyword: value for keyword, value in error.schema.items() if keyword not in ("enum", "const")}
+    return f"expected {describe_expectation(schema)}, got {show_value(error.instance)}"
+
+
 def _wrong_choice_message(error: Any) -> str | Callable[[], str]:
-    choices, value = error.validator_value, error.instance
-    message = f"expected {_format_choices(choices)}, got {show_value(value)}"
-    if len(choices) <= _MAX_CHOICES or not isinstance(value, str):
+    choices = [error.validator_value] if error.validator == "const" else error.validator_value
+    value, names = error.instance, error.schema.get(MEMBER_NAMES)
+    if not choices:
+        return "no value is allowed here"
+    expected = _format_choices(choices, names)
+    message = f"expected {expected}, got {show_value(value)}"
+    if not expected.endswith(" or ..."):
         return message
 
     def build_message() -> str:
         # The choice that the model meant may be among those that are not shown.
-        near = find_nearest(value, (choice for choice in choices if isinstance(choice, str)), max_items=1)
-        return f"{message}; did you mean {show_value(near[0])}?" if near else message
+        near = _find_near_choices(value, choices, names)
+        return f"{message}; did you mean {_join_with_or(near)}?" if near else message
 
     return build_message
+
+
+def _find_near_choices(value: Any, choices: Sequence[Any], names: MemberNames | None) -> list[str]:
+    """Return the choices nearest to *value*, in words: those with the nearest text or name, or the nearest numbers."""
+    if isinstance(value, str):
+        forms = {**(names or {}), **{choice: choice for choice in choices if isinstance(choice, str)}}
+        nearest_names = find_nearest(value, _begin_with_neighbours(value, forms))
+        if nearest_names and fold_name(nearest_names[0]) == fold_name(value):
+            del nearest_names[1:]
+        return [_format_choices([forms[name]], names) for name in nearest_names]
+    if type(value) not in _NUMBERS:
+        return []
+    numbers = [choice for choice in choices if type(choice) in _NUMBERS]
+    try:
+        nearest = heapq.nsmallest(3, numbers, key=lambda number: abs(number - value))
+    except OverflowError:  # the difference of a float and an integer that is larger than every float
+        return []
+    return [_format_choices([number], names) for number in nearest]
+
+
+def _begin_with_neighbours(name: str, candidates: Collection[str]) -> Iterable[str]:
+    """Yield those of *candidates* that are sorted near *name*, and then all, because only so many are compared."""
+    ordered = sorted(candidates, key=fold_name)
+    place = bisect.bisect(ordered, fold_name(name), key=fold_name)
+    return itertools.chain(ordered[max(0, place - _MAX_NEIGHBOURS) : place + _MAX_NEIGHBOURS], candidates)
 
 
 def _other_message(error: Any) -> str:
@@ -148,12 +228,12 @@ def _other_message(error: Any) -> str:
 
 _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     None: lambda error: "not allowed here",
-    "type": lambda error: f"expected {describe_expectation(error.schema)}, got {show_value(error.instance)}",
+    "type": _wrong_type_message,
     "required": _missing_message,
     "dependentRequired": lambda error: f"required beside {show_value(error.message)}, but missing",
     "additionalProperties": _unknown_key_message,
     "enum": _wrong_choice_message,
-    "const": _mismatch_message(_format_constant),
+    "const": _wrong_choice_message,
     "minimum": _mismatch_message(lambda limit: f"at least {show_value(limit)}"),
     "exclusiveMinimum": _mismatch_message(lambda limit: f"more than {show_value(limit)}"),
     "maximum": _mismatch_message(lambda limit: f"at most {show_value(limit)}"),
@@ -185,15 +265,15 @@ def _union_problems(error: Any) -> list[Problem]:
     members: dict[Any, list[Any]] = {}
     for suberror in error.context:
         members.setdefault(suberror.schema_path[0], []).append(suberror)
+    tag_problems = _tag_problems(error, members)
+    if tag_problems is not None:
+        return tag_problems
     # If the value has the wrong type for a member, the model did not mean that member.
     possible = [
         suberrors
         for suberrors in members.values()
         if not any(not suberror.path and suberror.validator in ("type", "const", "enum") for suberror in suberrors)
     ]
-    wrong_tag = _tag_problem(possible)
-    if wrong_tag is not None:
-        return [wrong_tag]
     fewest = min(map(_mismatch_score, possible), default=0)
     best_members = [suberrors for suberrors in possible if _mismatch_score(suberrors) == fewest]
     if len(best_members) == 1:
@@ -202,27 +282,34 @@ def _union_problems(error: Any) -> list[Problem]:
     return [Problem(f"expected {expected}, got {show_value(error.instance)}", error.absolute_path)]
 
 
-def _tag_problem(members: Sequence[Sequence[Any]]) -> Problem | None:
-    """Return a problem that lists the tags of all members if the value has none of these tags, otherwise None."""
-    tags = [
-        error for errors in members for error in [error for error in errors if _tag_constant(error) is not None][:1]
-    ]
-    if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
+def _tag_problems(error: Any, errors_by_member: Mapping[Any, list[Any]]) -> list[Problem] | None:
+    """
+    Return the problems of the member that the tag of the value chooses, or the one problem that no tag is right.
+
+    Return None if the members have no tag, or if the value may be meant for a member without one.
+    """
+    value = error.instance
+    tags = find_tags(error.message()) if isinstance(value, dict) and callable(error.message) else []
+    for tag in tags:
+        index = tag.find_member(value[tag.key]) if tag.key in value else None
+        if index is not None:
+            return explain_errors(errors_by_member[index])
+    wrong_tag = next((tag for tag in tags if tag.key in value), None)
+    if wrong_tag is not None:
+        message = f"expected {_format_tags(wrong_tag)}, got {show_value(value[wrong_tag.key])}"
+        return [Problem(message, (*error.absolute_path, wrong_tag.key))]
+    if not tags or not tags[0].is_shared:
         return None
-    expected = _join_with_or(list(dict.fromkeys(describe_expectation(_tag_constant(tag)) for tag in tags)))
-    if all(tag.validator == "required" for tag in tags):
-        return Problem(f"required, but missing; expected {expected}", tags[0].absolute_path)
-    return Problem(f"expected {expected}, got {show_value(tags[0].instance)}", tags[0].absolute_path)
+    tag = tags[0]
+    for index in tag.optional_members:
+        if _mismatch_score(errors_by_member[index]) == 0:
+            return explain_errors(errors_by_member[index])
+    words = "missing" if tag.optional_members else "required, but missing"
+    return [Problem(f"{words}; expected {_format_tags(tag)}", (*error.absolute_path, tag.key))]
 
 
-def _tag_constant(error: Any) -> dict[str, Any] | None:
-    """Return the constant that identifies a member, if *error* is about that constant."""
-    if len(error.path) != 1:
-        return None
-    if error.validator == "const":
-        return {"const": error.validator_value}
-    schema = error.schema.get("properties", {}).get(error.path[-1]) if error.validator == "required" else None
-    return {"const": schema["const"]} if isinstance(schema, dict) and "const" in schema else None
+def _format_tags(tag: UnionTag) -> str:
+    return _format_choices(tag.all_choices(), None, max_items=_MAX_TAGS, max_chars=_MAX_CHARS_OF_TAGS)
 
 
 def _mismatch_score(errors: Sequence[Any]) -> int:

@@ -1,7 +1,8 @@
 """
 Repair arguments before they are refused, and note each repair.
 
-Models send a list as JSON text, `"5"` for an integer, one item for a list. A repair changes only values that the schema
+Models send a list as JSON text, `"5"` for an integer, one item for a list, the name of an enum member for its value. A
+repair changes only values that the schema
 refused, only where the schema shows what was meant, and only if the whole value is valid afterwards. Otherwise the call
 is refused as it was sent. A repair has a budget of work that does not depend on the input, so large input is not
 repaired.
@@ -9,7 +10,6 @@ repaired.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
+from .member_names import NO_VALUE, find_named_value, fold_name
 from .vocabulary import KEYWORDS_FOR_CHILDREN, UNION_KEYWORDS
 
 __all__ = ["RepairedArguments", "repair_arguments"]
@@ -30,7 +31,6 @@ _MAX_ERRORS_PER_ROUND = 1_000
 _MAX_UNREPAIRED = 20
 _REPAIRABLE_KEYWORDS = ("type", "enum", "const", *UNION_KEYWORDS)
 _JSON_WORDS = {"true": True, "false": False, "null": None, "none": None}
-_NO_VALUE = object()
 
 Path: TypeAlias = tuple[Any, ...]
 
@@ -147,9 +147,13 @@ class _RepairRun:
         if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
             return []  # without a context, more than one member fits, so the value itself has no error
         where = (*place, *path[1:])
+        if list(error.schema_path)[-2:-1] == ["propertyNames"]:
+            return self._rename_to_member(holder[key], error, where)
         value = holder[key]
         whole = validator.evolve(schema=error.schema)
-        if _is_null(value) and not whole.is_valid(None) and self._remove_null(error, holder, key, box[0], validator):
+        # "none" may be the name of an enum member.
+        is_null = _is_null(value) and find_named_value(error.schema, value) is NO_VALUE
+        if is_null and not whole.is_valid(None) and self._remove_null(error, holder, key, box[0], validator):
             return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
         result = self._find_meaning(value, error, validator, whole, where)
         if result is None:
@@ -166,6 +170,9 @@ class _RepairRun:
         A reading that fits at once comes before a reading that needs more repairs.
         """
         candidates = [(meaning, [self._note(where, value, text)]) for meaning, text in _candidates(value)]
+        named_value = find_named_value(error.schema, value)
+        if named_value is not NO_VALUE:
+            candidates.insert(0, (named_value, [self._name_note(where, value, named_value)]))
         for candidate, note in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
             if whole_validator.is_valid(candidate):
@@ -183,14 +190,23 @@ class _RepairRun:
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 
     def _note(self, where: Path, value: Any, text: str) -> str:
-        is_hidden = where[0] in self._hidden if where else bool(self._hidden)
-        shown = "a value" if is_hidden else show_value(value)
+        shown = "a value" if self._is_hidden(where) else show_value(value)
         return f"{Problem('', where).where or 'arguments'}: took {text.format(shown)}"
+
+    def _name_note(self, where: Path, name: Any, value: Any) -> str:
+        place = Problem("", where).where or "arguments"
+        if self._is_hidden(where):
+            return f"{place}: took a name as its value"
+        text = f"the names in {show_value(name)}" if isinstance(name, list) else f"the name {show_value(name)}"
+        return f"{place}: took {text} as {show_value(value)}"
+
+    def _is_hidden(self, where: Path) -> bool:
+        return where[0] in self._hidden if where else bool(self._hidden)
 
     def _rename_key(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
         """Rename the key *wrong* to the one declared name that differs from it only in case or separators."""
-        folded = _fold(wrong)
-        declared = [name for name in schema.get("properties", {}) if _fold(name) == folded]
+        folded = fold_name(wrong)
+        declared = [name for name in schema.get("properties", {}) if fold_name(name) == folded]
         # If two keys would become one, the repair cannot know which value was meant.
         if len(declared) != 1 or not folded or self._count_folded(holder)[folded] > 1:
             return []
@@ -198,10 +214,19 @@ class _RepairRun:
         holder[name] = holder.pop(wrong)
         return [f"{Problem('', (*place, name)).where}: took the key {show_value(wrong)} for {show_value(name)}"]
 
+    def _rename_to_member(self, holder: dict[str, Any], error: Any, place: Path) -> list[str]:
+        """Rename a key that is the name of an enum member to the value of that member."""
+        wrong, key = error.instance, find_named_value(error.schema, error.instance)
+        if not isinstance(key, str) or key in holder:
+            return []
+        holder[key] = holder.pop(wrong)
+        self._folded_keys.pop(id(holder), None)
+        return [f"{Problem('', (*place, key)).where}: took the key {show_value(wrong)} for {show_value(key)}"]
+
     def _count_folded(self, holder: dict[str, Any]) -> Counter[str]:
         """Return how often each folded key occurs in *holder*. Renaming a key does not change these counts."""
         if id(holder) not in self._folded_keys:
-            self._folded_keys[id(holder)] = (holder, Counter(map(_fold, holder)))
+            self._folded_keys[id(holder)] = (holder, Counter(map(fold_name, holder)))
         return self._folded_keys[id(holder)][1]
 
     def _remove_null(self, error: Any, holder: Any, key: Any, root: Any, validator: Any) -> bool:
@@ -236,30 +261,26 @@ class _RepairRun:
 def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
     """Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value."""
     parsed = _parse_text(value)
-    if parsed is not _NO_VALUE:
+    if parsed is not NO_VALUE:
         yield parsed, "the text {} as the JSON it holds"
     if value is not None and not isinstance(value, list):
         yield [value], "{} as a list of one item"
-        if parsed is not _NO_VALUE and parsed is not None and not isinstance(parsed, list):
+        if parsed is not NO_VALUE and parsed is not None and not isinstance(parsed, list):
             yield [parsed], "the text {} as a list of one item"
 
 
 def _parse_text(value: Any) -> Any:
     if not isinstance(value, str):
-        return _NO_VALUE
+        return NO_VALUE
     try:
         parsed = loads(value)
     except ValueError:
-        return _JSON_WORDS.get(value.strip().lower(), _NO_VALUE)
-    return _NO_VALUE if isinstance(parsed, str) or find_flaws(parsed) else parsed
+        return _JSON_WORDS.get(value.strip().lower(), NO_VALUE)
+    return NO_VALUE if isinstance(parsed, str) or find_flaws(parsed) else parsed
 
 
 def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, str) and _parse_text(value) is None)
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_.-]+", "", name).lower()
 
 
 def _get_at_path(root: Any, path: list[Any]) -> Any:

@@ -14,12 +14,15 @@ from typing import Any
 from ...errors import DefinitionError
 from ..patterns import compile_pattern
 from .engine import SchemaValidator, iter_mappings
-from .keywords import MAX_UNEVALUATED_KEY_CHARS
+from .keywords import MAX_UNEVALUATED_KEY_CHARS, IndexedChoices
 from .vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
 
 __all__ = ["DIALECT", "check_schema", "compile_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_MAX_SEARCHED_CHOICES = 16
+"""The most choices of an `enum` that are compared one by one. More of them are indexed."""
 
 _NEVER_APPLIED = ("contentSchema", "dependencies")
 # No check uses the schemas under these keywords, so they need not be enforceable. A `$ref` may still lead to them.
@@ -27,7 +30,7 @@ _NEVER_APPLIED = ("contentSchema", "dependencies")
 
 def compile_schema(schema: Any) -> SchemaValidator:
     """Compile a validator for *schema*. jsonschema is imported here, when the first validator is needed."""
-    return SchemaValidator(schema if _has_reference_into_annotations(schema) else _strip_annotations(schema))
+    return SchemaValidator(schema if _has_reference_into_annotations(schema) else _optimize_schema(schema))
 
 
 def check_schema(schema: Any, subject: str) -> None:
@@ -150,15 +153,21 @@ def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> Non
                 del active[current]
 
 
-def _strip_annotations(schema: Any) -> Any:
-    """Return a copy of *schema* without the keywords that only people read, because jsonschema is quicker then."""
+def _optimize_schema(schema: Any) -> Any:
+    """
+    Return a copy of *schema* that jsonschema checks quicker.
+
+    The copy has no keywords that only people read, and long lists of choices are indexed.
+    """
     if not isinstance(schema, Mapping):
         return schema
     rest = {keyword: value for keyword, value in schema.items() if keyword not in ANNOTATION_KEYWORDS}
-    return map_subschemas(rest, _strip_annotations)
+    if len(rest.get("enum", ())) > _MAX_SEARCHED_CHOICES:
+        rest["enum"] = IndexedChoices(rest["enum"])
+    return map_subschemas(rest, _optimize_schema)
 
 
 def _has_reference_into_annotations(schema: Any) -> bool:
-    """Return whether a reference may lead into a part that `_strip_annotations` would remove."""
+    """Return whether a reference may lead into a part that `_optimize_schema` would remove."""
     references = [part["$ref"] for part in iter_mappings(schema) if isinstance(part.get("$ref"), str)]
     return any(not ANNOTATION_KEYWORDS.isdisjoint(reference.split("/")[1:]) for reference in references)

@@ -1,0 +1,110 @@
+"""
+Keep the names of enum members in a schema, beside their values.
+
+A member is sent as its value. If that value is a number, its name says more. Messages show the names, and a repair
+accepts a name in place of the value. The names are under keywords of this package. No check reads these keywords, and
+`remove_member_names` removes them from every schema that is shown.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from .vocabulary import map_subschemas
+
+__all__ = [
+    "FLAG_NAMES",
+    "MEMBER_NAMES",
+    "NO_VALUE",
+    "MemberNames",
+    "find_named_value",
+    "fold_name",
+    "remove_member_names",
+]
+
+MEMBER_NAMES = "x-toolkit-member-names"
+"""The keyword for the `MemberNames` of an enum."""
+
+FLAG_NAMES = "x-toolkit-flag-names"
+"""The keyword for the `MemberNames` of a flag. A value is a sum of the values of its members."""
+
+NO_VALUE = object()
+"""The answer if a value cannot be read. None would be the JSON value null."""
+
+_MAX_CHARS = 1000
+_SEPARATORS = re.compile(r"[\s_.-]+")
+_BETWEEN_FLAGS = re.compile(r"[\s|,+]+")
+
+
+class MemberNames(dict[str, Any]):
+    """The name of each member, aliases included, with the value that is sent for it."""
+
+    def find(self, text: Any) -> Any:
+        """
+        Return the value of the member that *text* names, or `NO_VALUE`.
+
+        The name may differ in case and separators, and may follow the name of its class: `Level.LOW`.
+        """
+        if not isinstance(text, str) or len(text) > _MAX_CHARS:
+            return NO_VALUE
+        for name in (text, text.rpartition(".")[2]):
+            value = self.get(name, NO_VALUE)
+            if value is NO_VALUE:
+                value = self._values_by_folded_name.get(fold_name(name), NO_VALUE)
+            if value is not NO_VALUE:
+                return value
+        return NO_VALUE
+
+    def find_sum(self, text: Any) -> Any:
+        """Return the sum that *text*, one or several names (`READ|WRITE`) or a list of names, stands for."""
+        value = self.find(text)
+        if value is not NO_VALUE:
+            return value
+        if isinstance(text, str) and len(text) <= _MAX_CHARS:
+            text = _BETWEEN_FLAGS.split(text.strip())
+        if not isinstance(text, list) or not 0 < len(text) <= len(self):
+            return NO_VALUE
+        values = [self.find(name) for name in text]
+        return NO_VALUE if NO_VALUE in values else functools.reduce(int.__or__, values)
+
+    def name_of(self, value: Any) -> str | None:
+        """Return the first name of *value*, or None if it has none. Its other names are aliases."""
+        return self._names_by_value.get((type(value) is bool, value)) if isinstance(value, Hashable) else None
+
+    @functools.cached_property
+    def _names_by_value(self) -> dict[tuple[bool, Any], str]:
+        # In Python, 1 and True are the same key. In JSON, they are different values.
+        return {(type(value) is bool, value): name for name, value in reversed(self.items())}
+
+    @functools.cached_property
+    def _values_by_folded_name(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, value in self.items():
+            folded = fold_name(name)
+            # If names that differ only in case have different values, none of them is found in this way.
+            is_clear = values.setdefault(folded, value) == value and type(values[folded]) is type(value)
+            values[folded] = value if is_clear else NO_VALUE
+        return values
+
+
+def find_named_value(schema: Mapping[str, Any], text: Any) -> Any:
+    """Return the value that *text* names among the members that *schema* knows, or `NO_VALUE`."""
+    if MEMBER_NAMES in schema:
+        return schema[MEMBER_NAMES].find(text)
+    return schema[FLAG_NAMES].find_sum(text) if FLAG_NAMES in schema else NO_VALUE
+
+
+def fold_name(name: str) -> str:
+    """Return *name* without separators and in lower case."""
+    return _SEPARATORS.sub("", name).lower()
+
+
+def remove_member_names(schema: Any) -> Any:
+    """Return *schema* without the names, at every depth. Values that are not schemas are shared with *schema*."""
+    if not isinstance(schema, Mapping):
+        return schema
+    rest = {keyword: value for keyword, value in schema.items() if keyword not in (MEMBER_NAMES, FLAG_NAMES)}
+    return map_subschemas(rest, remove_member_names)
