@@ -102,7 +102,7 @@ class Execution:
         self._has_started = True  # set before the first `await`, because an around-hook may call this twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
-            return render_result(await self._attempt(), self._plan, check=self._settings.check_output)
+            return render_result(await self._attempt(), self._plan)
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recover(error)
 
@@ -112,7 +112,7 @@ class Execution:
         try:
             self._last_attempt = await self._build_attempt(None)
             value = await self._last_attempt.finish(value)
-            return render_result(value, self._plan, check=self._settings.check_output)
+            return render_result(value, self._plan)
         except BaseException as error:  # noqa: BLE001 -- as in `run`
             return await self._recover(error)
 
@@ -268,7 +268,7 @@ class Execution:
                 may_repeat=self._why_not_retry,
                 noted=self.notes.append,
             )
-            return render_result(value, self._plan, check=settings.check_output)
+            return render_result(value, self._plan)
         except (AuthNeeded, Changed) as interrupt:
             return self._record_interrupt(interrupt)
         except ToolError as final:

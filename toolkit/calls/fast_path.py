@@ -210,6 +210,11 @@ _RENDER: dict[type | None, str] = {
 """,
 }
 
+# After-hooks and redaction may change the value, from which `result.returned` is read otherwise.
+_KEEP_RETURNED = """
+            result.returned = value
+"""
+
 _MASK = """
         plan.redaction(decoded, arguments).mask_result(result)
 """
@@ -231,7 +236,7 @@ def _build_factory(
         gate=" or not may_run(session)" if has_gate else "",
         before=(_SHOW if hooks else "") + _format_hook_calls(_RUN_BEFORE_HOOK, before, "result((index, answer))"),
         call=_CALL[direct_call],
-        render=_RENDER[plain_output_type],
+        render=_RENDER[plain_output_type] + (_KEEP_RETURNED if after or needs_redaction else ""),
         after=_format_hook_calls(_RUN_AFTER_HOOK, after, "apply_after_hook(result, (index, answer))")
         + (_STAMP if after else "")
         + (_MASK if needs_redaction else ""),

@@ -32,7 +32,7 @@ from .error_results import build_error_result, build_hook_error_result
 from .execution import Execution
 from .hook_answers import UNASKED, Answer, list_remaining_hooks
 from .plan import CallPlan
-from .render_result import render_result
+from .render_result import render_hook_result
 from .settings import Settings
 from .truncation import truncate_result
 
@@ -200,7 +200,7 @@ class PipelineRun:
                     case Halt(reason):
                         return ToolResult.failure("halted", reason)
                     case Replace(result):
-                        self.replacement = render_result(result, self.plan, encode=False)
+                        self.replacement = render_hook_result(result)
                         break
                     case _:
                         _raise_wrong_return("before", "an outcome", outcome)
@@ -250,7 +250,7 @@ class PipelineRun:
             except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._build_hook_failure(error, step, "around")
             try:
-                return render_result(hook_result, self.plan)
+                return render_hook_result(hook_result)
             finally:
                 del hook_result
 
@@ -279,7 +279,7 @@ class PipelineRun:
                 new_result = self._build_hook_failure(error, step, "after")
             if new_result is not result:
                 # Make a copy, because the hook may return the same object for every call.
-                result = render_result(new_result, self.plan)
+                result = render_hook_result(new_result)
                 self._stamp(result, duration_seconds)
         return result
 

@@ -15,8 +15,10 @@ from ..policies.redaction import Redaction
 from ..results import ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..values.arrays import Shape
 from ..values.codecs import UNSURE
 from ..values.rendering import copy_arguments
+from ..values.schemas.vocabulary import stated_types
 from .attempt import must_propagate
 from .settings import Settings
 from .tool_logger import ToolLogger
@@ -53,6 +55,7 @@ class CallPlan:
         "allows_any_arguments",
         "check_and_convert",
         "checker",
+        "checks_output",
         "direct_call",
         "encode",
         "fast_path",
@@ -63,6 +66,8 @@ class CallPlan:
         "names",
         "needs_pipeline",
         "needs_redaction",
+        "output_is_exact",
+        "output_shape",
         "output_validator",
         "plain_output_type",
         "timeout_seconds",
@@ -80,10 +85,18 @@ class CallPlan:
             self.checker.compile_check() if settings.validation == "fast" else _never_sure
         )
         self.encode = None if signature.output is None else signature.output.encode
+        self.checks_output = settings.check_output
+        # With an exact codec, everything that can be encoded fits the output schema, and needs no further check.
+        self.output_is_exact = signature.output_is_exact
+        self.output_shape = _find_output_shape(signature.output_schema)
         self.output_validator: Any = None
         # A value of exactly this type is its own JSON form, so it needs no encoding.
         output = signature.output
-        self.plain_output_type = output.type if output is not None and output.schema in _PLAIN_SCHEMAS else None
+        self.plain_output_type = (
+            output.type
+            if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
+            else None
+        )
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)
@@ -102,7 +115,6 @@ class CallPlan:
             or self.validate is not None
             or self.timeout_seconds is not None
             or self.direct_call is None
-            or settings.check_output
         )
 
     def may_run(self, session: Session | None) -> bool:
@@ -164,6 +176,14 @@ async def may_run_concurrently(tool: Tool, decoded: Mapping[str, Any]) -> bool:
         if must_propagate(error):
             raise
         return False  # the safe answer: the call runs alone
+
+
+def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
+    """Return whether a table has to become an array or an object, if the output schema says that."""
+    types = stated_types(schema or {})
+    if "array" in types:
+        return None if "object" in types else "array"
+    return "object" if "object" in types else None
 
 
 _PLAIN_SCHEMAS = ({"type": "string"}, {"type": "integer"})

@@ -34,6 +34,7 @@ from ..errors import DefinitionError
 from ..values.codecs import Codec, Schema, Unresolved, assemble_schema, create_hint_reader, object_codec
 from .callables import find_executed_function
 from .namespaces import Scope
+from .outputs import keeps_to_schema, returns_content
 from .parameters import Parameters
 
 __all__ = ["Signature", "read_signature", "style_of"]
@@ -54,6 +55,7 @@ class Signature:
         schema: The schema of that object, complete in itself.
         output: The codec of the return value; None if the return annotation is missing or not usable.
         output_schema: The schema of the return value, complete in itself.
+        output_is_exact: Whether everything that `output` encodes fits `output_schema`.
         has_undefined_names: Whether the return annotation has a name that is not defined yet.
         injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
@@ -67,6 +69,7 @@ class Signature:
     schema: Schema
     output: Codec | None
     output_schema: Schema | None
+    output_is_exact: bool = False
     has_undefined_names: bool = False
     injected: Mapping[str, Any]
     bind: Binder
@@ -117,12 +120,13 @@ def read_signature(
     )
     style = style_of(function)
     bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output, output_schema, waits = _read_output(returns, scope, style)
+    output, output_schema, is_exact, waits = _read_output(returns, scope, style)
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
         output=output,
         output_schema=output_schema,
+        output_is_exact=is_exact,
         has_undefined_names=waits,
         injected=reading.injected,
         bind=bind,
@@ -209,15 +213,16 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None, bool]:
+def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None, bool, bool]:
     """
-    Return the codec and the schema of the result, and whether the annotation has an undefined name.
+    Return the codec and the schema of the result, whether the codec keeps to the schema, and whether a name in the
+    annotation is not defined.
 
     A return annotation is optional, so an annotation that cannot be read is ignored.
     """
     if annotation is inspect.Signature.empty:
-        return None, None, False
-    reader = create_hint_reader(scope.global_names, scope.local_names())
+        return None, None, False, False
+    reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
         arguments = get_args(hint)
@@ -227,9 +232,14 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
             hint = arguments[0]
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
             hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
+        if returns_content(hint, reader):
+            return None, None, False, False
         codec = reader.codec(hint)
     except Unresolved:
-        return None, None, True
+        return None, None, False, True
     except (DefinitionError, TypeError, ValueError, RecursionError):
-        return None, None, False
-    return codec, assemble_schema(codec.schema, reader.definitions) if codec.schema else None, False
+        return None, None, False, False
+    if not codec.schema:
+        return codec, None, True, False
+    schema = assemble_schema(codec.schema, reader.definitions)
+    return codec, schema, keeps_to_schema(schema, reader), False

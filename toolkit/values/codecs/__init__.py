@@ -11,7 +11,7 @@ from .base import Codec, HintReader, Refusal, Schema, Undescribable, Unresolved,
 from .code_writer import UNSURE, CodeWriter, compile_codec
 from .decode_cache import use_decode_cache
 from .definitions import assemble_schema
-from .foreign import register_codec
+from .foreign import has_registered_codec, register_codec
 from .objects import MISSING, ObjectField, object_codec
 from .rules import create_hint_reader
 from .schema_code import build_schema_emitter
@@ -34,6 +34,7 @@ __all__ = [
     "build_schema_emitter",
     "compile_codec",
     "create_hint_reader",
+    "has_registered_codec",
     "make_strict_codec",
     "object_codec",
     "read_field_default",

@@ -75,6 +75,8 @@ def _read_annotated(hint: Any, reader: HintReader) -> Codec:
         raise Undescribable("Annotated alone says nothing; write a type and what is said of it in brackets")
     inner, *metadata = get_args(hint)
     codec = next((item for item in metadata if isinstance(item, Codec)), None)
+    if codec is not None:
+        reader.encodes_exactly = False
     return apply_metadata(reader.codec(inner) if codec is None else make_strict_codec(codec), metadata)
 
 
