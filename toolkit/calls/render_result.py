@@ -110,7 +110,7 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
     if problem is None:
         return result
     if result.parts and result.value is None:
-        problem += "; a tool that returns parts says so: `-> ImagePart`, `-> list[Part]`"
+        problem += "; a tool that returns parts says so: `-> ImagePart`, `-> list[ImagePart]`"
     failure = _build_failure(f"the tool ran, but it returned what its output schema does not allow: {problem}", plan)
     failure.text += f"\nIt returned: {result.text}"
     return failure
