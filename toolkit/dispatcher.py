@@ -63,7 +63,8 @@ class Dispatcher:
         timeout_seconds: The limit of one attempt, for tools that state no limit.
         max_chars: The maximum length of a result's text, for tools that state no limit.
         max_concurrency: How many calls of a batch, and how many threads, may run at once.
-        check_output: Whether results are checked against the output schema.
+        check_output: Whether a value that the output schema of its tool does not allow is a failure. With False it is
+            passed on as it is.
         raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
             instead of becoming a result.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.

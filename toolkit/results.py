@@ -166,6 +166,7 @@ class ToolResult:
         attempts: How many times the tool was tried; 0 if it never ran.
         retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
+        returned: The Python object that the tool returned.
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
@@ -204,6 +205,35 @@ class ToolResult:
     def call_id(self, value: str) -> None:
         # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
         self.number = str(value)
+
+    @property
+    def returned(self) -> Any:
+        """
+        The object that the tool returned: the same object, neither copied nor encoded.
+
+        It is also there if the object has no JSON form, and the call failed for that reason. It is None if the tool
+        returned nothing, did not run or raised, and if the result comes from a cache. It is not part of the JSON of a
+        result, so it is None after a result was stored, pickled or sent. It is None as well if redaction masked
+        something in the result, because the object cannot be masked.
+        """
+        fields = self.__dict__
+        if "_returned" in fields:
+            return fields["_returned"]
+        # The fast path does not store a value that is its own JSON form a second time.
+        return self.value if self.attempts and self.kind == "ok" else None
+
+    @returned.setter
+    def returned(self, value: Any) -> None:
+        self.__dict__["_returned"] = value
+
+    def __copy__(self) -> ToolResult:
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle or a deep copy would have to copy the returned object, which may be of any class.
+        return {**self.__dict__, "_returned": None}
 
     @classmethod
     def failure(
@@ -293,7 +323,7 @@ class ToolResult:
         parts = tuple(map(part_from_json, fields.pop("parts", ())))
         try:
             return cls(
-                **{**fields, "metadata": fields.get("metadata") or None},
+                **{**fields, "metadata": fields.get("metadata") or None, "returned": None},
                 parts=parts,
                 error=None if error is None else ErrorInfo(error["message"], error.get("details") or {}),
                 request=None if request is None else ApprovalRequest.from_json(request),
@@ -302,7 +332,7 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset([*ToolResult.__annotations__, "call_id"]) - {"number"}
+_FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "returned"]) - {"number"}
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),

@@ -27,7 +27,7 @@ from .call_state import CallState
 from .error_results import build_error_result, build_hook_error_result
 from .execution import Execution
 from .plan import CallPlan
-from .render_result import render_result
+from .render_result import render_hook_result
 from .settings import Settings
 
 if TYPE_CHECKING:  # not loaded here, because most calls are not judged
@@ -168,7 +168,7 @@ class CallRun:
             case Halt(reason):
                 return ToolResult.failure("halted", reason)
             case Replace(result):
-                self.replacement = render_result(result, self.plan, encode=False)
+                self.replacement = render_hook_result(result)
             case _:
                 raise_wrong_return("before", "an outcome", outcome)
         return None
@@ -277,7 +277,7 @@ class CallRun:
         try:
             if hook_result is not self.inner_result:
                 # Make a copy, because the hook may return the same object for every call.
-                self.inner_result = render_result(hook_result, self.plan)
+                self.inner_result = render_hook_result(hook_result)
             return self.inner_result
         finally:
             del hook_result

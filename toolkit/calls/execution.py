@@ -97,7 +97,7 @@ class Execution:
         """Attempt the call until it succeeds or must not be retried. *decoded* is the decoded form of *arguments*."""
         self._arguments, self._decoded = arguments, decoded
         try:
-            return render_result(await self._attempt(), self._plan, check=self._settings.check_output)
+            return render_result(await self._attempt(), self._plan)
         except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recover(error)
 
@@ -259,7 +259,7 @@ class Execution:
                 may_repeat=self._why_not_retry,
                 noted=self.notes.append,
             )
-            return render_result(value, self._plan, check=settings.check_output)
+            return render_result(value, self._plan)
         except (AuthNeeded, Changed) as interrupt:
             return self._record_interrupt(interrupt)
         except ToolError as final:

@@ -36,7 +36,7 @@ from ..values.strictjson.checks import read_object
 from .attempt import finish_within, run_job
 from .call_run import NO_OPTIONS, CallOptions, CallRun, raise_wrong_return
 from .plan import CallPlan, DirectCall
-from .render_result import new_blank, render_result
+from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
 from .specialized import specialize
 from .truncation import truncate_result
@@ -95,7 +95,7 @@ class Stages:
         chain, is_recorded, output = settings.chain, settings.audit is not None, plan.plain_output_type
         has_limit = plan.timeout_seconds is not None
         calling: Calling = plan.direct_call or "attempts"
-        if options or is_recorded or settings.check_output or (has_limit and calling in ("thread", "loop")):
+        if options or is_recorded or (has_limit and calling in ("thread", "loop")):
             calling = "attempts"
         return cls(
             part=part,
@@ -279,6 +279,8 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                         result.text = result.value = value
                     else:
                         result = render_result(value, plan)
+                    if on.after or on.masked:
+                        result.returned = value  # a plain result would read it from its value, which may change
                 except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
                     run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                     result = await run.recover_from(error)
@@ -312,7 +314,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                     if not isinstance(answer, ToolResult):
                         raise_wrong_return("after", "a result", answer)
                     # Make a copy, because the hook may return the same object for every call.
-                    result = render_result(answer, plan)
+                    result = render_hook_result(answer)
                 except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                     run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                     result = await run.end_after_hook(error, step)

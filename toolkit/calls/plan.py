@@ -15,8 +15,10 @@ from ..policies.redaction import Redaction
 from ..results import ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..values.arrays import Shape
 from ..values.codecs import UNSURE
 from ..values.rendering import copy_arguments
+from ..values.schemas.vocabulary import stated_types
 from .attempt import must_propagate
 from .settings import Settings
 from .tool_logger import ToolLogger
@@ -52,6 +54,7 @@ class CallPlan:
         "allows_any_arguments",
         "check_and_convert",
         "checker",
+        "checks_output",
         "direct_call",
         "encode",
         "function",
@@ -60,6 +63,8 @@ class CallPlan:
         "name",
         "names",
         "needs_redaction",
+        "output_is_exact",
+        "output_shape",
         "output_validator",
         "pipeline",
         "plain_output_type",
@@ -78,10 +83,18 @@ class CallPlan:
             self.checker.compile_check() if settings.validation == "fast" else _never_sure
         )
         self.encode = None if signature.output is None else signature.output.encode
+        self.checks_output = settings.check_output
+        # With an exact codec, everything that can be encoded fits the output schema, and needs no further check.
+        self.output_is_exact = signature.output_is_exact
+        self.output_shape = _find_output_shape(signature.output_schema)
         self.output_validator: Any = None
         # A value of exactly this type is its own JSON form, so it needs no encoding.
         output = signature.output
-        self.plain_output_type = output.type if output is not None and output.schema in _PLAIN_SCHEMAS else None
+        self.plain_output_type = (
+            output.type
+            if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
+            else None
+        )
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)
@@ -153,6 +166,14 @@ async def may_run_concurrently(tool: Tool, decoded: Mapping[str, Any]) -> bool:
         if must_propagate(error):
             raise
         return False  # the safe answer: the call runs alone
+
+
+def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
+    """Return whether a table has to become an array or an object, if the output schema says that."""
+    types = stated_types(schema or {})
+    if "array" in types:
+        return None if "object" in types else "array"
+    return "object" if "object" in types else None
 
 
 _PLAIN_SCHEMAS = ({"type": "string"}, {"type": "integer"})

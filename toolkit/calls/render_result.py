@@ -4,6 +4,7 @@ Turns the return value of a tool into a result.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,43 +12,67 @@ from typing import Any
 from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.codecs import OutputRefusal
-from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates
+from ..values.no_json_form import NoJsonForm
+from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
 from .plan import CallPlan
 
-__all__ = ["new_blank", "render_part", "render_result"]
+__all__ = ["new_blank", "render_hook_result", "render_part", "render_result"]
+
+_log = logging.getLogger("toolkit")
 
 
-def render_result(value: Any, plan: CallPlan, *, encode: bool = True, check: bool = False) -> ToolResult:
+def render_result(value: Any, plan: CallPlan) -> ToolResult:
     """
     Return the result for the return value of a tool: a plain value, parts, or a result that the tool made itself.
 
-    This never raises.
+    This never raises. A value that has no JSON form, or that the output schema does not allow, gives a result that
+    says so. The tool ran all the same, so such a result is never a reason to run it again.
     """
     kind = type(value)
-    if kind is plan.plain_output_type and not check and encode:
+    if kind is plan.plain_output_type:
         if kind is int:
             if -(2**62) < value < 2**62:  # a quick comparison; larger numbers take the slower path below
                 return _build_plain_result(repr(value), value)
         elif value.isascii():
             return _build_plain_result(value, value)
-    if isinstance(value, ToolResult):
-        return _sanitize_result(value)
-    if isinstance(value, PART_TYPES):
-        return _build_from_parts([value])
-    if kind in (list, tuple) and any(isinstance(item, PART_TYPES) for item in value):
-        return _build_from_parts(value)
     try:
-        form, text = _encode_value(value, plan) if encode else _render_unencoded(value)
+        if isinstance(value, ToolResult):
+            result = _check_value(_sanitize_result(value), plan)
+        elif _has_parts(value):
+            result = _check_value(_build_from_parts(value), plan)
+        else:
+            result = _encode_value(value, plan)
+    except NoJsonForm as error:
+        result = _build_failure(f"the tool ran, but its result cannot be given: {error}", plan, cause=error)
     except OutputRefusal as refusal:
         reason = replace_surrogates(str(refusal)[:300])
-        return ToolResult.failure("failed", f"it returned what its return annotation does not allow: {reason}")
-    if check and encode:
-        problem = _find_schema_problem(form, plan)
-        if problem:
-            return ToolResult.failure("failed", f"it returned what its output schema does not allow: {problem}")
-    return ToolResult(text, form)
+        result = _build_failure(
+            f"the tool ran, but it returned what its return annotation does not allow: {reason}", plan
+        )
+    result.returned = value
+    return result
+
+
+def render_hook_result(value: Any) -> ToolResult:
+    """
+    Return the result for what a hook gave: a copy of a result, or a value in place of one. This never raises.
+
+    The output schema is not asked, because a hook may say something else than the tool.
+    """
+    try:
+        if isinstance(value, ToolResult):
+            result = _sanitize_result(value)
+        elif _has_parts(value):
+            result = _build_from_parts(value)
+        else:
+            form = require_json(value)
+            result = ToolResult(as_text(form), form)
+    except NoJsonForm as error:
+        return ToolResult.failure("internal", f"a hook gave a result that cannot be sent: {error}", cause=error)
+    result.returned = value.returned if isinstance(value, ToolResult) else None
+    return result
 
 
 def _build_plain_result(text: str, value: Any) -> ToolResult:
@@ -55,35 +80,51 @@ def _build_plain_result(text: str, value: Any) -> ToolResult:
     result = new_blank(ToolResult)
     result.text = text
     result.value = value
+    result.returned = value
     return result
 
 
 new_blank = ToolResult.__new__
 
 
-def _encode_value(value: Any, plan: CallPlan) -> tuple[Any, str]:
-    """Return *value* encoded by its return annotation, or as it is if it does not fit the annotation."""
-    if plan.encode is None:
-        return _render_unencoded(value)
-    try:
-        form = plan.encode(value)
-        text = as_text(form)
-    except OutputRefusal:
-        raise
-    except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
-        return _render_unencoded(value)
-    return (form, text) if is_strict_json(form) and text is replace_surrogates(text) else _render_unencoded(form)
+# Plain values.
 
 
-def _render_unencoded(value: Any) -> tuple[Any, str]:
-    form = as_json(value)
-    return form, as_text(form)
+def _encode_value(value: Any, plan: CallPlan) -> ToolResult:
+    """Return the result for *value*, encoded by its return annotation, or by its own class if that does not fit."""
+    if plan.encode is not None:
+        try:
+            form = plan.encode(value)
+            text = as_text(form)
+        except OutputRefusal:
+            raise
+        except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
+            form = text = None
+        if text is not None:
+            if is_strict_json(form) and text is replace_surrogates(text):
+                result = ToolResult(text, form)
+                return result if plan.output_is_exact else _check_value(result, plan)
+            value = form
+    form = require_json(value, plan.output_shape)
+    return _check_value(ToolResult(as_text(form), form), plan)
 
 
-def _find_schema_problem(form: Any, plan: CallPlan) -> str | None:
+def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
+    """Return *result*, or a failure if its value is not what the output schema of the tool promises."""
     schema = plan.tool.output_schema
-    if schema is None:
-        return None
+    if schema is None or not plan.checks_output or result.kind != "ok":
+        return result
+    problem = _find_schema_problem(result.value, schema, plan)
+    if problem is None:
+        return result
+    if result.parts and result.value is None:
+        problem += "; a tool that returns parts says so: `-> ImagePart`, `-> list[ImagePart]`"
+    failure = _build_failure(f"the tool ran, but it returned what its output schema does not allow: {problem}", plan)
+    failure.text += f"\nIt returned: {result.text}"
+    return failure
+
+
+def _find_schema_problem(form: Any, schema: Any, plan: CallPlan) -> str | None:
     if plan.output_validator is None:
         plan.output_validator = compile_schema(schema)
     try:
@@ -93,14 +134,26 @@ def _find_schema_problem(form: Any, plan: CallPlan) -> str | None:
     return None if error is None else replace_surrogates("; ".join(map(str, explain_errors([error])))[:300])
 
 
+def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = None) -> ToolResult:
+    """Return the result of a call that ran, but whose result cannot be given. It advises against another call."""
+    _log.warning("`%s`: %s", plan.name, message if cause is not None else "its result is not what its annotation says")
+    advice = (
+        "The same call would give the same. Try another way, or tell the user."
+        if plan.tool.facts.read_only
+        else "What it does is done, so do not call it again for that; tell the user."
+    )
+    error = ErrorInfo(message, {"ran": True}, cause)
+    return ToolResult(f"error: {message}\n{advice}", None, "failed", error=error)
+
+
 # Results and parts that a tool made itself.
 
 
 def _sanitize_result(result: ToolResult) -> ToolResult:
     """Return a tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
     parts = [_clean_part(part) for part in result.parts or ()]
-    value = as_json(result.value)
-    text = as_text(as_json(result.text))
+    value = require_json(result.value)
+    text = as_text(require_json(result.text))
     if not text and not result.is_error:
         text = _join_parts(parts) if parts and value is None else as_text(value)
     error = result.error
@@ -125,8 +178,14 @@ def _as_json_object(value: Any) -> Any:
     return form if form is None or isinstance(form, dict) else {"value": form}
 
 
-def _build_from_parts(items: Iterable[Any]) -> ToolResult:
-    parts = [_clean_part(item) for item in items]
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, PART_TYPES) or (
+        type(value) in (list, tuple) and any(isinstance(item, PART_TYPES) for item in value)
+    )
+
+
+def _build_from_parts(value: Part | Iterable[Any]) -> ToolResult:
+    parts = [_clean_part(item) for item in ([value] if isinstance(value, PART_TYPES) else value)]
     values = [part.value for part in parts if isinstance(part, JsonPart)]
     return ToolResult(_join_parts(parts), values[0] if len(values) == 1 else values or None, parts=parts)
 
@@ -135,23 +194,23 @@ def _clean_part(part: Any) -> Part:
     """Return *part* without content that cannot be sent. A value that is not a part becomes one."""
     match part:
         case TextPart(text=text):
-            return TextPart(as_text(as_json(text)))
+            return TextPart(as_text(require_json(text)))
         case ImagePart(data=bytes() | bytearray() | memoryview() as data, media_type=media_type):
-            return ImagePart(bytes(data), as_text(as_json(media_type)))
+            return ImagePart(bytes(data), as_text(require_json(media_type)))
         case FilePart():
             return FilePart(
-                as_text(as_json(part.uri)), _as_optional_text(part.media_type), _as_optional_text(part.name)
+                as_text(require_json(part.uri)), _as_optional_text(part.media_type), _as_optional_text(part.name)
             )
         case JsonPart(value=value):
-            return JsonPart(as_json(value))
+            return JsonPart(require_json(value))
         case str():
             return TextPart(replace_surrogates(part))
         case _:
-            return JsonPart(as_json(part))
+            return JsonPart(require_json(part))
 
 
 def _as_optional_text(value: Any) -> str | None:
-    return None if value is None else as_text(as_json(value))
+    return None if value is None else as_text(require_json(value))
 
 
 def _join_parts(parts: Sequence[Part]) -> str:

@@ -120,7 +120,7 @@ class Settings:
         self.timeout_seconds = options.get("timeout_seconds")
         self.max_chars = options.get("max_chars", 100_000)
         self.max_concurrency = options.get("max_concurrency", 100)
-        self.check_output = options.get("check_output", False)
+        self.check_output = options.get("check_output", True)
         self.raise_bugs = options.get("raise_bugs", False)
         self.on_progress = options.get("on_progress")
         self.cleanup_seconds = options.get("cleanup_seconds", 5.0)

@@ -23,6 +23,7 @@ def truncate_result(result: ToolResult, max_chars: int) -> None:
     """
     cut = _truncate_text(result.text, max_chars)
     if isinstance(result.value, str) and result.value == result.text:
+        result.returned = result.returned  # a result of the fast path would take it from the value, which is cut here
         result.value = cut
     if result.parts:
         result.parts = _truncate_parts(result.parts, max_chars)

@@ -42,6 +42,7 @@ from ..values.codecs import (
 )
 from .callables import find_executed_function
 from .namespaces import Scope
+from .outputs import keeps_to_schema, returns_content
 from .parameters import Parameters
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "style_of"]
@@ -73,6 +74,7 @@ class Signature:
         schema: The schema of that object, complete in itself.
         output: The codec of the return value; None if the return annotation is missing or not usable.
         output_schema: The schema of the return value, complete in itself.
+        output_is_exact: Whether everything that `output` encodes fits `output_schema`.
         has_undefined_names: Whether the return annotation has a name that is not defined yet.
         injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
@@ -86,6 +88,7 @@ class Signature:
     schema: Schema
     output: Codec | None
     output_schema: Schema | None
+    output_is_exact: bool = False
     has_undefined_names: bool = False
     injected: Mapping[str, Any]
     bind: Binder
@@ -136,12 +139,13 @@ def read_signature(
     )
     style = style_of(function)
     bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output, output_schema, waits = _read_output(returns, scope, style, subject)
+    output, output_schema, is_exact, waits = _read_output(returns, scope, style, subject)
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
         output=output,
         output_schema=output_schema,
+        output_is_exact=is_exact,
         has_undefined_names=waits,
         injected=reading.injected,
         bind=bind,
@@ -232,17 +236,19 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> tuple[Codec | None, Schema | None, bool]:
+def _read_output(
+    annotation: Any, scope: Scope, style: Style, subject: str
+) -> tuple[Codec | None, Schema | None, bool, bool]:
     """
-    Return the codec and the schema of the result, and whether the annotation has an undefined name.
+    Return the codec and the schema of the result, whether the codec keeps to the schema, and whether a name in the
+    annotation is not defined.
 
     A return annotation is optional, so an annotation that cannot be read is ignored. A check in it that cannot run is
     a `DefinitionError`.
     """
     if annotation is inspect.Signature.empty:
-        return None, None, False
-    reader = create_hint_reader(scope.global_names, scope.local_names())
-    reader.reads_output = True
+        return None, None, False, False
+    reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
         arguments = get_args(hint)
@@ -252,11 +258,16 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> t
             hint = arguments[0]
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
             hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
+        if returns_content(hint, reader):
+            return None, None, False, False
         codec = reader.codec(hint)
     except Unresolved:
-        return None, None, True
+        return None, None, False, True
     except RefusedMetadata as error:
         raise DefinitionError(f"{subject}: the return annotation: {error}") from error
     except (DefinitionError, TypeError, ValueError, RecursionError):
-        return None, None, False
-    return codec, assemble_schema(codec.schema, reader.definitions) if codec.schema else None, False
+        return None, None, False, False
+    if not codec.schema:
+        return codec, None, True, False
+    schema = assemble_schema(codec.schema, reader.definitions)
+    return codec, schema, keeps_to_schema(schema, reader), False

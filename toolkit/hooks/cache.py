@@ -132,4 +132,5 @@ def _copy(result: ToolResult) -> ToolResult:
     copied.value = copy.deepcopy(result.value)
     copied.parts = copy.deepcopy(result.parts)
     copied.metadata = copy.deepcopy(result.metadata)
+    copied.returned = None  # the cache would keep an object alive, and share it between calls
     return copied

@@ -105,8 +105,11 @@ class Redaction:
 
     def mask_result(self, result: ToolResult) -> ToolResult:
         """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
-        result.text = self.mask_text(result.text)
-        result.value = self.mask_value(result.value)
+        text, value = result.text, result.value
+        result.text = self.mask_text(text)
+        result.value = self.mask_value(value)
+        if result.text != text or _differ(result.value, value):
+            result.returned = None  # it holds what was masked
         result.parts = [self._mask_part(part) for part in result.parts]
         result.repairs = [self.mask_text(note) for note in result.repairs]
         result.retries = [self.mask_text(note) for note in result.retries]
@@ -216,3 +219,10 @@ def _rules_for_json(value: Any) -> Iterator[str | re.Pattern[str]]:
 
 def _format_number(value: float) -> str:
     return hex(value) if isinstance(value, int) and value.bit_length() > 3000 else repr(value)
+
+
+def _differ(masked: Any, value: Any) -> bool:
+    try:
+        return bool(masked != value)
+    except Exception:  # noqa: BLE001 -- a hook may have set any object as the value
+        return True

@@ -1,9 +1,9 @@
 """
-Convert any value that a tool returns to strict JSON and to text.
+Convert any value to strict JSON and to text.
 
-The conversion never fails. NaN, cycles, bytes and objects of unknown classes become something that can be sent and
-read. If a tool's return annotation names a more specific type, the codec of that type encodes the value first. This
-module handles the rest.
+`as_json` never fails. NaN, cycles, bytes and objects of unknown classes become something that can be sent and read.
+`require_json` does the same for the results of tools, but raises `NoJsonForm` where `as_json` can only describe a value
+in words. If a tool's return annotation names a more specific type, the codec of that type encodes the value first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from .codecs import Codec, create_hint_reader
+from .arrays import UNKNOWN, Shape, to_plain_value
+from .codecs import Codec, create_hint_reader, has_registered_codec
+from .no_json_form import NoJsonForm
 from .strictjson.checks import INT_LIMIT, is_valid_text
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "dict_with_unique_keys",
     "is_strict_json",
     "replace_surrogates",
+    "require_json",
 ]
 
 _MAX_DEPTH = 50
@@ -55,6 +58,18 @@ def as_text(value: Any) -> str:
 def as_json(value: Any) -> Any:
     """Convert *value* to strict JSON that stays as close as possible to its meaning."""
     return _Conversion().convert(value)
+
+
+def require_json(value: Any, shape: Shape | None = None) -> Any:
+    """
+    Convert *value* to strict JSON, as `as_json` does, but describe no object in words.
+
+    A table can be an array or an object. *shape* says which is wanted.
+
+    Raises:
+        NoJsonForm: *value*, or a value in it, has no JSON form.
+    """
+    return _StrictConversion(shape).convert(value)
 
 
 def is_strict_json(value: Any) -> bool:
@@ -110,12 +125,11 @@ class _Conversion:
     It knows the objects that contain the current value, and how many containers may still be made.
     """
 
-    __slots__ = ("_ancestor_ids", "_codecs", "_containers_left")
-
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape | None = None) -> None:
         self._ancestor_ids: set[int] = set()
         self._containers_left = _MAX_CONTAINERS
         self._codecs: dict[type, Codec | None] = {}
+        self._shape = shape
 
     def convert(self, value: Any) -> Any:
         kind = type(value)
@@ -138,14 +152,23 @@ class _Conversion:
         self._ancestor_ids.add(identity)
         try:
             return self._convert_structure(value, kind)
+        except NoJsonForm:
+            raise
         except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; its text is still of use
-            return describe_value(value)
+            return self.describe(value)
         finally:
             self._ancestor_ids.discard(identity)
 
+    def describe(self, value: Any) -> str:
+        """Return words for a *value* that has no JSON form."""
+        return describe_value(value)
+
     def _convert_structure(self, value: Any, kind: type) -> Any:
+        shape, self._shape = self._shape, None  # it is about the outermost value
         if kind is list or kind is tuple:
-            return [self.convert(item) for item in value]
+            return self._convert_items(value)
+        if has_registered_codec(kind):
+            return self._convert_object(value, kind)
         # The type is checked, because an object may report a false `__class__`.
         if issubclass(kind, enum.Enum):
             return self.convert(value.value)
@@ -155,18 +178,37 @@ class _Conversion:
         if issubclass(kind, _BYTES):
             return base64.b64encode(bytes(value)).decode()
         if kind is dict or issubclass(kind, Mapping):
-            return dict_with_unique_keys(
-                (self._convert_key(key), self.convert(item)) for key, item in _limit_items(value.items(), kind)
-            )
-        if issubclass(kind, _ITEMS) and not _field_names(kind):
-            items = [self.convert(item) for item in _limit_items(value, kind)]
+            return self._convert_pairs(_limit_items(value.items(), kind))
+        if issubclass(kind, _ITEMS) and not _list_fields(kind):
+            items = self._convert_items(_limit_items(value, kind))
             return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
-        return self._convert_object(value, kind)
+        return self._convert_object(value, kind, shape)
 
-    def _convert_key(self, key: Any) -> str:
-        return as_text(self.convert(key))
+    def _convert_items(self, items: Iterable[Any]) -> list[Any]:
+        converted: list[Any] = []
+        try:
+            converted.extend(map(self.convert, items))
+        except NoJsonForm as error:
+            error.below(len(converted))
+            raise
+        return converted
 
-    def _convert_object(self, value: Any, kind: type) -> Any:
+    def _convert_pairs(self, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        converted: list[tuple[str, Any]] = []
+        for key, item in pairs:
+            name = as_text(self.convert(key))
+            try:
+                converted.append((name, self.convert(item)))
+            except NoJsonForm as error:
+                error.below(name)
+                raise
+        return dict_with_unique_keys(converted)
+
+    def _convert_object(self, value: Any, kind: type, shape: Shape | None = None) -> Any:
+        if not has_registered_codec(kind):
+            plain_value = to_plain_value(value, shape)
+            if plain_value is not UNKNOWN:
+                return self.convert(plain_value)
         codec = self._find_codec(kind)
         if codec is not None:
             try:
@@ -175,18 +217,34 @@ class _Conversion:
                 encoded = value
             if encoded is not value:
                 return self.convert(encoded)
-        names = _field_names(kind)
-        if names:
-            return {name: self.convert(getattr(value, name)) for name in names if hasattr(value, name)}
-        return describe_value(value)
+        if fields := _list_fields(kind):
+            return self._convert_pairs(
+                (name, getattr(value, attribute)) for name, attribute in fields if hasattr(value, attribute)
+            )
+        if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # the rows of a database
+            return self._convert_pairs((key, value[key]) for key in itertools.islice(value.keys(), _MAX_CONTAINERS))
+        return describe_value(value) if issubclass(kind, BaseException) else self.describe(value)
 
     def _find_codec(self, kind: type) -> Codec | None:
+        """Return the codec of *kind*, or of the nearest base that has one, as `datetime` is for a subclass of it."""
         if kind not in self._codecs:
-            try:
-                self._codecs[kind] = create_hint_reader().codec(kind)
-            except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken
-                self._codecs[kind] = None
+            bases = [base for base in kind.__mro__[1:-1] if not has_registered_codec(base)]
+            self._codecs[kind] = next(filter(None, map(_read_codec, [kind, *bases])), None)
         return self._codecs[kind]
+
+
+class _StrictConversion(_Conversion):
+    """A conversion that raises `NoJsonForm` for a value that could only be described in words."""
+
+    def describe(self, value: Any) -> str:
+        raise NoJsonForm.of_class(type(value))
+
+
+def _read_codec(kind: type) -> Codec | None:
+    try:
+        return create_hint_reader(for_output=True).codec(kind)
+    except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken
+        return None
 
 
 def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
@@ -194,15 +252,27 @@ def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
     return items if kind in _BUILTIN_CONTAINERS else itertools.islice(items, _MAX_CONTAINERS)
 
 
-def _field_names(kind: type) -> list[str]:
-    """Return the field names of a dataclass, named tuple, attrs class, msgspec struct or pydantic model."""
+def _list_fields(kind: Any) -> list[tuple[str, str]]:
+    """
+    Return the fields of a dataclass, named tuple, attrs class, msgspec struct or pydantic model.
+
+    Each has the name that it has in JSON, and the name of the attribute.
+    """
     if dataclasses.is_dataclass(kind):
-        return [field.name for field in dataclasses.fields(kind)]
+        return [(field.name, field.name) for field in dataclasses.fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):
-        return [attribute.name for attribute in kind.__attrs_attrs__]
-    for marker in ("_fields", "__struct_fields__", "model_fields"):
-        if isinstance(fields := getattr(kind, marker, None), (tuple, dict)):
-            return [name for name in fields if isinstance(name, str)]
+        return [(getattr(field, "alias", None) or field.name, field.name) for field in kind.__attrs_attrs__]
+    if isinstance(names := getattr(kind, "__struct_fields__", None), tuple):
+        return list(zip(kind.__struct_encode_fields__, names, strict=True))
+    if isinstance(fields := getattr(kind, "model_fields", None), dict):
+        shown = {name: field for name, field in fields.items() if getattr(field, "exclude", None) is not True}
+        shown |= getattr(kind, "model_computed_fields", {})
+        return [
+            (getattr(field, "serialization_alias", None) or getattr(field, "alias", None) or name, name)
+            for name, field in shown.items()
+        ]
+    if isinstance(names := getattr(kind, "_fields", None), (tuple, dict)):
+        return [(name, name) for name in names if isinstance(name, str)]
     return []
 
 

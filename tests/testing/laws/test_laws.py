@@ -471,7 +471,7 @@ def test_what_its_codec_writes_is_held_against_the_output_schema():
         """Measure something."""
         return 4
 
-    with pytest.raises(LawsBroken, match="does not fit its output schema: expected at most 3, got 4"):
+    with pytest.raises(LawsBroken, match="output schema does not allow: expected at most 3, got 4"):
         check_tool(measure, examples=3)
 
 

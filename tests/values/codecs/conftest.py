@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.values.codecs.base import REGISTERED_FACTORIES
+from toolkit.values.codecs.base import REGISTERED_BASES, REGISTERED_FACTORIES
 
 
 @pytest.fixture(params=["fast", "jsonschema"])
@@ -16,7 +16,9 @@ def validation(request):
 @pytest.fixture
 def own_forms():
     """Codecs that a test registers are forgotten afterwards."""
-    kept = dict(REGISTERED_FACTORIES)
+    tables = (REGISTERED_FACTORIES, REGISTERED_BASES)
+    kept = [dict(table) for table in tables]
     yield
-    REGISTERED_FACTORIES.clear()
-    REGISTERED_FACTORIES.update(kept)
+    for table, entries in zip(tables, kept, strict=True):
+        table.clear()
+        table.update(entries)

@@ -11,20 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...content import PART_TYPES
 from ...errors import DefinitionError
-from ...results import ToolResult
 from ...spec import Tool
-from ...values.codecs import create_hint_reader
-from ...values.schemas.messages import explain_errors
-from ...values.schemas.validator import compile_schema
-from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported
 from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
 from .schema_laws import Effort
 from .smallest_example import find_smallest
-from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
+from .tool_runner import ToolRunner, open_tool_runner
 from .violations import Violation
 
 __all__ = ["RUN_LAWS", "RunConditions", "find_broken_run_laws", "may_run"]
@@ -163,9 +157,10 @@ def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | 
 def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
     ran = trial.runner.run(call_arguments)
-    if ran.result is None or ran.result.kind != "ok" or not ran.return_values:
+    error = None if ran.result is None else ran.result.error
+    if error is None or not ran.return_values or error.details.get("ran") is not True:
         return None
-    return _why_unsendable(trial.tool, ran)
+    return error.message.removeprefix("the tool ran, but ")
 
 
 def changes_nothing(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
@@ -213,46 +208,3 @@ RUN_LAWS: dict[str, RunLaw] = {
         twice_is_once, "make the second run find the work done, or do not state `idempotent=True`", _has_state
     ),
 }
-
-
-def _why_unsendable(tool: Tool, outcome: TrialOutcome) -> str | None:
-    value = outcome.return_values[0]
-    if isinstance(value, (ToolResult, *PART_TYPES)) or (
-        isinstance(value, (list, tuple)) and any(isinstance(item, PART_TYPES) for item in value)
-    ):
-        return None
-    output = tool.signature.output
-    if output is None:
-        return _why_no_json_form(value)
-    try:
-        form = output.encode(value)
-    except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
-        return f"it returned {_describe_type(value)}, which is not what its annotation says: {error}"
-    problems = "; ".join(map(str, find_flaws(form)))
-    if not problems and tool.output_schema is not None:
-        problems = "; ".join(map(str, explain_errors(compile_schema(tool.output_schema).iter_errors(form))))
-    return f"what it returned does not fit its output schema: {problems}" if problems else None
-
-
-def _why_no_json_form(value: Any) -> str | None:
-    """Return which part of *value* has no JSON form, for a tool without an output annotation; None if all parts do."""
-    waiting, visited = [value], set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in visited:
-            continue
-        visited.add(id(part))
-        if isinstance(part, dict):
-            waiting += [*part, *part.values()]
-        elif isinstance(part, (list, tuple, set, frozenset)):
-            waiting += part
-        elif find_flaws(part):
-            try:
-                create_hint_reader().codec(type(part)).encode(part)
-            except Exception:  # noqa: BLE001 -- there is no codec, or the user's class is broken
-                return f"it returned {_describe_type(part)}, which has no JSON form"
-    return None
-
-
-def _describe_type(value: Any) -> str:
-    return f"a Python {type(value).__name__}"

@@ -21,7 +21,7 @@ from .base import (
 from .code_writer import UNSURE, CodeWriter, compile_codec
 from .decode_cache import use_decode_cache
 from .definitions import assemble_schema
-from .foreign import register_codec
+from .foreign import has_registered_codec, register_codec
 from .objects import MISSING, ObjectField, object_codec
 from .rules import create_hint_reader
 from .schema_code import build_schema_emitter
@@ -46,6 +46,7 @@ __all__ = [
     "build_schema_emitter",
     "compile_codec",
     "create_hint_reader",
+    "has_registered_codec",
     "make_strict_codec",
     "object_codec",
     "read_field_default",

@@ -99,6 +99,8 @@ def _read_annotated(hint: Any, reader: HintReader) -> Codec:
         raise Undescribable("Annotated alone says nothing; write a type and what is said of it in brackets")
     inner, *metadata = get_args(hint)
     codec = next((item for item in metadata if isinstance(item, Codec)), None)
+    if codec is not None:
+        reader.encodes_exactly = False
     if any(map(needs_pydantic, items := list(flatten_metadata(metadata)))):
         if codec is not None:
             raise RefusedMetadata("pydantic cannot read a type that has a Codec beside it; leave one of the two out")
@@ -167,7 +169,7 @@ def _apply_limits(codec: Codec, items: Sequence[Any], reader: HintReader, inner:
     for item in items:
         limits += iter_value_limits(codec, item) if is_changed else _iter_limits(codec, item)
         limits += _iter_special_limits(codec, item, inner)
-    on_output = reader.reads_output
+    on_output = reader.for_output
     options = TextOptions.of(items)
     if options is None:
         return apply_limits(codec, limits, on_output=on_output) if limits else codec
@@ -221,11 +223,11 @@ def _iter_special_limits(codec: Codec, item: Any, inner: Any) -> Iterator[Limit]
 
 def _read_json_text(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
     # As in pydantic, a result is written as it is, and not as text.
-    return codec if reader.reads_output else json_text_codec(codec)
+    return codec if reader.for_output else json_text_codec(codec)
 
 
 def _take_schema(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
-    if getattr(item, "mode", None) not in (None, "serialization" if reader.reads_output else "validation"):
+    if getattr(item, "mode", None) not in (None, "serialization" if reader.for_output else "validation"):
         return codec
     if not isinstance(getattr(item, "json_schema", None), dict):
         raise RefusedMetadata("WithJsonSchema has no schema, and what the schema does not show is refused; write one")
@@ -246,7 +248,7 @@ def _check_written_schema(schema: Schema, subject: str) -> None:
 def _replace_schema(codec: Codec, schema: Schema, reader: HintReader) -> Codec:
     """Return *codec* with another schema, which decides before the codec does."""
     new_codec = replace(codec, schema=dict(schema), type=None, choices=None, tags=None, members=(), emit=None)
-    if reader.reads_output:
+    if reader.for_output:
         return new_codec
     strict_codec = make_strict_codec(new_codec, lambda: assemble_schema(schema, reader.definitions))
     return replace(strict_codec, type=codec.type)

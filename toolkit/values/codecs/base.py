@@ -30,6 +30,7 @@ from .ranks import CodecRank
 
 __all__ = [
     "MAX_PROBLEMS",
+    "REGISTERED_BASES",
     "REGISTERED_FACTORIES",
     "UNKNOWN_BREADTH",
     "Codec",
@@ -42,6 +43,7 @@ __all__ = [
     "Undescribable",
     "Unresolved",
     "constant_factory",
+    "find_registered_factory",
     "join_with_or",
     "problems_below",
     "problems_of",
@@ -103,6 +105,17 @@ Factory: TypeAlias = Callable[[Any, "HintReader"], Codec]
 
 REGISTERED_FACTORIES: dict[type, Factory] = {}
 """The factories that `register_codec` added. They come before all rules."""
+
+REGISTERED_BASES: dict[type, Factory] = {}
+"""Those of `REGISTERED_FACTORIES` that are also for the subclasses of their class."""
+
+
+def find_registered_factory(kind: Any) -> Factory | None:
+    """Return the factory that was registered for the class *kind*, or for its nearest base that covers subclasses."""
+    factory = REGISTERED_FACTORIES.get(kind)
+    if factory is None and REGISTERED_BASES and isinstance(kind, type):
+        factory = next((REGISTERED_BASES[base] for base in kind.__mro__ if base in REGISTERED_BASES), None)
+    return factory
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +203,10 @@ class HintReader:
     types that type variables stand for, and the definitions (`$defs`) that were made so far.
 
     Attributes:
-        reads_output: Whether the hints are about a result. The checks of a result run when it is encoded.
+        for_output: Whether the hints are those of a return value. A record then has all the fields that its objects
+            have, also those that its constructor does not take.
+        encodes_exactly: Whether everything that the codecs encode fits their schemas. If not, the form has to be
+            checked.
     """
 
     def __init__(
@@ -198,13 +214,16 @@ class HintReader:
         rules: CodecRules,
         global_names: Mapping[str, Any] | None = None,
         local_names: Mapping[str, Any] | None = None,
+        *,
+        for_output: bool = False,
     ) -> None:
         self._rules = rules
+        self.for_output = for_output
+        self.encodes_exactly = True
         self.local_names: Mapping[str, Any] = local_names or {}
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
         self.definitions: dict[str, Schema] = {}
-        self.reads_output = False
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
         self._recursive_keys: set[Any] = set()
@@ -213,9 +232,12 @@ class HintReader:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
         origin = get_origin(hint) or hint
         try:
-            factory = REGISTERED_FACTORIES.get(origin) or self._rules.by_origin.get(origin)
+            registered_factory = find_registered_factory(origin)
+            factory = registered_factory or self._rules.by_origin.get(origin)
         except TypeError:  # an unhashable object is used where a type should be
-            factory = None
+            registered_factory = factory = None
+        if registered_factory is not None:
+            self.encodes_exactly = False
         if factory is not None:
             return factory(hint, self)
         for recognises, factory in self._rules.by_predicate:

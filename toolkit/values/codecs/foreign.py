@@ -16,6 +16,7 @@ from typing import Any, get_origin
 from ...errors import DefinitionError, Problem
 from ..schemas.validator import check_schema
 from .base import (
+    REGISTERED_BASES,
     REGISTERED_FACTORIES,
     Codec,
     CodecRules,
@@ -24,7 +25,7 @@ from .base import (
     Schema,
     Undescribable,
     Unresolved,
-    constant_factory,
+    find_registered_factory,
     type_name,
 )
 from .definitions import rewrite_schema
@@ -32,35 +33,81 @@ from .json_texts import json_text_codec
 from .schema_first import make_strict_codec
 from .validators import problems_of_validation
 
-__all__ = ["RULES", "read_with_pydantic", "register_codec"]
+__all__ = ["RULES", "has_registered_codec", "read_with_pydantic", "register_codec"]
 
 _PREFIX = "#/$defs/"
 
 
-def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], encode: Callable[[Any], Any]) -> Codec:
+def register_codec(
+    kind: type,
+    *,
+    encode: Callable[[Any], Any],
+    schema: Schema | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    subclasses: bool = False,
+) -> Codec:
     """
     Teach every later `@tool` the JSON form of *kind*.
 
+    With *encode* alone, tools can return objects of the class but not take them as arguments.
+
     Args:
         kind: The class that is used in signatures.
-        schema: The schema that a model sees, draft 2020-12.
+        encode: Converts the value to JSON.
+        schema: The schema that a model sees, draft 2020-12. Without it, a result may be any JSON.
         decode: Converts JSON that fits the schema. A `ValueError` is reported as a problem of the call.
-        encode: Converts the value back to JSON.
+        subclasses: Whether *encode* is also for objects of subclasses. An argument of a subclass needs a codec of its
+            own, because *decode* does not know the subclass.
+
+    Raises:
+        DefinitionError: *kind* is not a class, the schema cannot be used, or there is a *decode* without a schema.
     """
     if not isinstance(kind, type):
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
     subject = f"register_codec({kind.__name__})"
+    if decode is not None and schema is None:
+        raise DefinitionError(f"{subject}: `decode` needs a `schema` that says what a model may send")
+    schema = {} if schema is None else schema
     check_schema(schema, subject)
     rewrite_schema(schema, lambda part: _check_movable(part, schema, subject))
     own = {key: value for key, value in schema.items() if key != "$schema"}
-    codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
+    codec = Codec(schema=own, decode=decode or _refuse, encode=encode, type=kind, hashable=kind.__hash__ is not None)
     strict_codec = make_strict_codec(codec)
-    REGISTERED_FACTORIES[kind] = (
-        (lambda hint, reader: _embed_codec(hint, reader, codec))
-        if _has_references(own)
-        else constant_factory(strict_codec)
-    )
+    has_references = _has_references(own)
+
+    def factory(hint: Any, reader: HintReader) -> Codec:
+        if not reader.for_output:
+            _check_argument(hint, kind, can_decode=decode is not None)
+        return _embed_codec(hint, reader, codec) if has_references else strict_codec
+
+    REGISTERED_FACTORIES[kind] = factory
+    REGISTERED_BASES.pop(kind, None)
+    if subclasses:
+        REGISTERED_BASES[kind] = factory
     return strict_codec
+
+
+def has_registered_codec(kind: type) -> bool:
+    """Return whether `register_codec` was called for *kind*, or for a base of it together with its subclasses."""
+    return find_registered_factory(kind) is not None
+
+
+def _refuse(value: Any) -> Any:
+    raise Refusal(Problem("no value of this type can be sent"))
+
+
+def _check_argument(hint: Any, kind: type, *, can_decode: bool) -> None:
+    """Raise `Undescribable` if the codec that was registered for *kind* cannot decode an argument of type *hint*."""
+    if not can_decode:
+        raise Undescribable(
+            f"{type_name(hint)} is registered for results only; give `register_codec({kind.__name__}, ...)` "
+            "a `schema` and a `decode` too"
+        )
+    if (get_origin(hint) or hint) is not kind:
+        raise Undescribable(
+            f"{type_name(hint)} is a subclass of {kind.__name__}, whose registered codec decodes only "
+            f"{kind.__name__} itself; call `register_codec` for {type_name(hint)}"
+        )
 
 
 def _check_movable(part: Schema, whole: Schema, subject: str) -> Schema:
@@ -77,6 +124,7 @@ def _has_references(schema: Schema) -> bool:
 
 def _embed_codec(hint: Any, reader: HintReader, codec: Codec) -> Codec:
     """Return *codec*, whose schema is a document of its own, as a part of the reader's document."""
+    reader.encodes_exactly = False  # the schema and the function that encodes come from different sources
     whole = codec.schema
     name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
 
@@ -152,7 +200,8 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
 
     try:
         adapter: Any = TypeAdapter(hint)
-        schema = adapter.json_schema(by_alias=True, mode="validation")
+        # What is sent back may differ from what is accepted: it has the computed fields, and not the excluded ones.
+        schema = adapter.json_schema(by_alias=True, mode="serialization" if reader.for_output else "validation")
     except (ImportError, SchemaError) as error:
         raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:

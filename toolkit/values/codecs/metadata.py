@@ -173,7 +173,7 @@ def read_whole(inner: Any, items: Sequence[Any], reader: HintReader) -> Codec:
             f"{word} lets pydantic read the type, and pydantic does not know the codec of {type_name(inner)}; "
             f"use an AfterValidator, or convert it in the codec"
         )
-    if reader.reads_output and any(known_name(item) in VALIDATORS for item in items):
+    if reader.for_output and any(known_name(item) in VALIDATORS for item in items):
         raise RefusedMetadata(f"a validator beside {word} does not run on a result; check the result in the tool")
     hint: Any = Annotated[(substitute_variables(inner, reader.variables), *items)]
     try:

@@ -3,13 +3,17 @@ Convert classes with named fields: dataclasses, named tuples, attrs classes.
 
 All of them are JSON objects. Each kind of class is read into a list of `ObjectField`s. An exception that the
 constructor of the class raises is a problem of the call.
+
+As an argument, a record has the fields that its constructor takes. As a return value, it has the fields that its
+objects keep, also those with `init=False`.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
@@ -30,11 +34,11 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, cls):
             raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
-        return {
-            field.name: field.codec.encode(getattr(value, field.attribute))
-            for field in fields
-            if field.attribute is not None
-        }
+        form = {}
+        for field in fields:
+            if field.attribute is not None and (field.required or hasattr(value, field.attribute)):
+                form[field.name] = field.codec.encode(getattr(value, field.attribute))
+        return form
 
     def make() -> Codec:
         fields.extend(fields_of(ClassHints(hint, reader)))
@@ -49,12 +53,25 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         hashable = cls.__hash__ is not None
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
-        codec = object_codec(fields, cls, encode, kind=cls, hashable=hashable)
+        build = functools.partial(_build_record, cls, _constructor_names(cls)) if reader.for_output else cls
+        codec = object_codec(fields, build, encode, kind=cls, hashable=hashable)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return codec
 
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
+
+
+def _build_record(cls: Any, accepted_names: Container[str], /, **values: Any) -> Any:
+    """Return a record made from those *values* that its constructor accepts. It computes the others itself."""
+    return cls(**{name: value for name, value in values.items() if name in accepted_names})
+
+
+def _constructor_names(cls: Any) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(cls).parameters)
+    except (TypeError, ValueError):
+        return frozenset()
 
 
 # Dataclasses.
@@ -66,6 +83,8 @@ def _read_dataclass(hint: Any, reader: HintReader) -> Codec:
 
 def _fields_of_dataclass(hints: ClassHints) -> list[ObjectField]:
     declared = hints.cls.__dataclass_fields__
+    if hints.reader.for_output:
+        return [_kept_field(hints, dc_field) for dc_field in declared.values() if _field_kind(dc_field) == "_FIELD"]
     init_fields = [
         dc_field for dc_field in declared.values() if dc_field.init and _field_kind(dc_field) != "_FIELD_CLASSVAR"
     ]
@@ -75,19 +94,32 @@ def _fields_of_dataclass(hints: ClassHints) -> list[ObjectField]:
         dc_field.name for dc_field in sorted(init_fields, key=lambda dc_field: bool(dc_field.kw_only))
     ]:
         return [_parameter_field(hints, parameter) for parameter in inspect.signature(hints.cls).parameters.values()]
-    fields = []
-    for dc_field in init_fields:
-        field = ObjectField(
-            name=dc_field.name,
-            codec=hints.codec(dc_field.name),
-            required=dc_field.default is NO_DEFAULT and dc_field.default_factory is NO_DEFAULT,
-            default=MISSING if dc_field.default is NO_DEFAULT else dc_field.default,
-            factory=None if dc_field.default_factory is NO_DEFAULT else dc_field.default_factory,
-            attribute=dc_field.name if _field_kind(dc_field) == "_FIELD" else None,
-            positional=not dc_field.kw_only,
-        )
-        fields.append(_with_description(field, dc_field.metadata.get("description")))
-    return fields
+    return [_init_field(hints, dc_field) for dc_field in init_fields]
+
+
+def _init_field(hints: ClassHints, dc_field: Any) -> ObjectField:
+    field = ObjectField(
+        name=dc_field.name,
+        codec=hints.codec(dc_field.name),
+        required=dc_field.default is NO_DEFAULT and dc_field.default_factory is NO_DEFAULT,
+        default=MISSING if dc_field.default is NO_DEFAULT else dc_field.default,
+        factory=None if dc_field.default_factory is NO_DEFAULT else dc_field.default_factory,
+        attribute=dc_field.name if _field_kind(dc_field) == "_FIELD" else None,
+        positional=not dc_field.kw_only,
+    )
+    return _with_description(field, dc_field.metadata.get("description"))
+
+
+def _kept_field(hints: ClassHints, dc_field: Any) -> ObjectField:
+    """
+    Return a field of a return value. Every object of the class keeps it, whatever its constructor takes.
+
+    A field that the constructor does not take may never have been set.
+    """
+    field = _init_field(hints, dc_field)
+    field.required = field.required and dc_field.init
+    field.positional = False
+    return field
 
 
 def _parameter_field(hints: ClassHints, parameter: inspect.Parameter) -> ObjectField:
@@ -153,14 +185,14 @@ def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
     attr = sys.modules["attr"]
     fields = []
     for attribute in hints.cls.__attrs_attrs__:
-        if not attribute.init:
+        if not attribute.init and not hints.reader.for_output:
             continue
         has_factory = isinstance(attribute.default, attr.Factory)
         has_default = attribute.default is not attr.NOTHING and not has_factory
         field = ObjectField(
             name=attribute.alias,
             codec=hints.codec(attribute.name, Any if attribute.type is None else attribute.type),
-            required=attribute.default is attr.NOTHING,
+            required=attribute.init and attribute.default is attr.NOTHING,
             # A factory that takes the unfinished object must be left to the constructor.
             default=attribute.default if has_default else MISSING,
             factory=attribute.default.factory if has_factory and not attribute.default.takes_self else None,

@@ -42,7 +42,14 @@ _ALL_RULES = CodecRules(
 
 
 def create_hint_reader(
-    global_names: Mapping[str, Any] | None = None, local_names: Mapping[str, Any] | None = None
+    global_names: Mapping[str, Any] | None = None,
+    local_names: Mapping[str, Any] | None = None,
+    *,
+    for_output: bool = False,
 ) -> HintReader:
-    """Return a reader that knows all types. It looks up forward references in the two namespaces."""
-    return HintReader(_ALL_RULES, global_names, local_names)
+    """
+    Return a reader that knows all types. It looks up forward references in the two namespaces.
+
+    With *for_output*, its codecs are those of return values.
+    """
+    return HintReader(_ALL_RULES, global_names, local_names, for_output=for_output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
@@ -175,13 +176,19 @@ STRING = Codec(
     decisive=True,
     emit=_emit_text,
 )
+# In Python a bool is a number too, so a tool that returns True where it says `int` is right. As an argument, and as a
+# default that a model is shown, true is no number.
+OUTPUT_INTEGER = replace(
+    INTEGER, encode=lambda value: _encode_integer(int(value) if value.__class__ is bool else value)
+)
+OUTPUT_FLOAT = replace(FLOAT, encode=lambda value: _encode_float(int(value) if value.__class__ is bool else value))
 ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(CodecRank.ANY,), emit=_emit_any)
 
 RULES = CodecRules(
     {
         str: constant_factory(STRING),
-        int: constant_factory(INTEGER),
-        float: constant_factory(FLOAT),
+        int: lambda hint, reader: OUTPUT_INTEGER if reader.for_output else INTEGER,
+        float: lambda hint, reader: OUTPUT_FLOAT if reader.for_output else FLOAT,
         bool: constant_factory(BOOLEAN),
         None: constant_factory(NULL),
         type(None): constant_factory(NULL),

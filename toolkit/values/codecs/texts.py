@@ -93,6 +93,12 @@ def _parse_datetime(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
+def _write_datetime(value: dt.datetime) -> str:
+    if value != value:  # noqa: PLR0124 -- only "not a time" of pandas, which is an instance of `datetime`, is unequal
+        raise ValueError(f"{value} has no JSON form")
+    return value.isoformat()
+
+
 def _parse_time(text: str) -> dt.time:
     if text[2:3] != ":" or not text.isascii():
         raise ValueError(text)
@@ -246,7 +252,7 @@ _CODECS: dict[Any, Codec] = {
         _parse_datetime,
         schema={"format": "date-time"},
         example='"2024-05-01T12:30:00Z"',
-        write=dt.datetime.isoformat,
+        write=_write_datetime,
     ),
     dt.date: text_codec(dt.date, _parse_date, schema={"format": "date"}, example='"2024-05-01"', write=_write_date),
     dt.time: text_codec(dt.time, _parse_time, schema={"format": "time"}, example='"12:30:00"', write=dt.time.isoformat),

@@ -56,7 +56,7 @@ def build_opaque_codec(cls: type) -> Codec:
 def apply_validator(base: Codec, item: Any, name: str, reader: HintReader) -> Codec:
     """Return *base* with the validator *item*. *name* is the name of its class in pydantic."""
     function = _get_function(item, name)
-    if reader.reads_output:
+    if reader.for_output:
         return _validate_output(base, item, function)
     if name == "AfterValidator":
         return _validate_after(base, item, function)
@@ -242,7 +242,7 @@ def apply_serializer(base: Codec, item: Any, name: str, reader: HintReader) -> C
                 Problem(f"`{_name_of(function)}` raised {type(error).__name__}: {error}"[:300])
             ) from error
 
-    if not reader.reads_output:
+    if not reader.for_output:
         return replace(base, encode=encode, breadth=narrow_breadth(base.breadth), members=())
     schema = _read_return_schema(item, function, reader)
     return replace(

@@ -1,0 +1,135 @@
+"""A result that cannot be given is an error, which says that the tool ran, what is wrong, and what to return."""
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from annotated_types import Ge, MaxLen
+
+from tests.calls.test_render_result import NAN, PLAIN, Sum, plan_for, sent
+from tests.values.test_rendering import BadStr, Nothing
+from toolkit import Catalog
+from toolkit.calls.render_result import render_result
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.dispatcher import Dispatcher
+from toolkit.hooks import Replace
+from toolkit.results import ToolResult
+
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")]
+
+
+class Customer:
+    """A class without a JSON form."""
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "problem", "text"),
+    [
+        (int, "five", 'expected an integer, got "five"', "five"),
+        (int, 10**2000, "expected an integer", hex(10**2000)),
+        (str, 5, "expected a string, got 5", "5"),
+        (str, None, "expected a string, got null", "null"),
+        (None, 5, "expected null, got 5", "5"),
+        (float, NAN, 'expected a number, got "nan"', "nan"),
+        (list[float], [1.0, NAN], '[1]: expected a number, got "nan"', '[1.0,"nan"]'),
+        (Sum, Sum("x"), 'sum: expected an integer, got "x"', '{"sum":"x"}'),
+        (Annotated[int, Ge(0)], -1, "expected at least 0, got -1", "-1"),
+        (list[Annotated[str, MaxLen(2)]], ["abc"], "[0]: expected at most 2 characters", '["abc"]'),
+        (dict[str, int], ImagePart(b"x"), "expected an object, got null", "[image/png, 1 bytes]"),
+        (dict[str, int], ToolResult("words"), "expected an object, got null", "words"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_that_the_output_schema_does_not_allow_is_a_failure(returns, value, problem, text):
+    """The result says what is wrong, and what was returned, because the tool ran and cannot be called again."""
+    result = render_result(value, plan_for(returns))
+    assert (result.kind, result.value) == ("failed", None)
+    assert problem in result.error.message
+    assert result.text.endswith(f"\nIt returned: {text}")
+    assert result.returned is value
+    sent(result)
+    assert render_result(value, plan_for(returns, check_output=False)).kind == "ok"
+
+
+@pytest.mark.parametrize("returns", [..., Any, str, list[Sum], dict[str, Any]], ids=str)
+@pytest.mark.parametrize(
+    ("wrap", "place"),
+    [
+        (lambda value: value, ""),
+        (lambda value: [1, value], "[1]: "),
+        (lambda value: {"a": {"b c": value}}, "a['b c']: "),
+        (lambda value: Sum([value]), "sum[0]: "),
+        (lambda value: {value: 1}, ""),
+        (lambda value: ToolResult("text", [value]), "[0]: "),
+        (lambda value: [JsonPart(value), "text"], ""),
+        (lambda value: TextPart(value), ""),
+        (lambda value: FilePart(value), ""),
+    ],
+    ids=["itself", "list", "dict", "dataclass", "key", "result", "json part", "text part", "file part"],
+)
+@pytest.mark.parametrize("cls", [Customer, Nothing, BadStr])
+def test_what_has_no_json_form_is_an_error_that_names_the_type_and_the_remedy(returns, wrap, place, cls):
+    """It is never words about an object in memory, wherever the object is."""
+    value = cls()
+    result = render_result(wrap(value), plan_for(returns))
+    assert result.kind == "failed"
+    assert result.error.message.startswith(f"the tool ran, but its result cannot be given: {place}a `{cls.__module__}")
+    assert f"register_codec({cls.__name__}, encode=...)" in result.error.message
+    assert " at 0x" not in result.text
+    sent(result)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ((number for number in [1]), "a `generator` has no JSON form; return a list of its items"),
+        (map(str, [1]), "return a list of its items"),
+        (Sum, "return its name, or a dictionary that describes it"),
+        (print, "return its name, or a dictionary that describes it"),
+        (json, "return its name, or a dictionary that describes it"),
+    ],
+    ids=["generator", "map", "class", "function", "module"],
+)
+def test_the_remedy_fits_the_value(value, remedy):
+    """A generator is not a customer."""
+    assert remedy in render_result(value, PLAIN).text
+
+
+@pytest.mark.parametrize(("read_only", "advice"), [(False, "do not call it again"), (True, "would give the same")])
+async def test_a_call_whose_result_cannot_be_given_says_that_it_ran_and_is_not_retried(read_only, advice):
+    """The effect has happened, so the result must not lead to a second one."""
+    catalog, times = Catalog(), []
+
+    @catalog.tool(read_only=read_only)
+    async def hire() -> Customer:
+        """Hire somebody."""
+        times.append(1)
+        return Customer()
+
+    result = await Dispatcher(catalog).call("hire")
+    assert (result.kind, result.attempts, len(times)) == ("failed", 1, 1)
+    assert result.text.startswith("error: the tool ran, but its result cannot be given: a `")
+    assert advice in result.text
+    assert result.error.details == {"ran": True}
+    assert isinstance(result.returned, Customer)
+
+
+@pytest.mark.parametrize(
+    "value", [Customer(), [Customer()], ToolResult("a", Customer())], ids=["alone", "list", "result"]
+)
+async def test_a_hook_cannot_give_what_has_no_json_form(value):
+    """The result blames the hook."""
+    catalog = Catalog()
+
+    @catalog.tool
+    async def do() -> int:
+        """Do it."""
+        return 1
+
+    class Replacing:
+        def before(self, call):
+            return Replace(value)
+
+    result = await Dispatcher(catalog, hooks=[Replacing()]).call("do")
+    assert result.kind == "internal"
+    assert "a hook gave a result that cannot be sent" in result.text
