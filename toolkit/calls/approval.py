@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..approvals.comparisons import equals_except_masks
-from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.policy import Approvals
-from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..approvals.store_runner import StoreTimeoutError
-from ..decisions import ApprovalRequest, AuthRequest, Decision
-from ..permissions.grants import is_answerable, offer_grants
+from ..decisions import AuthRequest, Decision
 from ..permissions.judgement import Judgement
-from ..policies.redaction import MASK, Redaction
 from ..results import ToolResult
-from ..spec import Tool
-from ..values.rendering import as_json, describe_value
-from ..values.strictjson.canonical import encode_canonical
-from ..values.visible import make_visible
+from ..values.rendering import describe_value
+from .approval_request import RequestBuilder
 from .call_state import CallState
 from .call_store import CallStore
 
-__all__ = ["CallApproval", "build_lost_result", "is_unaltered", "render_reason", "restore_masked_secrets"]
+__all__ = ["CallApproval", "build_lost_result"]
 
 _log = logging.getLogger("toolkit")
 
@@ -43,6 +36,7 @@ class CallApproval:
     The approval of the call of *state*.
 
     Attributes:
+        requests: The maker of the requests.
         claimed_record: The request that was approved, once it is claimed.
         waiting_record: The request that waits for an answer, if the call ends with it.
     """
@@ -50,8 +44,8 @@ class CallApproval:
     def __init__(self, state: CallState) -> None:
         self.claimed_record: Record | None = None
         self.waiting_record: Record | None = None
+        self.requests = RequestBuilder(state)
         self._state = state
-        self._tool = state.plan.tool
         self._approvals = state.settings.approvals
         self._store = CallStore(state)
 
@@ -63,47 +57,10 @@ class CallApproval:
 
         *reason* says why the person is asked again. It stands before the reasons of the judgement.
         """
-        state, tool, call, approvals = self._state, self._tool, self._state.call, self._approvals
-        redaction = state.redaction()
-        decoded = judgement.request.arguments
-        # A person who gives credentials sees no preview. The conditions of an earlier approval still have to hold.
-        preview = Preview(
-            text="", preconditions=() if self.claimed_record is None else self.claimed_record.request.preconditions
-        )
-        if auth is None:
-            preview = await state.within(self._make_preview(decoded, redaction))
-        arguments = canonical_arguments(tool, decoded, state.arguments)
-        identity = identity_of(tool)
-        session = None if call.session is None else call.session.id
-        now = approvals.clock()
-        asks = judgement.asks
-        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
-        asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
-        may_grant = auth is None and session is not None and not preview.is_cut
-        may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
-        request = ApprovalRequest(
-            tool=tool.name,
-            call_id=call.id,
-            reason="; ".join(
-                dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
-            ),
-            arguments=_mask_secrets(arguments, tool),
-            asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
-            preview=preview.text or None,
-            is_cut=preview.is_cut,
-            preconditions=preview.preconditions,
-            grants=tuple(offer_grants(judgement.request)) if may_grant else (),
-            repairs=tuple(state.repairs),
-            session=session,
-            principal=call.principal,
-            auth=None if auth is None else _make_visible(auth),
-            created_at=now,
-            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
-            digest=digest_of_call(identity, arguments, session, call.principal),
-        )
-        record = Record(request=redaction.mask_request(request), arguments=arguments, identity=identity)
-        if approvals.seal is not None:
-            return replace(record, request=approvals.sealed(record))
+        preconditions = () if self.claimed_record is None else self.claimed_record.request.preconditions
+        record = await self.requests.build(judgement, auth=auth, reason=reason, preconditions=preconditions)
+        if self._approvals.seal is not None:
+            return replace(record, request=self._approvals.sealed(record))
         await self._store.run(
             "keep request",
             record.request.id,
@@ -111,58 +68,6 @@ class CallApproval:
             on_late=lambda store, _: self._close_pending(store, record),
         )
         return record
-
-    async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-        approvals, state = self._approvals, self._state
-        return await preview_of(
-            self._tool,
-            decoded,
-            call=state.call,
-            in_thread=state.settings.in_hook_thread,
-            seconds=approvals.preview_seconds,
-            max_chars=approvals.preview_chars,
-            redact=redaction.mask_text,
-        )
-
-    def check_shown_arguments(self, record: Record) -> None:
-        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
-        request = record.request
-        shown_arguments = dict(request.arguments)
-        actual_arguments = (
-            _mask_secrets(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
-        )
-        # A redaction rule that is a function may write any text in place of a secret.
-        if not (
-            equals_except_masks(shown_arguments, actual_arguments)
-            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
-        ):
-            raise ApprovalError(
-                f"request {request.id} shows other arguments than it would run: it was altered; call "
-                f"`{request.tool}` again",
-                why="forged",
-            )
-
-    async def has_shown_preview(self, record: Record) -> bool:
-        """
-        Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
-
-        A preview that is different each time cannot be compared, and counts as shown. A store that only this process
-        can write, or that signs its records, is trusted without a comparison.
-        """
-        if not self._approvals.is_exposed or record.request.auth is not None:
-            return True
-        first = await self._make_redacted_preview()
-        if first is not None and _is_shown(record.request, first):
-            return True
-        return await self._make_redacted_preview() != first
-
-    async def _make_redacted_preview(self) -> Preview | None:
-        redaction = self._state.redaction()
-        try:
-            preview = await self._make_preview(self._state.decoded, redaction)
-        except PreviewFailed:
-            return None
-        return replace(preview, text=redaction.mask_text(preview.text))
 
     async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""
@@ -327,36 +232,6 @@ def _build_cut_short_result(attempts: int) -> ToolResult:
     return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
-def restore_masked_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
-    """
-    Return the arguments that a person edited, with their secrets filled in.
-
-    A secret that the person left masked gets the value that was sent.
-
-    Raises:
-        ApprovalError: Another value is still masked, so its meaning is unknown.
-    """
-    original = record.arguments if isinstance(record.arguments, Mapping) else {}
-    arguments = {
-        name: original[name] if value == MASK and name in tool.signature.secrets and name in original else value
-        for name, value in edited.items()
-    }
-    edited_json, original_json = encode_canonical(as_json(arguments)), encode_canonical(as_json(dict(original)))
-    if MASK in edited_json and MASK not in original_json:
-        raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
-    return arguments
-
-
-def is_unaltered(record: Record, tool: Tool) -> bool:
-    """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
-    request = record.request
-    try:
-        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
-    except ValueError:
-        return False  # arguments without a canonical form were never part of a request
-    return identity_of(tool) == record.identity and digest == request.digest
-
-
 def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     """
     Return the result of a call that was claimed but has no outcome in the store.
@@ -376,38 +251,3 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
     )
-
-
-def render_reason(reason: str, redaction: Redaction) -> str:
-    """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
-    return make_visible(redaction.mask_text(reason))
-
-
-def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
-    """Return all reasons that a person has to know. *reason* says why they are asked again."""
-    reasons = [] if reason is None else [reason]
-    if auth is not None:
-        scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        reasons.append(
-            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
-        )
-    asks = [finding.reason for finding in judgement.asks]
-    return reasons + (asks if asks and auth is None else []) or [judgement.verdict.reason]
-
-
-def _make_visible(auth: AuthRequest) -> AuthRequest:
-    url = None if auth.url is None else make_visible(auth.url, keep_lines=False)
-    scopes = tuple(make_visible(scope, keep_lines=False) for scope in auth.scopes)
-    return AuthRequest(
-        provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
-    )
-
-
-def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
-    """Return whether *request* shows *preview* and has the same preconditions."""
-    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
-    return is_same and equals_except_masks(request.preview or "", preview.text)
-
-
-def _mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
-    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

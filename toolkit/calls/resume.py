@@ -28,7 +28,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
-from .approval import is_unaltered
+from .approval_request import is_unaltered
 from .call_run import CallOptions, CallRun
 from .pipeline import Stages, find_pipeline
 from .plan import CallPlan
