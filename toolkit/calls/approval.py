@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ..approvals.policy import Approvals
@@ -18,15 +17,14 @@ from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..approvals.store_runner import StoreTimeoutError
-from ..decisions import AuthRequest, Decision
-from ..permissions.judgement import Judgement
+from ..decisions import Decision
 from ..results import ToolResult
 from ..values.rendering import describe_value
-from .approval_request import RequestBuilder
 from .call_state import CallState
 from .call_store import CallStore
+from .request_opening import RequestOpening, close_pending
 
-__all__ = ["CallApproval", "build_lost_result"]
+__all__ = ["CallApproval", "build_lost_result", "build_repeated_result", "find_running"]
 
 _log = logging.getLogger("toolkit")
 
@@ -36,7 +34,7 @@ class CallApproval:
     The approval of the call of *state*.
 
     Attributes:
-        requests: The maker of the requests.
+        opening: Makes the requests, or finds those of the same call.
         claimed_record: The request that was approved, once it is claimed.
         waiting_record: The request that waits for an answer, if the call ends with it.
     """
@@ -44,34 +42,26 @@ class CallApproval:
     def __init__(self, state: CallState) -> None:
         self.claimed_record: Record | None = None
         self.waiting_record: Record | None = None
-        self.requests = RequestBuilder(state)
         self._state = state
         self._approvals = state.settings.approvals
         self._store = CallStore(state)
+        self.opening = RequestOpening(state, self._store)
 
-    async def create_request(
-        self, judgement: Judgement, *, auth: AuthRequest | None = None, reason: str | None = None
-    ) -> Record:
-        """
-        Make the request that a person has to answer, and store it unless requests are sealed.
-
-        *reason* says why the person is asked again. It stands before the reasons of the judgement.
-        """
-        preconditions = () if self.claimed_record is None else self.claimed_record.request.preconditions
-        record = await self.requests.build(judgement, auth=auth, reason=reason, preconditions=preconditions)
-        if self._approvals.seal is not None:
-            return replace(record, request=self._approvals.sealed(record))
-        await self._store.run(
-            "keep request",
-            record.request.id,
-            lambda store: store.add(record),
-            on_late=lambda store, _: self._close_pending(store, record),
-        )
-        return record
+    async def find_answered(self, record: Record) -> Record | None:
+        """Return the present state of *record* if another caller has answered it; None if it still waits."""
+        name = record.request.id
+        present = await self._store.run("find request", name, lambda store: store.get(name))
+        return None if present is None or present.state == "pending" else present
 
     async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""
-        decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+        holders, name = self._approvals.holders, record.request.id
+        if not holders.begin_question(name):
+            return None  # another call with the same request is asking, and a person answers a request once
+        try:
+            decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+        finally:
+            holders.end_question(name)
         if decision is not None and self._approvals.seal is not None:
             # A sealed request that is answered here need not travel. It may be stored already if this is the second
             # try.
@@ -128,34 +118,26 @@ class CallApproval:
 
     async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
         """
-        Close a request whose call ends without an answer.
+        Close a request whose call ends without an answer, unless another call holds the same request.
 
         If *error* ends the call, the request may be closed in the background, without waiting.
         """
         name = record.request.id
+        if not self._approvals.holders.remove(name, is_maker=self.opening.has_made(record)):
+            return
         # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
         if isinstance(error, (GeneratorExit, StoreTimeoutError)):
-            self._store.detach("withdraw request", lambda store: self._close_pending(store, record))
+            self._store.detach("withdraw request", lambda store: close_pending(store, record, self._approvals))
             return
         try:
             await self._store.run_at_end(
                 "withdraw request",
                 name,
-                lambda store: self._close_pending(store, record),
+                lambda store: close_pending(store, record, self._approvals),
                 is_cancelled=isinstance(error, asyncio.CancelledError),
             )
         except Exception as store_error:  # noqa: BLE001 -- the call's own ending matters more than this failure
             _log.error("request %s may not have been withdrawn: %s", name, store_error)
-
-    def _close_pending(self, store: ApprovalStore, record: Record) -> None:
-        name = record.request.id
-        try:
-            if self._approvals.seal is not None and store.get(name) is None:
-                # A sealed request travels, so the store must record here that it is closed.
-                store.add(record)
-            store.settle(name, "denied", by=None, owner=None, now=self._approvals.clock())
-        except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
-            _log.exception("request %s could not be withdrawn", name)
 
     async def withdraw_unless_carried_by(self, result: ToolResult | None) -> None:
         """Withdraw the opened request, unless *result* carries it to the person who answers."""
@@ -251,3 +233,30 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
     )
+
+
+def build_repeated_result(record: Record, approvals: Approvals) -> ToolResult:
+    """Return the result of a call that asks again although *record*, its request, was approved before."""
+    if record.outcome is not None:
+        return ToolResult.from_json(record.outcome)
+    runs = find_running(record, approvals)
+    if runs is False:
+        return build_lost_result(record, approvals)
+    return ToolResult.failure(
+        "failed",
+        f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
+        details={"happened": "maybe"},
+        advice="Wait for its result; it is not started a second time.",
+    )
+
+
+def find_running(record: Record, approvals: Approvals) -> bool | None:
+    """
+    Return whether the call of a claimed *record* runs; None if it may run where this process cannot see it.
+
+    Another machine may run a claim that this process cannot see. Such a claim counts as lost once the request has
+    expired.
+    """
+    theirs = "" if record.claim is None else record.claim.owner
+    runs = record.request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
+    return False if runs is None and record.is_expired(approvals.clock()) else runs

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..approvals.comparisons import equals_except_masks
+from ..approvals.edits import build_edit
 from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
-from ..decisions import ApprovalRequest, AuthRequest, Precondition
+from ..decisions import ApprovalRequest, AuthRequest, Edit, Precondition
 from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
@@ -22,7 +23,7 @@ from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
 from .call_state import CallState
 
-__all__ = ["RequestBuilder", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
+__all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
 
 
 class RequestBuilder:
@@ -33,8 +34,31 @@ class RequestBuilder:
         self._tool = state.plan.tool
         self._approvals = state.settings.approvals
 
-    async def build(
+    def start(self, judgement: Judgement) -> Record:
+        """Return a record with what identifies the call, and nothing that a person could decide by."""
+        tool, call, approvals = self._tool, self._state.call, self._approvals
+        arguments = canonical_arguments(tool, judgement.request.arguments, self._state.arguments)
+        identity = identity_of(tool)
+        session = None if call.session is None else call.session.id
+        now = approvals.clock()
+        request = ApprovalRequest(
+            tool=tool.name,
+            call_id=str(call.id),
+            reason="",
+            arguments=mask_secrets(arguments, tool),
+            repairs=tuple(self._state.repairs),
+            edits=self._state.edits,
+            session=session,
+            principal=call.principal,
+            created_at=now,
+            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
+            digest=digest_of_call(identity, arguments, session, call.principal),
+        )
+        return Record(request=request, arguments=arguments, identity=identity)
+
+    async def complete(
         self,
+        started: Record,
         judgement: Judgement,
         *,
         auth: AuthRequest | None = None,
@@ -42,48 +66,35 @@ class RequestBuilder:
         preconditions: tuple[Precondition, ...] = (),
     ) -> Record:
         """
-        Return the record of the request that a person has to answer. It is not stored yet.
+        Return the *started* record with the question that a person has to answer. It is not stored yet.
 
         *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
         those of an earlier approval. They still have to hold if the request asks for credentials.
         """
-        state, tool, call, approvals = self._state, self._tool, self._state.call, self._approvals
+        state, tool = self._state, self._tool
         redaction = state.redaction()
-        decoded = judgement.request.arguments
         # A person who gives credentials sees no preview.
         preview = Preview(text="", preconditions=preconditions)
         if auth is None:
-            preview = await state.within(self._make_preview(decoded, redaction))
-        arguments = canonical_arguments(tool, decoded, state.arguments)
-        identity = identity_of(tool)
-        session = None if call.session is None else call.session.id
-        now = approvals.clock()
+            preview = await state.within(self._make_preview(judgement.request.arguments, redaction))
         asks = judgement.asks
         answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
-        may_grant = auth is None and session is not None and not preview.is_cut
+        may_grant = auth is None and started.request.session is not None and not preview.is_cut
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
-        request = ApprovalRequest(
-            tool=tool.name,
-            call_id=call.id,
+        request = replace(
+            started.request,
             reason="; ".join(
                 dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
             ),
-            arguments=mask_secrets(arguments, tool),
             asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
             grants=tuple(offer_grants(judgement.request)) if may_grant else (),
-            repairs=tuple(state.repairs),
-            session=session,
-            principal=call.principal,
             auth=None if auth is None else _make_visible(auth),
-            created_at=now,
-            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
-            digest=digest_of_call(identity, arguments, session, call.principal),
         )
-        return Record(request=redaction.mask_request(request), arguments=arguments, identity=identity)
+        return replace(started, request=redaction.mask_request(request))
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
         approvals, state = self._approvals, self._state
@@ -96,6 +107,12 @@ class RequestBuilder:
             max_chars=approvals.preview_chars,
             redact=redaction.mask_text,
         )
+
+    def is_about(self, record: Record) -> bool:
+        """Return whether *record* is about exactly this call, and not about arguments that a person has changed."""
+        session, principal = record.request.session, record.request.principal
+        arguments = canonical_arguments(self._tool, self._state.decoded, self._state.arguments)
+        return digest_of_call(record.identity, arguments, session, principal) == record.request.digest
 
     def check_shown_arguments(self, record: Record) -> None:
         """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
@@ -164,6 +181,21 @@ def is_unaltered(record: Record, tool: Tool) -> bool:
     except ValueError:
         return False  # arguments without a canonical form were never part of a request
     return identity_of(tool) == record.identity and digest == request.digest
+
+
+def find_edits(record: Record, tool: Tool) -> tuple[Edit, ...]:
+    """Return what people have changed in the arguments of *record*, the person who approved it included."""
+    request = record.request
+    if is_unaltered(record, tool) or not isinstance(record.arguments, Mapping):
+        return request.edits
+    # The request shows the arguments before the change. A place that is masked there cannot be compared.
+    run = mask_secrets(record.arguments, tool)
+    same = [
+        name for name in run if name in request.arguments and equals_except_masks(request.arguments[name], run[name])
+    ]
+    shown = {name: value for name, value in request.arguments.items() if name not in same}
+    edit = build_edit(shown, {name: run[name] for name in run if name not in same}, record.decided_by, ())
+    return request.edits if edit is None else (*request.edits, edit)
 
 
 def render_reason(reason: str, redaction: Redaction) -> str:

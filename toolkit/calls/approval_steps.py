@@ -22,11 +22,13 @@ class Question:
         judgement: The judgement that asks.
         reason: Why the person is asked again, if they are.
         auth: The credentials that the tool needs, if the question is about them.
+        replaces: The earlier request of the call that was answered and whose place this question takes, if any.
     """
 
     judgement: Judgement
     reason: str | None = None
     auth: AuthRequest | None = None
+    replaces: Record | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,12 @@ class Asking:
 
     Attributes:
         record: The request.
+        is_stored: Whether *record* was read from the store, because the same call has asked before.
         mistake: What was wrong with the last answer, if the person is asked for another one.
     """
 
     record: Record
+    is_stored: bool = False
     mistake: str | None = None
 
 
@@ -51,10 +55,12 @@ class Answered:
     Attributes:
         record: The request.
         decision: The answer.
-        is_stored: Whether the record comes from a store that other programs may have written. Then the content that
+        is_resumed: Whether the answer came after the call had ended. Otherwise the person can be asked again.
+        is_stored: Whether *record* was read from a store that other programs may have written. Then the content that
             *record* shows is compared with what would run.
     """
 
     record: Record
     decision: Decision
+    is_resumed: bool
     is_stored: bool

@@ -40,6 +40,14 @@ class CallAudit:
         }
         await state.within(state.settings.in_thread(lambda: audit.write(event, **line)))
 
+    async def write_intent(self, arguments: Any) -> None:
+        """Add the line that the call is about to run, with its *arguments* and what people have changed in them."""
+        await self.write("intent", arguments=arguments, **self._describe_edits())
+
+    def _describe_edits(self) -> dict[str, Any]:
+        edits = self._state.edits
+        return {"edits": [edit.to_json() for edit in edits]} if edits else {}
+
     async def write_outcome(self, result: ToolResult) -> None:
         """Add the line about the end of the call. A failure is only logged, because the call has happened."""
         if self._state.settings.audit is None:
@@ -54,6 +62,8 @@ class CallAudit:
                     duration_seconds=round(result.duration_seconds, 6),
                     chars=len(result.text),
                     truncated=result.truncated,
+                    **self._describe_edits(),
+                    **({} if self._state.repeats is None else {"repeats": self._state.repeats.request.id}),
                 )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
