@@ -48,6 +48,8 @@ class Session:
 
     def __post_init__(self) -> None:
         # A request for approval is stored with the id and the principal, and could not be read back with other types.
+        if self.id.__class__ is str and self.principal is None and self.state.__class__ is dict and self.id:
+            return  # the usual session; the checks below take longer than making it
         check_option_types({"id": self.id, "principal": self.principal, "state": self.state}, _OPTION_TYPES)
         if not self.id:
             raise ValueError("the id of a session cannot be empty; leave it out, and it is random")
