@@ -12,19 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions import ApprovalRequest, AuthNeeded, AuthRequest, Changed, Decision, Grant, Precondition
+from toolkit.decisions import ApprovalRequest, AuthNeeded, AuthRequest, Changed, Decision, Edit, Grant, Precondition
 from toolkit.errors import ToolError
 
 texts = st.text(max_size=8)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 times = st.floats(0, 2**40)
+arguments = st.dictionaries(texts, values, max_size=3)
 REQUESTS = st.builds(
     ApprovalRequest,
     tool=texts,
     call_id=texts,
     reason=texts,
-    arguments=st.dictionaries(texts, values, max_size=3),
+    arguments=arguments,
     asked_by=st.lists(texts, max_size=2).map(tuple),
     preview=st.none() | texts,
     is_cut=st.booleans(),
@@ -34,6 +35,7 @@ REQUESTS = st.builds(
         max_size=2,
     ).map(tuple),
     repairs=st.lists(texts, max_size=2).map(tuple),
+    edits=st.lists(st.builds(Edit, by=st.none() | texts, before=arguments, after=arguments), max_size=2).map(tuple),
     session=st.none() | texts,
     principal=st.none() | texts,
     waits_for=st.none() | texts,
@@ -53,7 +55,9 @@ def test_a_request_comes_back_from_json_as_it_was(request):
     """Also through text, and with every field in it."""
     data = json.loads(json.dumps(request.to_json()))
     assert ApprovalRequest.from_json(data) == request
-    assert data.keys() == {"version", *(each.name for each in fields(ApprovalRequest))}
+    names = {each.name for each in fields(ApprovalRequest)}
+    # A request without edits looks as before the field existed, so that older seals and signatures still fit.
+    assert data.keys() == {"version", *(names if request.edits else names - {"edits"})}
 
 
 @given(REQUESTS, st.data())
@@ -150,3 +154,20 @@ def test_an_interrupt_is_an_error_where_no_dispatcher_catches_it(error, text):
     """A function called by hand raises it."""
     assert isinstance(error, ToolError)
     assert str(error) == text
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        5,
+        {},
+        {"by": 5, "before": {}, "after": {}},
+        {"by": "ada", "before": [], "after": {}},
+        {"by": "ada", "before": {}, "after": {}, "more": 1},
+    ],
+)
+def test_what_is_no_edit_is_refused(edit):
+    """The message names it."""
+    data = ApprovalRequest(tool="t", call_id="c", reason="r").to_json()
+    with pytest.raises(ValueError, match="is no Edit"):
+        ApprovalRequest.from_json({**data, "edits": [edit]})

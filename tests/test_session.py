@@ -113,3 +113,18 @@ def test_what_is_no_session_is_refused(data, what):
     """The error says what is missing."""
     with pytest.raises(ValueError, match=what):
         Session.from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"id": 5}, TypeError, "id cannot be int; give a text"),
+        ({"id": ""}, ValueError, "cannot be empty"),
+        ({"principal": 42}, TypeError, "principal cannot be int; give a text, or None"),
+        ({"state": []}, TypeError, "state cannot be list"),
+    ],
+)
+def test_a_session_refuses_what_a_request_could_not_be_stored_with(fields, error, words):
+    """The mistake is reported where it was made, not when a stored request is read back."""
+    with pytest.raises(error, match=words):
+        Session(**fields)

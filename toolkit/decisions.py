@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ._versioned_json import check_field_types, split_version
 from .errors import ToolError
 
-__all__ = ["ApprovalRequest", "AuthNeeded", "AuthRequest", "Changed", "Decision", "Grant", "Precondition"]
+__all__ = ["ApprovalRequest", "AuthNeeded", "AuthRequest", "Changed", "Decision", "Edit", "Grant", "Precondition"]
 
 _VERSION = 1
 
@@ -55,6 +55,26 @@ class Grant:
     scope: Literal["tool", "command", "folder"]
     target: str = ""
     shown: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """
+    What a person has changed in the arguments of a call while approving it.
+
+    Attributes:
+        by: The person, as in `Decision.by`.
+        before: The changed arguments as they were, in JSON form. An argument that the person added is not in it.
+        after: The same arguments as the person wrote them. An argument that the person left out is not in it.
+    """
+
+    by: str | None
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain JSON."""
+        return {"by": self.by, "before": dict(self.before), "after": dict(self.after)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +131,7 @@ class ApprovalRequest:
         preconditions: The conditions that must still hold when the answer comes.
         grants: What a person may agree to for the rest of the session.
         repairs: The repairs made to the arguments before.
+        edits: What people have changed in the arguments, if the call is asked about again after that.
         waits_for: The id of the call that this one is held back for, if it does not wait for its own approval.
         auth: The missing credentials, if the request asks for credentials.
         created_at: Seconds since 1970.
@@ -130,6 +151,7 @@ class ApprovalRequest:
     preconditions: tuple[Precondition, ...] = ()
     grants: tuple[Grant, ...] = ()
     repairs: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
     session: str | None = None
     principal: str | None = None
     waits_for: str | None = None
@@ -142,7 +164,9 @@ class ApprovalRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
-        return {"version": _VERSION, **{name: _to_json_value(getattr(self, name)) for name in _FIELD_TYPES}}
+        # Few requests have edits. The others look the same as before the field existed, so their seals still fit.
+        names = (name for name in _FIELD_TYPES if name != "edits" or self.edits)
+        return {"version": _VERSION, **{name: _to_json_value(getattr(self, name)) for name in names}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ApprovalRequest:
@@ -159,6 +183,7 @@ class ApprovalRequest:
             raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
         for name, kind in (("preconditions", Precondition), ("grants", Grant)):
             values[name] = tuple(_build_record(kind, item) for item in values.get(name, ()))
+        values["edits"] = tuple(map(_build_edit, values.get("edits", ())))
         for name in ("asked_by", "repairs"):
             values[name] = tuple(values.get(name, ()))
             if not _is_tuple_of_texts(values[name]):
@@ -171,7 +196,7 @@ class ApprovalRequest:
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), (str,)),
     **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
-    **dict.fromkeys(("preconditions", "grants", "repairs", "asked_by"), (list,)),
+    **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by"), (list,)),
     "arguments": (dict,),
     "is_cut": (bool,),
     "auth": (dict, type(None)),
@@ -183,6 +208,8 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_to_json_value(item) for item in value]
+    if isinstance(value, Edit):
+        return value.to_json()
     if isinstance(value, (Precondition, Grant, AuthRequest)):
         return {member.name: _to_json_value(getattr(value, member.name)) for member in fields(value)}
     return dict(value) if isinstance(value, Mapping) else value
@@ -204,6 +231,17 @@ def _build_record(kind: type[Any], data: Any) -> Any:
         return kind(**values)
     except TypeError as error:
         raise ValueError(f"not an approval request: {error}") from None
+
+
+def _build_edit(data: Any) -> Edit:
+    if (
+        not isinstance(data, Mapping)
+        or data.keys() != {"by", "before", "after"}
+        or not isinstance(data["by"], str | None)
+        or not (isinstance(data["before"], dict) and isinstance(data["after"], dict))
+    ):
+        raise ValueError(f"not an approval request: {data!r:.60} is no Edit")
+    return Edit(**data)
 
 
 _NULLABLE = ("sha256", "url")

@@ -33,7 +33,7 @@ from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest
 from .formats.call_ids import unique_ids
 from .permissions.judge import SupportsJudge
-from .results import ToolCall, ToolResult
+from .results import GeneratedId, ToolCall, ToolResult
 from .session import Session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
@@ -181,7 +181,12 @@ class Dispatcher:
         The other arguments fill the fields that *call* leaves empty.
         """
         return copy_call(
-            call, arguments, call_id, session, principal, lambda: f"call_{next(self.settings.call_numbers)}"
+            call,
+            arguments,
+            call_id,
+            session,
+            principal,
+            lambda: GeneratedId(f"call_{next(self.settings.call_numbers)}"),
         )
 
     def _report_unknown_tool(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
@@ -236,7 +241,9 @@ class Dispatcher:
         """Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has."""
         originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
         used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
-        new_ids = (name for number in self.settings.call_numbers if (name := f"call_{number}") not in used_ids)
+        new_ids = (
+            name for number in self.settings.call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids
+        )
         copies = [
             self._copy_call(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
             for call in originals

@@ -18,7 +18,7 @@ from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient
 from .session import Session
 from .values.strictjson.digests import digest_call
 
-__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "format_call_id"]
+__all__ = ["KINDS", "ErrorInfo", "GeneratedId", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
 
 Kind = Literal[
     "ok",
@@ -55,6 +55,16 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "halted": ("halted", "Stop calling tools."),
     "internal": ("internal error", "It is not your fault; try another way."),
 }
+
+
+class GeneratedId(str):
+    """
+    An id that the library made for a call, because its caller gave none.
+
+    Another process or another conversation may make the same id. So the id does not tell that two calls are the same.
+    """
+
+    __slots__ = ()
 
 
 class ToolCall:
@@ -149,6 +159,11 @@ def format_call_id(number: int | str) -> str:
     A call gets a number if its caller gave no id. The id is made when it is read, because few programs read it.
     """
     return f"call_{number}" if type(number) is int else str(number)
+
+
+def build_call_id(number: int | str) -> str:
+    """Return the id of a call as `format_call_id` does, marked as made by the library if *number* is a number."""
+    return GeneratedId(format_call_id(number)) if type(number) is int else str(number)
 
 
 class ToolResult:

@@ -14,11 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ._forks import unlock_in_children
+from ._option_checks import OptionTypes, check_option_types
 from .decisions import Grant
 
 __all__ = ["Session"]
 
 _VERSION = 1
+_OPTION_TYPES: OptionTypes = {
+    "id": ((str,), "a text"),
+    "principal": ((str, type(None)), "a text, or None"),
+    "state": ((dict,), "a dictionary"),
+}
 _load_lock = unlock_in_children(threading.Lock())
 
 
@@ -39,6 +45,14 @@ class Session:
     _mode: str | None = field(default=None, init=False, repr=False)
     _grants: tuple[Grant, ...] = field(default=(), init=False, repr=False)
     _loaded: tuple[str, ...] = field(default=(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # A request for approval is stored with the id and the principal, and could not be read back with other types.
+        if self.id.__class__ is str and self.principal is None and self.state.__class__ is dict and self.id:
+            return  # the usual session; the checks below take longer than making it
+        check_option_types({"id": self.id, "principal": self.principal, "state": self.state}, _OPTION_TYPES)
+        if not self.id:
+            raise ValueError("the id of a session cannot be empty; leave it out, and it is random")
 
     @property
     def mode(self) -> str | None:

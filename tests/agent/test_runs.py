@@ -40,7 +40,7 @@ async def test_a_saved_run_has_no_authority():
     """Mode, grants, principal and read stamps stay behind."""
     session = Session(principal="ada", state={"toolkit.read_stamps": {"/x": "abc"}})
     Permissions().set_mode("bypass", session=session)
-    Permissions.grant(session, Grant(tool="x", scope="tool"))
+    Permissions.grant(session, Grant(tool="0" * 64, scope="tool"))
     run = await Agent(ScriptedProvider(["Hello."]), [], session=session).run("hello")
     loaded = Run.loads(run.dumps()).session
     assert (loaded.id, loaded.mode, loaded.grants, loaded.principal, loaded.state) == (session.id, None, (), None, {})

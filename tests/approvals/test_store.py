@@ -128,6 +128,107 @@ def test_nobody_holds_what_the_store_has(store):
     assert store.get(kept.request.id).outcome == {"lines": [1]}
 
 
+# The requests of one call.
+
+
+def test_the_newest_request_of_a_call_is_found(store):
+    """By the key of the call, and by no other."""
+    kept = record()
+    assert store.find_call("k") is None
+    assert store.add_call(kept, "k", now=NOW) == kept
+    assert (store.find_call("k"), store.find_call("K"), store.get(kept.request.id)) == (kept, None, kept)
+    store.add(record())
+    assert store.find_call("k") == kept
+
+
+def test_a_call_that_has_a_request_gets_no_other(store):
+    """While it waits, while it runs, and when it has run."""
+    kept = record(expires_at=NOW + 10)
+    store.add_call(kept, "k", now=NOW)
+    name = kept.request.id
+
+    def add():
+        return store.add_call(record(), "k", now=NOW).request.id
+
+    assert add() == name
+    claim(store, name)
+    assert add() == name
+    store.finish(name, OUTCOME, owner="me")
+    assert add() == name
+    assert len(store.pending(now=NOW)) == 0
+
+
+@pytest.mark.parametrize("ending", ["denied", "expired", "done and expired", "not begun"])
+def test_a_call_whose_request_is_over_gets_a_new_one(store, ending):
+    """Nothing can run twice through it."""
+    first, second = record(expires_at=NOW + 10), record()
+    store.add_call(first, "k", now=NOW)
+    if ending == "denied":
+        deny(store, first.request.id)
+    elif ending != "expired":
+        claim(store, first.request.id)
+        no_effect = {"error": {"details": {"happened": "no"}}}
+        store.finish(first.request.id, no_effect if ending == "not begun" else OUTCOME, owner="me")
+    assert store.add_call(second, "k", now=NOW + (10 if "expired" in ending else 0)) == second
+    assert store.find_call("k") == second
+
+
+def test_a_request_that_takes_the_place_of_another_belongs_to_the_same_call(store):
+    """Whatever the state of the other one is; if that belonged to no call, this one does not either."""
+    first, second, stray, other = record(), record(), record(), record()
+    store.add_call(first, "k", now=NOW)
+    claim(store, first.request.id)
+    assert store.add_call(second, None, now=NOW, replaces=first.request.id) == second
+    assert store.find_call("k") == second
+    store.add(stray)
+    assert store.add_call(other, None, now=NOW, replaces=stray.request.id) == other
+    assert store.find_call("k") == second
+
+
+def test_a_call_of_which_nothing_is_kept_is_unknown(store):
+    """A purge forgets calls with their requests."""
+    kept = record()
+    store.add_call(kept, "k", now=NOW)
+    deny(store, kept.request.id)
+    assert store.purge(before=NOW + 1) == 1
+    assert store.find_call("k") is None
+    assert store.add_call(record(), "k", now=NOW).request.id != kept.request.id
+
+
+def test_only_what_is_pending_can_be_added_for_a_call(store):
+    """As without a call."""
+    kept = record()
+    claimed = Record(
+        request=kept.request,
+        arguments={},
+        identity="i",
+        state="claimed",
+        claim=Claim(owner="me", at=1.0),
+        decided_at=1.0,
+    )
+    with pytest.raises(ValueError, match="only a pending request can be added"):
+        store.add_call(claimed, "k", now=NOW)
+    store.add(kept)
+    with pytest.raises(ValueError, match="already"):
+        store.add_call(kept, "k", now=NOW)
+    assert store.find_call("k") is None
+
+
+def test_of_many_threads_that_ask_about_one_call_one_makes_the_request(store):
+    """All get the same one."""
+    records = [record() for _ in range(16)]
+    together = threading.Barrier(len(records))
+
+    def ask(own):
+        together.wait()
+        return store.add_call(own, "k", now=NOW).request.id
+
+    with ThreadPoolExecutor(len(records)) as pool:
+        ids = set(pool.map(ask, records))
+    assert len(ids) == 1
+    assert [request.id for request in store.pending(now=NOW)] == list(ids)
+
+
 # Answering.
 
 
@@ -469,3 +570,14 @@ class BothStores(RuleBasedStateMachine):
 
 TestBothStores = BothStores.TestCase
 TestBothStores.settings = settings(max_examples=15, stateful_step_count=20)
+
+
+def test_a_full_memory_forgets_calls_with_their_requests():
+    """The tables of calls do not outgrow the records."""
+    store = MemoryApprovals(size=3)
+    for number in range(10):
+        kept = record()
+        store.add_call(kept, f"call {number}", now=NOW)
+        deny(store, kept.request.id)
+    assert [number for number in range(10) if store.find_call(f"call {number}")] == [7, 8, 9]
+    assert (len(store._ids_by_call), len(store._calls_by_id)) == (3, 3)

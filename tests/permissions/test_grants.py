@@ -58,7 +58,9 @@ def is_covered(tool, scope, target, *accesses, root="."):
 def test_grants_are_listed_and_taken_back():
     """In the order they were given, once each; one of them, or all."""
     session, other = Session(), Session()
-    one, two = Grant(tool="a", scope="tool"), Grant(tool="a", scope="folder", target="/x", shown="under /x")
+    identity = identity_of(WRITE)
+    one = Grant(tool=identity, scope="tool")
+    two = Grant(tool=identity, scope="folder", target="/x", shown="under /x")
     for each in (one, two, replace(two, shown="in other words")):
         Permissions.grant(session, each)
     assert (session.grants, other.grants) == ((one, two), ())
@@ -100,6 +102,133 @@ async def test_a_grant_is_shown_before_it_is_given(tmp_path):
     paths = ["docs/b.txt", "docs/deep/c.txt", "docs2/a.txt", "a.txt", "docs/../a.txt"]
     kinds = [(await dispatcher.call("write", {"path": path}, session=session)).kind for path in paths]
     assert kinds == ["ok", "ok", "waiting", "waiting", "waiting"]
+
+
+# Given beforehand by the program that hosts the session.
+
+
+def plain(path: str) -> str:
+    """Write without saying where."""
+    return path
+
+
+PLAIN = Tool.described(plain)
+
+
+async def test_granting_the_name_of_a_tool_is_refused_and_breaks_no_verdict():
+    """`Permissions.grant(session, "write")` is an error that says what to write, and the session goes on."""
+    catalog, session = Catalog(WRITE), Session()
+    with pytest.raises(TypeError, match=r"'write' is a text.*Permissions\.grant\(session, catalog\[\"write\"\]\)"):
+        Permissions.grant(session, "write")  # type: ignore[arg-type]
+    assert session.grants == ()
+    dispatcher = Dispatcher(catalog, permissions=Permissions())
+    assert (await dispatcher.call("write", {"path": "x"}, session=session)).kind == "waiting"
+
+
+async def test_a_tool_is_granted_beforehand():
+    """Every call of it runs in that session; the grant that comes back takes it back again."""
+    catalog, session = Catalog(WRITE, PLAIN), Session()
+    dispatcher = Dispatcher(catalog, permissions=Permissions())
+    grant = Permissions.grant(session, catalog["write"])
+    assert (session.grants, grant.shown) == ((grant,), "`write`: every call, with any arguments")
+    kinds = [(await dispatcher.call(name, {"path": "x"}, session=session)).kind for name in ("write", "plain")]
+    assert kinds == ["ok", "waiting"]
+    Permissions.revoke(session, grant)
+    assert (await dispatcher.call("write", {"path": "x"}, session=session)).kind == "waiting"
+
+
+async def test_a_folder_is_granted_beforehand(tmp_path):
+    """Links in its path are followed, as in the paths of calls."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "docs")
+    catalog, session = Catalog(WRITE), Session()
+    dispatcher = Dispatcher(catalog, permissions=Permissions(), safety=SafetyChecks([tmp_path]))
+    Permissions.grant(session, catalog["write"], folder=tmp_path / "link")
+    kinds = [(await dispatcher.call("write", {"path": p}, session=session)).kind for p in ("docs/a", "link/b", "c")]
+    assert kinds == ["ok", "ok", "waiting"]
+
+
+async def test_a_command_is_granted_beforehand(tmp_path):
+    """A command that begins with these words, and nothing behind it."""
+    catalog, session = Catalog(BASH), Session()
+    dispatcher = Dispatcher(catalog, permissions=Permissions(), safety=SafetyChecks([tmp_path]))
+    Permissions.grant(session, catalog["bash"], command="npm  test")
+    commands = ("npm test", "npm test -- --watch", "npm test; ls", "npm run x")
+    kinds = [(await dispatcher.call("bash", {"command": text}, session=session)).kind for text in commands]
+    assert kinds == ["ok", "ok", "waiting", "waiting"]
+
+
+def test_all_grants_for_a_tool_are_taken_back_by_the_tool():
+    """The grants for other tools stay."""
+    session = Session()
+    for tool in (WRITE, PLAIN):
+        Permissions.grant(session, tool)
+    Permissions.grant(session, WRITE, folder="/x")
+    Permissions.revoke(session, WRITE)
+    assert [grant.tool for grant in session.grants] == [identity_of(PLAIN)]
+
+
+ALWAYS = Tool.described(write, name="sign", approval="always")
+
+
+@pytest.mark.parametrize(
+    ("grant", "options", "error", "words"),
+    [
+        (5, {}, TypeError, "cannot be granted int"),
+        (write, {}, TypeError, "cannot be granted function"),
+        (None, {}, TypeError, "cannot be granted None"),
+        ("allow bash(ls:*)", {}, TypeError, "is a text"),
+        (Grant(tool="write", scope="tool"), {}, ValueError, r"'write' would never answer.*catalog\[\"write\"\]"),
+        (Grant(tool="0" * 64, scope="all"), {}, ValueError, "'all'; use one of tool, command, folder"),  # type: ignore[arg-type]
+        (Grant(tool="0" * 64, scope="tool", target="/x"), {}, ValueError, "has no target"),
+        (Grant(tool="0" * 64, scope="command"), {}, ValueError, "a target that is not empty"),
+        (Grant(tool="0" * 64, scope="folder", target="docs"), {}, ValueError, "absolute path, got 'docs'"),
+        (Grant(tool="0" * 64, scope="tool"), {"folder": "/x"}, TypeError, "a Grant has its own folder"),
+        (WRITE, {"folder": "docs"}, ValueError, "folder is an absolute path"),
+        (WRITE, {"folder": 5}, TypeError, "got int"),
+        (WRITE, {"command": "ls"}, ValueError, r"does not state which command.*Annotated\[str, Command\]"),
+        (WRITE, {"command": "ls", "folder": "/x"}, ValueError, "give two grants"),
+        (BASH, {"folder": "/x"}, ValueError, "does not state which folder"),
+        (BASH, {"command": "npm test:*"}, ValueError, "only its first words"),
+        (BASH, {"command": "npm test; ls"}, ValueError, "only its first words"),
+        (BASH, {"command": ""}, ValueError, "only its first words"),
+        (BASH, {"command": "ls > x"}, ValueError, "only its first words"),
+        (BASH, {"command": "ls 'x"}, ValueError, "cannot be read"),
+        (BASH, {"command": ["npm", "test"]}, TypeError, "got list"),
+        (PLAIN, {"folder": "/x"}, ValueError, "does not state which folder"),
+        (ALWAYS, {}, ValueError, 'approval="always"'),
+    ],
+)
+def test_what_could_never_be_granted_is_refused(grant, options, error, words):
+    """Nothing is stored that would break a verdict, or that would silently never count."""
+    session = Session()
+    with pytest.raises(error, match=words):
+        Permissions.grant(session, grant, **options)
+    assert session.grants == ()
+
+
+@pytest.mark.parametrize("grant", ["write", 5, write])
+def test_taking_back_what_is_no_grant_is_refused(grant):
+    """It would take back nothing, and the host would think that it had."""
+    session = Session()
+    Permissions.grant(session, WRITE)
+    with pytest.raises(TypeError, match=r"one of session\.grants"):
+        Permissions.revoke(session, grant)
+    assert len(session.grants) == 1
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: Permissions.grant("s1", WRITE),  # type: ignore[arg-type]
+        lambda: Permissions.revoke("s1"),  # type: ignore[arg-type]
+        lambda: Permissions().set_mode("plan", session="s1"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_session_is_a_session(act):
+    """Its id is not enough."""
+    with pytest.raises(TypeError, match="a session is a Session, got str"):
+        act()
 
 
 # Never crossing tools.

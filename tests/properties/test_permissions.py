@@ -178,7 +178,7 @@ class Case:
         self.safety = SafetyChecks(further=[Wary()])
         for scope, folder, is_ours in self.grants:
             target = "" if scope == "tool" else f"{self.safety.root}/{folder}".replace("//", "/").rstrip("/")
-            identity = identity_of(self.tool) if is_ours else "another"
+            identity = identity_of(self.tool) if is_ours else "0" * 64
             self.permissions.grant(self.session, Grant(tool=identity, scope=scope, target=target))  # type: ignore[arg-type]
         chain = [Hook(each) for each in self.hooks]
         self.dispatcher = Dispatcher(catalog, permissions=judges, safety=self.safety, hooks=chain)

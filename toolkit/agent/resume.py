@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
-from ..results import ToolCall, ToolResult
+from ..results import GeneratedId, ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .runs import Run, check_run
@@ -128,7 +128,8 @@ async def _run_held_call(active_run: ActiveRun, call: ToolCall, request: Approva
     if not await active_run.toolbox.claim_request(request):
         why = "another process has continued this run"
         return active_run.watcher.record_result(call, build_unfinished_result(call, why, was_started=True))
-    new_call = ToolCall(call.name, call.arguments, call.id, turn=active_run.ledger.spent.turns)
+    # It is a new call, although another run in the same session may have had a call with this id.
+    new_call = ToolCall(call.name, call.arguments, GeneratedId(call.id), turn=active_run.ledger.spent.turns)
     return (await dispatch_calls(active_run, [new_call]))[0]
 
 

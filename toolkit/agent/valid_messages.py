@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..providers.messages import AssistantMessage, Message, ToolMessage
-from ..results import ToolCall, ToolResult
+from ..results import GeneratedId, ToolCall, ToolResult
 from ..values.rendering import as_json, replace_surrogates
 from ..values.strictjson.checks import is_plain_json
 
@@ -100,7 +100,9 @@ def find_message_flaw(messages: Sequence[Message]) -> str | None:
 
 
 def _create_id(used: Collection[str]) -> str:
-    return next(name for number in itertools.count(len(used) + 1) if (name := f"call_{number}") not in used)
+    return next(
+        name for number in itertools.count(len(used) + 1) if (name := GeneratedId(f"call_{number}")) not in used
+    )
 
 
 def _make_legal(name: str) -> str:

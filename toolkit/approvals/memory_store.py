@@ -10,6 +10,7 @@ from .._forks import renew_in_children
 from ..decisions import ApprovalRequest
 from .packed_record import PackedRecord, shorten_outcome
 from .records import ApprovalError, Record
+from .repeated_calls import is_current
 from .store import ApprovalStoreBase, Change
 
 __all__ = ["MemoryApprovals"]
@@ -41,6 +42,9 @@ class MemoryApprovals(ApprovalStoreBase):
         self._max_bytes = max_bytes
         self._until_expired = until_expired
         self._records: dict[str, PackedRecord] = {}
+        # The newest request of each call, and the call of each request. Requests of calls without an id are not here.
+        self._ids_by_call: dict[str, str] = {}
+        self._calls_by_id: dict[str, str] = {}
         self.renew_after_fork()
         renew_in_children(self)
 
@@ -55,15 +59,34 @@ class MemoryApprovals(ApprovalStoreBase):
 
     def add(self, record: Record) -> None:
         """Keep a pending record; raise `ValueError` if its id is already in the store."""
-        if record.state != "pending":
-            raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        packed, name = PackedRecord(self._sign(record)), record.request.id
+        packed = self._pack_new(record)
         with self._lock:
-            if name in self._records:
-                raise ValueError(f"there is a request {name!r} already")
-            self._make_room(packed.size, 1, packed.created_at)
-            self._check_room(packed)
-            self._put(name, packed)
+            self._add(record.request.id, packed)
+
+    def add_call(self, record: Record, key: str | None, *, now: float, replaces: str | None = None) -> Record:
+        """Keep *record* as the newest request of its call and return it, or return the record that counts for it."""
+        packed, name = self._pack_new(record), record.request.id
+        with self._lock:
+            if replaces is not None:
+                key = self._calls_by_id.get(replaces)
+            else:
+                known = self._find_call(key)
+                if known is not None and is_current(known, now):
+                    return known
+            self._add(name, packed)
+            if key is not None:
+                self._ids_by_call[key] = name
+                self._calls_by_id[name] = key
+        return record
+
+    def find_call(self, key: str) -> Record | None:
+        """Return the newest record that was added for the call with this *key*; return None if there is none."""
+        with self._lock:
+            return self._find_call(key)
+
+    def _find_call(self, key: str | None) -> Record | None:
+        packed = None if key is None else self._records.get(self._ids_by_call.get(key, ""))
+        return None if packed is None else self._verify(packed.unpack())
 
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
@@ -104,7 +127,7 @@ class MemoryApprovals(ApprovalStoreBase):
                 if self._may_forget(packed, before) and packed.over_since is not None and packed.over_since < before
             ]
             for name in old:
-                self._forget(name)
+                self._drop(name)
         return len(old)
 
     def _change(self, request_id: str, change: Change) -> bool:
@@ -116,7 +139,7 @@ class MemoryApprovals(ApprovalStoreBase):
                 return False
             is_checked = changed.arguments is record.arguments
             replacement = PackedRecord(self._sign(changed), is_checked=is_checked)
-            self._forget(request_id)
+            self._take_out(request_id)
             self._make_room(replacement.size, 0, changed.decided_at or 0.0)
             if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
                 replacement = self._pack_shortened(changed)
@@ -124,12 +147,32 @@ class MemoryApprovals(ApprovalStoreBase):
             self._remember(changed)
             return True
 
+    def _pack_new(self, record: Record) -> PackedRecord:
+        if record.state != "pending":
+            raise ValueError(f"only a pending request can be added; this one is {record.state}")
+        return PackedRecord(self._sign(record))
+
+    def _add(self, name: str, packed: PackedRecord) -> None:
+        if name in self._records:
+            raise ValueError(f"there is a request {name!r} already")
+        self._make_room(packed.size, 1, packed.created_at)
+        self._check_room(packed)
+        self._put(name, packed)
+
     def _put(self, name: str, packed: PackedRecord) -> None:
         self._records[name] = packed
         self._bytes += packed.size
 
-    def _forget(self, name: str) -> None:
+    def _take_out(self, name: str) -> None:
+        """Take out a record, for another state of it to be put in."""
         self._bytes -= self._records.pop(name).size
+
+    def _drop(self, name: str) -> None:
+        """Forget a record, and that it belongs to a call."""
+        self._take_out(name)
+        key = self._calls_by_id.pop(name, None)
+        if key is not None and self._ids_by_call.get(key) == name:
+            del self._ids_by_call[key]
 
     def _make_room(self, size: int, count: int, now: float) -> None:
         """
@@ -141,9 +184,9 @@ class MemoryApprovals(ApprovalStoreBase):
             return
         for name, packed in list(self._records.items()):
             if self._may_forget(packed, now):
-                self._forget(name)
+                self._drop(name)
             elif packed.state == "done" and not packed.is_short:
-                self._forget(name)
+                self._take_out(name)
                 self._put(name, self._pack_shortened(packed.unpack()))
             if self._has_room(size, count):
                 return

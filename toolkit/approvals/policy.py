@@ -15,6 +15,7 @@ from ..decisions import ApprovalRequest, Decision
 from .askers import Asker, Callback
 from .memory_store import MemoryApprovals
 from .records import ApprovalError, Record
+from .request_holders import RequestHolders
 from .seal import RecordSeal, Seal
 from .store import ApprovalStore
 
@@ -45,6 +46,7 @@ class Approvals:
 
     Attributes:
         lost: The requests whose calls ended in this process and whose outcome could not be kept: the newest 10,000.
+        holders: The calls of this process that hold the same request.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Approvals:
         if key is not None and store is not None:
             _sign(store, key)
         self.lost = NewestNames(_MAX_LOST)
+        self.holders = RequestHolders()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds
@@ -150,7 +153,7 @@ class NewestNames:
 
 def _refuse_async_methods(store: ApprovalStore | None) -> None:
     """Raise `TypeError` for a store with async methods, because their coroutines would be taken for their answers."""
-    for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge"):
+    for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge", "add_call", "find_call"):
         if inspect.iscoroutinefunction(getattr(store, name, None)):
             raise TypeError(
                 f"{type(store).__name__}.{name} is async, and the methods of a store are plain functions; let it wait "

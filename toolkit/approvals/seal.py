@@ -52,6 +52,11 @@ class Seal:
         """Return *request* with its seal for the tool of this *identity*; raise `ValueError` if it is not JSON."""
         return replace(request, seal=_sign(self._keys[0], _request_content(request, identity)))
 
+    def derive_id(self, *parts: str | None) -> str:
+        """Return an id for a request: 128 bits that are the same for the same *parts* and cannot be guessed."""
+        content = digest_parts("toolkit request id", *parts).encode()
+        return hmac.new(self._keys[0], content, "sha256").hexdigest()[:32]
+
     def verify(self, request: ApprovalRequest, identity: str) -> bool:
         """Return whether *request* is unchanged since it was sealed for the tool of this *identity*."""
         try:

@@ -22,6 +22,7 @@ from typing import Any
 from ..decisions import ApprovalRequest
 from .private_files import UnsafeFileError, check_private, make_private
 from .records import ApprovalError, Record, dump_record, load_record
+from .repeated_calls import is_current
 from .store import ApprovalStoreBase, Change, is_pending
 
 __all__ = ["SQLiteApprovals"]
@@ -36,12 +37,16 @@ CREATE TABLE approvals (
     state TEXT NOT NULL,
     created_at REAL NOT NULL,
     over_since REAL,
-    record TEXT NOT NULL
+    record TEXT NOT NULL,
+    call TEXT
 );
 CREATE INDEX approvals_by_state ON approvals (state, created_at);
+CREATE INDEX approvals_by_call ON approvals (call);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT_VERSION};
 """
+# A file from an earlier version has no column for the call. That version can still use the file afterwards.
+_ADD_CALLS = "ALTER TABLE approvals ADD COLUMN call TEXT; CREATE INDEX approvals_by_call ON approvals (call)"
 _SETTINGS = (
     # A journal that is deleted needs no shared memory. EXTRA makes sure that the deletion is on the disk, too.
     "PRAGMA journal_mode = DELETE",
@@ -82,12 +87,41 @@ class SQLiteApprovals(ApprovalStoreBase):
 
     def add(self, record: Record) -> None:
         """Keep a pending record; raise `ValueError` if its id is already in the store."""
+        with self._open(change=True) as connection:
+            self._add(connection, record)
+
+    def add_call(self, record: Record, key: str | None, *, now: float, replaces: str | None = None) -> Record:
+        """Keep *record* as the newest request of its call and return it, or return the record that counts for it."""
+        with self._open(change=True) as connection:
+            if replaces is not None:
+                row = connection.execute("SELECT call FROM approvals WHERE id = ?", (_key(replaces),)).fetchone()
+                key = None if row is None else row[0]
+            else:
+                known = self._read_call(connection, key)
+                if known is not None and is_current(known, now):
+                    return known
+            self._add(connection, record)
+            connection.execute("UPDATE approvals SET call = ? WHERE id = ?", (key, _key(record.request.id)))
+        return record
+
+    def find_call(self, key: str) -> Record | None:
+        """Return the newest record that was added for the call with this *key*; return None if there is none."""
+        with self._open() as connection:
+            has_calls = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'approvals_by_call'").fetchone()
+            return self._read_call(connection, key) if has_calls else None
+
+    def _add(self, connection: sqlite3.Connection, record: Record) -> None:
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        with self._open(change=True) as connection:
-            if self._read(connection, record.request.id) is not None:
-                raise ValueError(f"there is a request {record.request.id!r} already")
-            _write(connection, self._sign(record))
+        if self._read(connection, record.request.id) is not None:
+            raise ValueError(f"there is a request {record.request.id!r} already")
+        _write(connection, self._sign(record))
+
+    def _read_call(self, connection: sqlite3.Connection, key: str | None) -> Record | None:
+        row = connection.execute(
+            "SELECT id, state, record FROM approvals WHERE call = ? ORDER BY rowid DESC LIMIT 1", (key,)
+        ).fetchone()
+        return None if row is None else self._read_row(*row)
 
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
@@ -141,7 +175,7 @@ class SQLiteApprovals(ApprovalStoreBase):
                     connection.execute(setting)
                 # A change takes the lock before it reads, so that no other process can write in between.
                 connection.execute("BEGIN IMMEDIATE" if change else "BEGIN")
-                self._check_format(connection, create)
+                self._check_format(connection, change=change, create=create)
                 yield connection
                 connection.execute("COMMIT")
 
@@ -161,9 +195,10 @@ class SQLiteApprovals(ApprovalStoreBase):
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
 
-    def _check_format(self, connection: sqlite3.Connection, create: bool) -> None:
-        application, version, object_count = connection.execute(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+    def _check_format(self, connection: sqlite3.Connection, *, change: bool, create: bool) -> None:
+        application, version, object_count, has_calls = connection.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master),"
+            " (SELECT count(*) FROM sqlite_master WHERE name = 'approvals_by_call')"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
         if create and (application, version, object_count) == (0, 0, 0):
@@ -176,6 +211,9 @@ class SQLiteApprovals(ApprovalStoreBase):
                 f"has format {version}, and this version of toolkit reads format {_FORMAT_VERSION}; "
                 "update toolkit, or give another path"
             )
+        elif change and not has_calls:
+            for statement in _ADD_CALLS.split(";"):
+                connection.execute(statement)
 
     def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
         row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()

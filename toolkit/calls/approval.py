@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
-from ..approvals.comparisons import equals_except_masks
-from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.policy import Approvals
-from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..approvals.store_runner import StoreTimeoutError
-from ..decisions import ApprovalRequest, AuthRequest, Decision
-from ..permissions.grants import is_answerable, offer_grants
-from ..permissions.judgement import Judgement
-from ..policies.redaction import MASK, Redaction
+from ..decisions import Decision
 from ..results import ToolResult
-from ..spec import Tool
-from ..values.rendering import as_json, describe_value
-from ..values.strictjson.canonical import encode_canonical
-from ..values.visible import make_visible
+from ..values.rendering import describe_value
 from .call_state import CallState
 from .call_store import CallStore
+from .request_opening import RequestOpening, close_pending
 
-__all__ = ["CallApproval", "build_lost_result", "is_unaltered", "render_reason", "restore_masked_secrets"]
+__all__ = ["CallApproval", "build_lost_result", "build_repeated_result", "find_running"]
 
 _log = logging.getLogger("toolkit")
 
@@ -43,6 +34,7 @@ class CallApproval:
     The approval of the call of *state*.
 
     Attributes:
+        opening: Makes the requests, or finds those of the same call.
         claimed_record: The request that was approved, once it is claimed.
         waiting_record: The request that waits for an answer, if the call ends with it.
     """
@@ -51,122 +43,25 @@ class CallApproval:
         self.claimed_record: Record | None = None
         self.waiting_record: Record | None = None
         self._state = state
-        self._tool = state.plan.tool
         self._approvals = state.settings.approvals
         self._store = CallStore(state)
+        self.opening = RequestOpening(state, self._store)
 
-    async def create_request(
-        self, judgement: Judgement, *, auth: AuthRequest | None = None, reason: str | None = None
-    ) -> Record:
-        """
-        Make the request that a person has to answer, and store it unless requests are sealed.
-
-        *reason* says why the person is asked again. It stands before the reasons of the judgement.
-        """
-        state, tool, call, approvals = self._state, self._tool, self._state.call, self._approvals
-        redaction = state.redaction()
-        decoded = judgement.request.arguments
-        # A person who gives credentials sees no preview. The conditions of an earlier approval still have to hold.
-        preview = Preview(
-            text="", preconditions=() if self.claimed_record is None else self.claimed_record.request.preconditions
-        )
-        if auth is None:
-            preview = await state.within(self._make_preview(decoded, redaction))
-        arguments = canonical_arguments(tool, decoded, state.arguments)
-        identity = identity_of(tool)
-        session = None if call.session is None else call.session.id
-        now = approvals.clock()
-        asks = judgement.asks
-        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
-        asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
-        may_grant = auth is None and session is not None and not preview.is_cut
-        may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
-        request = ApprovalRequest(
-            tool=tool.name,
-            call_id=call.id,
-            reason="; ".join(
-                dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
-            ),
-            arguments=_mask_secrets(arguments, tool),
-            asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
-            preview=preview.text or None,
-            is_cut=preview.is_cut,
-            preconditions=preview.preconditions,
-            grants=tuple(offer_grants(judgement.request)) if may_grant else (),
-            repairs=tuple(state.repairs),
-            session=session,
-            principal=call.principal,
-            auth=None if auth is None else _make_visible(auth),
-            created_at=now,
-            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
-            digest=digest_of_call(identity, arguments, session, call.principal),
-        )
-        record = Record(request=redaction.mask_request(request), arguments=arguments, identity=identity)
-        if approvals.seal is not None:
-            return replace(record, request=approvals.sealed(record))
-        await self._store.run(
-            "keep request",
-            record.request.id,
-            lambda store: store.add(record),
-            on_late=lambda store, _: self._close_pending(store, record),
-        )
-        return record
-
-    async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-        approvals, state = self._approvals, self._state
-        return await preview_of(
-            self._tool,
-            decoded,
-            call=state.call,
-            in_thread=state.settings.in_hook_thread,
-            seconds=approvals.preview_seconds,
-            max_chars=approvals.preview_chars,
-            redact=redaction.mask_text,
-        )
-
-    def check_shown_arguments(self, record: Record) -> None:
-        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
-        request = record.request
-        shown_arguments = dict(request.arguments)
-        actual_arguments = (
-            _mask_secrets(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
-        )
-        # A redaction rule that is a function may write any text in place of a secret.
-        if not (
-            equals_except_masks(shown_arguments, actual_arguments)
-            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
-        ):
-            raise ApprovalError(
-                f"request {request.id} shows other arguments than it would run: it was altered; call "
-                f"`{request.tool}` again",
-                why="forged",
-            )
-
-    async def has_shown_preview(self, record: Record) -> bool:
-        """
-        Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
-
-        A preview that is different each time cannot be compared, and counts as shown. A store that only this process
-        can write, or that signs its records, is trusted without a comparison.
-        """
-        if not self._approvals.is_exposed or record.request.auth is not None:
-            return True
-        first = await self._make_redacted_preview()
-        if first is not None and _is_shown(record.request, first):
-            return True
-        return await self._make_redacted_preview() != first
-
-    async def _make_redacted_preview(self) -> Preview | None:
-        redaction = self._state.redaction()
-        try:
-            preview = await self._make_preview(self._state.decoded, redaction)
-        except PreviewFailed:
-            return None
-        return replace(preview, text=redaction.mask_text(preview.text))
+    async def find_answered(self, record: Record) -> Record | None:
+        """Return the present state of *record* if another caller has answered it; None if it still waits."""
+        name = record.request.id
+        present = await self._store.run("find request", name, lambda store: store.get(name))
+        return None if present is None or present.state == "pending" else present
 
     async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""
-        decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+        holders, name = self._approvals.holders, record.request.id
+        if not holders.begin_question(name):
+            return None  # another call with the same request is asking, and a person answers a request once
+        try:
+            decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+        finally:
+            holders.end_question(name)
         if decision is not None and self._approvals.seal is not None:
             # A sealed request that is answered here need not travel. It may be stored already if this is the second
             # try.
@@ -223,34 +118,26 @@ class CallApproval:
 
     async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
         """
-        Close a request whose call ends without an answer.
+        Close a request whose call ends without an answer, unless another call holds the same request.
 
         If *error* ends the call, the request may be closed in the background, without waiting.
         """
         name = record.request.id
+        if not self._approvals.holders.remove(name, is_maker=self.opening.has_made(record)):
+            return
         # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
         if isinstance(error, (GeneratorExit, StoreTimeoutError)):
-            self._store.detach("withdraw request", lambda store: self._close_pending(store, record))
+            self._store.detach("withdraw request", lambda store: close_pending(store, record, self._approvals))
             return
         try:
             await self._store.run_at_end(
                 "withdraw request",
                 name,
-                lambda store: self._close_pending(store, record),
+                lambda store: close_pending(store, record, self._approvals),
                 is_cancelled=isinstance(error, asyncio.CancelledError),
             )
         except Exception as store_error:  # noqa: BLE001 -- the call's own ending matters more than this failure
             _log.error("request %s may not have been withdrawn: %s", name, store_error)
-
-    def _close_pending(self, store: ApprovalStore, record: Record) -> None:
-        name = record.request.id
-        try:
-            if self._approvals.seal is not None and store.get(name) is None:
-                # A sealed request travels, so the store must record here that it is closed.
-                store.add(record)
-            store.settle(name, "denied", by=None, owner=None, now=self._approvals.clock())
-        except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
-            _log.exception("request %s could not be withdrawn", name)
 
     async def withdraw_unless_carried_by(self, result: ToolResult | None) -> None:
         """Withdraw the opened request, unless *result* carries it to the person who answers."""
@@ -327,36 +214,6 @@ def _build_cut_short_result(attempts: int) -> ToolResult:
     return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
-def restore_masked_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
-    """
-    Return the arguments that a person edited, with their secrets filled in.
-
-    A secret that the person left masked gets the value that was sent.
-
-    Raises:
-        ApprovalError: Another value is still masked, so its meaning is unknown.
-    """
-    original = record.arguments if isinstance(record.arguments, Mapping) else {}
-    arguments = {
-        name: original[name] if value == MASK and name in tool.signature.secrets and name in original else value
-        for name, value in edited.items()
-    }
-    edited_json, original_json = encode_canonical(as_json(arguments)), encode_canonical(as_json(dict(original)))
-    if MASK in edited_json and MASK not in original_json:
-        raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
-    return arguments
-
-
-def is_unaltered(record: Record, tool: Tool) -> bool:
-    """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
-    request = record.request
-    try:
-        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
-    except ValueError:
-        return False  # arguments without a canonical form were never part of a request
-    return identity_of(tool) == record.identity and digest == request.digest
-
-
 def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     """
     Return the result of a call that was claimed but has no outcome in the store.
@@ -378,36 +235,28 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     )
 
 
-def render_reason(reason: str, redaction: Redaction) -> str:
-    """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
-    return make_visible(redaction.mask_text(reason))
-
-
-def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
-    """Return all reasons that a person has to know. *reason* says why they are asked again."""
-    reasons = [] if reason is None else [reason]
-    if auth is not None:
-        scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        reasons.append(
-            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
-        )
-    asks = [finding.reason for finding in judgement.asks]
-    return reasons + (asks if asks and auth is None else []) or [judgement.verdict.reason]
-
-
-def _make_visible(auth: AuthRequest) -> AuthRequest:
-    url = None if auth.url is None else make_visible(auth.url, keep_lines=False)
-    scopes = tuple(make_visible(scope, keep_lines=False) for scope in auth.scopes)
-    return AuthRequest(
-        provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
+def build_repeated_result(record: Record, approvals: Approvals) -> ToolResult:
+    """Return the result of a call that asks again although *record*, its request, was approved before."""
+    if record.outcome is not None:
+        return ToolResult.from_json(record.outcome)
+    runs = find_running(record, approvals)
+    if runs is False:
+        return build_lost_result(record, approvals)
+    return ToolResult.failure(
+        "failed",
+        f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
+        details={"happened": "maybe"},
+        advice="Wait for its result; it is not started a second time.",
     )
 
 
-def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
-    """Return whether *request* shows *preview* and has the same preconditions."""
-    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
-    return is_same and equals_except_masks(request.preview or "", preview.text)
+def find_running(record: Record, approvals: Approvals) -> bool | None:
+    """
+    Return whether the call of a claimed *record* runs; None if it may run where this process cannot see it.
 
-
-def _mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
-    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}
+    Another machine may run a claim that this process cannot see. Such a claim counts as lost once the request has
+    expired.
+    """
+    theirs = "" if record.claim is None else record.claim.owner
+    runs = record.request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
+    return False if runs is None and record.is_expired(approvals.clock()) else runs

@@ -11,83 +11,42 @@ moment before its approval is claimed.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ..approvals.edits import build_edit
 from ..approvals.identity import canonical_arguments
 from ..approvals.previews import PreviewFailed, find_changed_paths
 from ..approvals.read_only_guard import WriteRefused
 from ..approvals.records import ApprovalError, Record
-from ..decisions import AuthNeeded, AuthRequest, Changed, Decision
+from ..decisions import AuthNeeded, Changed, Decision
 from ..errors import ToolError
 from ..permissions.grants import is_described
 from ..permissions.judgement import Judgement
 from ..permissions.policy import Permissions
-from ..policies.audit import AuditError
 from ..results import ToolResult
 from ..values.codecs import UNSURE
+from ..values.rendering import as_json
 from ..verdicts import Finding
-from .approval import CallApproval, build_lost_result, is_unaltered, render_reason, restore_masked_secrets
+from .approval import CallApproval, build_lost_result, build_repeated_result
+from .approval_request import (
+    RequestBuilder,
+    find_edits,
+    is_unaltered,
+    mask_secrets,
+    render_reason,
+    restore_masked_secrets,
+)
+from .approval_steps import Answered, Asking, Question
+from .call_audit import CallAudit
 from .call_state import CallState
 from .error_results import build_error_result
-from .settings import MAX_NOTE_SECONDS
 
 __all__ = ["ApprovalStage"]
 
-_log = logging.getLogger("toolkit")
-
 # The limit stops an endless loop between an asker that agrees to everything and a tool that always reports a change.
 _MAX_QUESTIONS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """
-    A question that a person has to answer. No request is made yet.
-
-    Attributes:
-        judgement: The judgement that asks.
-        reason: Why the person is asked again, if they are.
-        auth: The credentials that the tool needs, if the question is about them.
-    """
-
-    judgement: Judgement
-    reason: str | None = None
-    auth: AuthRequest | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """
-    A request that is stored and waits for an answer.
-
-    Attributes:
-        record: The request.
-        mistake: What was wrong with the last answer, if the person is asked for another one.
-    """
-
-    record: Record
-    mistake: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """
-    A request with its answer, which has to be accepted before the call may run.
-
-    Attributes:
-        record: The request.
-        decision: The answer.
-        is_stored: Whether the record comes from a store that other programs may have written. Then the content that
-            *record* shows is compared with what would run.
-    """
-
-    record: Record
-    decision: Decision
-    is_stored: bool
 
 
 class ApprovalStage:
@@ -107,6 +66,8 @@ class ApprovalStage:
     def __init__(self, state: CallState) -> None:
         self._state = state
         self._question_count = 0
+        self._audit = CallAudit(state)
+        self._builder = RequestBuilder(state)
         self.approval = CallApproval(state)
 
     async def judge_call(self, hook_reasons: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
@@ -121,7 +82,7 @@ class ApprovalStage:
             return _build_denied_result(judgement)
         if not self._has_to_ask(judgement):
             return None
-        result = await self._settle(_Question(judgement))
+        result = await self._settle(Question(judgement))
         if result is not None and result.kind == "waiting" and is_replaced:
             await self.approval.withdraw_unless_carried_by(None)
             why = f"{judgement.verdict.reason}; a hook has replaced what it would do, so it cannot be agreed to later"
@@ -135,7 +96,7 @@ class ApprovalStage:
         Raises:
             ApprovalError: The answer cannot be accepted.
         """
-        return await self._settle(_Answered(record, decision, is_stored=True))
+        return await self._settle(Answered(record, decision, is_resumed=True, is_stored=True))
 
     async def handle_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
         """
@@ -150,79 +111,106 @@ class ApprovalStage:
         judgement = await self._judge(())
         if judgement.verdict.word == "deny":
             return _build_denied_result(judgement)
+        former = self.approval.claimed_record
         if isinstance(interrupt, AuthNeeded) and not self._has_to_ask(judgement):
-            return await self._settle(_Question(judgement, auth=interrupt.request))
+            return await self._settle(Question(judgement, auth=interrupt.request, replaces=former))
         self._state.approved = None
-        return await self._settle(_Question(judgement, reason=str(interrupt)))
+        return await self._settle(Question(judgement, reason=str(interrupt), replaces=former))
 
     # The steps of a call that asks.
 
-    async def _settle(self, step: _Question | _Asking | _Answered | ToolResult | None) -> ToolResult | None:
+    async def _settle(self, step: Question | Asking | Answered | ToolResult | None) -> ToolResult | None:
         """Go on from *step* until the call ends with a result, or its approval is claimed and it may run (None)."""
         while True:
             try:
                 match step:
-                    case _Question():
+                    case Question():
                         step = await self._open_request(step)
-                    case _Asking():
+                    case Asking():
                         step = await self._ask_person(step)
-                    case _Answered():
+                    case Answered():
                         step = await self._accept(step)
                     case _:
                         return step
             except BaseException as error:
-                if isinstance(step, _Asking) or (isinstance(step, _Answered) and not step.is_stored):
+                if isinstance(step, Asking) or (isinstance(step, Answered) and not step.is_resumed):
                     # The call ends here, so a later answer must not let it run.
                     await self.approval.withdraw(step.record, error)
                 raise
 
-    async def _open_request(self, question: _Question) -> _Asking | ToolResult:
-        """Make and store the request, or return the error of a call that would fail anyway."""
+    async def _open_request(self, question: Question) -> Asking | ToolResult:
+        """
+        Make and store the request, or find that of the same call.
+
+        Return a result if the same call was answered before, or if the call would fail anyway.
+        """
         try:
-            record = await self.approval.create_request(question.judgement, auth=question.auth, reason=question.reason)
+            claimed = self.approval.claimed_record
+            record = await self.approval.opening.open(
+                question, () if claimed is None else claimed.request.preconditions
+            )
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
             # The call would fail with this same error, so the model is told and no person is asked.
             return build_error_result(error.__cause__, self._state.plan, redaction=self._state.redaction())
-        return _Asking(record)
+        if record.state != "pending":
+            return self._repeat(record)
+        return Asking(record, is_stored=not self.approval.opening.has_made(record))
 
-    async def _ask_person(self, asking: _Asking) -> _Answered | ToolResult:
+    def _repeat(self, record: Record) -> ToolResult:
+        """Return the result of a call that asks again although *record*, its request, was answered before."""
+        if record.state == "denied":
+            return ToolResult.failure("denied", "another person or process denied the same request in the meantime")
+        self._state.repeats = record
+        return build_repeated_result(record, self._state.settings.approvals)
+
+    async def _ask_person(self, asking: Asking) -> Answered | ToolResult:
         """Ask a person, and return the result of a call that waits if no person answers now."""
         shown = record = asking.record
         request = record.request
         self._question_count += 1
         if asking.mistake is None:
-            await self._write_audit("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
+            await self._audit.write("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
         else:
             shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
-        if request.auth is None and self._question_count <= _MAX_QUESTIONS:
+        may_ask = request.auth is None and self._question_count <= _MAX_QUESTIONS
+        if may_ask and (not asking.is_stored or self._builder.is_about(record)):
             decision = await self._state.within(self.approval.ask_person(shown))
             if decision is not None:
-                return _Answered(record, decision, is_stored=False)
+                return Answered(record, decision, is_resumed=False, is_stored=asking.is_stored)
         need = "approval" if request.auth is None else "credentials"
         self.approval.waiting_record = record
         return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
 
-    async def _accept(self, answered: _Answered) -> _Question | _Asking | ToolResult | None:
+    async def _accept(self, answered: Answered) -> Question | Asking | ToolResult | None:
         """Accept an answer and claim the approval (None), or return what comes next."""
-        state, record, decision = self._state, answered.record, answered.decision
-        arguments, decoded = state.arguments, state.decoded
+        state, record = self._state, answered.record
+        arguments, decoded, edits = state.arguments, state.decoded, state.edits
+        try:
+            return await self._apply_answer(record, answered)
+        except ApprovalError as error:
+            if answered.is_resumed:
+                raise
+            if error.why == "answered" and (present := await self.approval.find_answered(record)) is not None:
+                return self._repeat(present)
+            if error.why not in ("arguments", "grant"):
+                raise
+            # The person made a mistake in their answer, so they are told about it and asked again. The request still
+            # shows the former arguments, so those have to be the ones that run.
+            state.restore_arguments(arguments, decoded)
+            state.edits = edits
+            return Asking(record, is_stored=answered.is_stored, mistake=str(error))
+
+    async def _apply_answer(self, record: Record, answered: Answered) -> Question | ToolResult | None:
+        decision = answered.decision
         await self._record_answer(record, decision)
         if not decision.approved:
             await self.approval.deny(record, decision.by)
             return ToolResult.failure("denied", decision.reason or "the user said no")
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._finish_lost(record, decision)
-        try:
-            return await self._judge_again(answered)
-        except ApprovalError as error:
-            if answered.is_stored or error.why not in ("arguments", "grant"):
-                raise
-            # The person made a mistake in their answer, so they are told about it and asked again. The request still
-            # shows the former arguments, so those have to be the ones that run.
-            state.restore_arguments(arguments, decoded)
-            return _Asking(record, mistake=str(error))
+        return await self._judge_again(answered)
 
     async def _record_answer(self, record: Record, decision: Decision) -> None:
         request = record.request
@@ -230,13 +218,21 @@ class ApprovalStage:
             raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
         grant = None if decision.grant is None else decision.grant.shown
         answer = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
-        await self._write_audit("answered", request=request.id, **answer)
+        if decision.arguments is not None:
+            answer["arguments"] = self._mask_edited(decision.arguments)
+        await self._audit.write("answered", request=request.id, **answer)
 
-    async def _judge_again(self, answered: _Answered) -> _Question | ToolResult | None:
+    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
+        state = self._state
+        redaction = state.plan.redaction(state.decoded, state.arguments, arguments)
+        return redaction.mask_value(as_json(mask_secrets(arguments, state.plan.tool)))
+
+    async def _judge_again(self, answered: Answered) -> Question | ToolResult | None:
         """Judge an approved call under the policy of this moment, and claim its approval if nothing has changed."""
         record, decision = answered.record, answered.decision
         if answered.is_stored:
-            self.approval.check_shown_arguments(record)
+            self._builder.check_shown_arguments(record)
         refusal = await self._decode_approved_arguments(record, decision)
         if refusal is not None:
             return refusal
@@ -254,7 +250,7 @@ class ApprovalStage:
             return _build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.
         self._state.approved = None
-        return _Question(judgement, reason=difference)
+        return Question(judgement, reason=difference, replaces=record)
 
     async def _decode_approved_arguments(self, record: Record, decision: Decision) -> ToolResult | None:
         """
@@ -262,15 +258,19 @@ class ApprovalStage:
 
         Return a result if the original arguments do not fit any more.
         """
-        state = self._state
+        state, tool = self._state, self._state.plan.tool
+        state.edits = record.request.edits
         if decision.arguments is None:
             return await state.check(repair=False) if state.decoded is UNSURE else None
-        refusal = await state.change_by_person(restore_masked_secrets(decision.arguments, record, state.plan.tool))
+        refusal = await state.change_by_person(restore_masked_secrets(decision.arguments, record, tool))
         if refusal is not None:
             why = "" if refusal.error is None else refusal.error.message
             raise ApprovalError(
                 f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
             )
+        edited = canonical_arguments(tool, state.decoded, state.arguments)
+        edit = build_edit(record.arguments, edited, decision.by, tool.signature.secrets)
+        state.edits += () if edit is None else (edit,)
         return None
 
     async def _claim(self, record: Record, decision: Decision) -> None:
@@ -297,13 +297,14 @@ class ApprovalStage:
 
     async def _finish_lost(self, record: Record, decision: Decision) -> ToolResult:
         await self.approval.claim(record, decision, None)
+        self._state.edits = find_edits(record, self._state.plan.tool)
         return build_lost_result(record, self._state.settings.approvals)
 
     # The audit log before the effect, and the records after it.
 
     async def record_intent(self) -> None:
         """Write to the audit log that the call is about to run. If this raises, the call does not run."""
-        await self._write_audit("intent", arguments=_as_plain_dict(self._state.arguments))
+        await self._audit.write_intent(_as_plain_dict(self._state.arguments))
 
     async def record_outcome(self, result: ToolResult) -> None:
         """
@@ -315,25 +316,7 @@ class ApprovalStage:
             await self.approval.withdraw_unless_carried_by(result)
         finally:  # a cancellation during the `await` above must not leave a claim without its outcome
             await self.approval.store_outcome(result)
-        if self._state.settings.audit is not None:
-            await self._write_outcome(result)
-
-    async def _write_outcome(self, result: ToolResult) -> None:
-        has_limit = self._state.deadline.at is not None
-        try:
-            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
-                await self._write_audit(
-                    "outcome",
-                    kind=result.kind,
-                    attempts=result.attempts,
-                    duration_seconds=round(result.duration_seconds, 6),
-                    chars=len(result.text),
-                    truncated=result.truncated,
-                )
-        except AuditError as error:
-            _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
-        except TimeoutError:
-            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
+        await self._audit.write_outcome(result)
 
     # Helpers.
 
@@ -343,7 +326,7 @@ class ApprovalStage:
         judging = state.settings.judges.judge(state.plan.tool, state.plan.names, state.call, state.decoded, findings)
         state.judgement = judgement = await state.within(judging)
         verdict = judgement.verdict
-        await self._write_audit("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
+        await self._audit.write("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
         return judgement
 
     def _has_to_ask(self, judgement: Judgement) -> bool:
@@ -369,7 +352,7 @@ class ApprovalStage:
     def _was_read(self, finding: Finding, reason: str) -> bool:
         return render_reason(finding.reason, self._state.redaction()) in reason
 
-    async def _find_change(self, answered: _Answered) -> str | None:
+    async def _find_change(self, answered: Answered) -> str | None:
         """Return what has changed since a person saw the request, or None if everything is the same."""
         state, record = self._state, answered.record
         conditions = record.request.preconditions
@@ -380,24 +363,9 @@ class ApprovalStage:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if not answered.is_stored or answered.decision.arguments is not None:
             return None  # there is no preview of edited arguments
-        if await state.within(self.approval.has_shown_preview(record)):
+        if await state.within(self._builder.has_shown_preview(record)):
             return None
         return "what was shown is not what would happen; here is what would happen now"
-
-    async def _write_audit(self, event: str, **fields: Any) -> None:
-        state = self._state
-        audit = state.settings.audit
-        if audit is None:
-            return
-        call, redaction = state.call, state.redaction()
-        line = {
-            "call_id": call.id,
-            "tool": state.plan.name,
-            "session": call.session_key or None,
-            "principal": call.principal,
-            **redaction.mask_value(fields),
-        }
-        await state.within(state.settings.in_thread(lambda: audit.write(event, **line)))
 
 
 def _build_denied_result(judgement: Judgement) -> ToolResult:

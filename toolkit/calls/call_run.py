@@ -28,7 +28,9 @@ from .error_results import build_error_result, build_hook_error_result
 from .execution import Execution
 from .plan import CallPlan
 from .render_result import render_hook_result
+from .result_notes import add_metadata, has_notes, render_notes
 from .settings import Settings
+from .truncation import truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because most calls are not judged
     from ..approvals import Record
@@ -296,10 +298,11 @@ class CallRun:
         if self.options.timeout_seconds is not None:
             self.state.extend_deadline()
 
-    def end(self) -> None:
-        """Report no progress of the tool from now on."""
+    def end(self, result: ToolResult, duration_seconds: float) -> None:
+        """Stamp the *result* of the call. From now on no progress of the tool is reported."""
         if self._state is not None:
             self._state.is_over = True
+        self.stamp(result, duration_seconds)
 
     def stamp(self, result: ToolResult, duration_seconds: float) -> None:
         """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
@@ -312,6 +315,18 @@ class CallRun:
             result.attempts, result.retries = self.attempts, ()
         else:
             result.attempts, result.retries = execution.count, execution.notes
+        if self._state is not None and has_notes(self._state):
+            add_metadata(result, self._state)
+
+    def add_notes(self, result: ToolResult) -> None:
+        """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
+        if not has_notes(self.state):
+            return
+        max_chars = self.plan.max_chars
+        notes = render_notes(self.state, self.state.redaction(), max_chars // 2)
+        if len(result.text) + len(notes) > max_chars:
+            truncate_result(result, max_chars - len(notes))
+        result.text = notes + result.text
 
     async def end_after_hook(self, error: BaseException, step: Step) -> ToolResult:
         """Return the result for an after-hook that failed, or raise *error* again if it has to pass."""

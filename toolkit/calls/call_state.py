@@ -29,7 +29,8 @@ from .plan import CallPlan
 from .settings import Settings
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
-    from ..decisions import ApprovalRequest
+    from ..approvals.records import Record
+    from ..decisions import ApprovalRequest, Edit
 
 __all__ = ["CallState"]
 
@@ -56,14 +57,19 @@ class CallState:
         judgement: The last judgement of the call, or None if it was not judged. The approval stage sets it.
         approved: The request that a person agreed to, or None. The approval stage sets it. The rules, checks, hooks
             and modes that asked in it do not ask again.
+        edits: What people have changed in the arguments while approving the call. The approval stage sets it.
+        repeats: The record of the same call, if that was approved before and this call only repeats its result. The
+            approval stage sets it.
         is_over: Whether the call has its result, so that no progress is reported any more. The pipeline sets it.
     """
 
     # Values that seldom differ are on the class, as in `ToolResult`.
     approved: ApprovalRequest | None = None
+    edits: tuple[Edit, ...] = ()
     is_over = False
     judgement: Judgement | None = None
     repairs: Sequence[str] = ()
+    repeats: Record | None = None
 
     def __init__(
         self, call: ToolCall, plan: CallPlan, settings: Settings, decoded: Any, deadline: Deadline = NO_DEADLINE

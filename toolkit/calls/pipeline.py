@@ -29,7 +29,7 @@ from ..concurrency.cleanup_limit import finish_with_limit
 from ..functions.coroutines import is_coroutine_function
 from ..hooks.base import PROCEED, ShownCall, Step
 from ..permissions.judgement import allow_any_call
-from ..results import ToolCall, ToolResult, format_call_id
+from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
 from ..values.codecs import UNSURE
 from ..values.strictjson.checks import read_object
@@ -151,7 +151,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     ) -> CallRun:
         if call is None:
             principal = principal or (None if session is None else session.principal)
-            call = ToolCall(called_name, arguments, format_call_id(number), session, principal, tool=tool)
+            call = ToolCall(called_name, arguments, build_call_id(number), session, principal, tool=tool)
         return CallRun(call, plan, settings, started, decoded, attempts, options)
 
     async def pipeline(
@@ -330,11 +330,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 if on.after:
                     result.repairs = result.retries = ()  # a hook may have written to them
             else:
-                run.end()
-                run.stamp(result, clock() - started)
+                run.end(result, clock() - started)
             if on.masked:
-                redaction = plan.redaction(decoded, arguments) if run is None else run.state.redaction()
-                redaction.mask_result(result)
+                (plan.redaction(decoded, arguments) if run is None else run.state.redaction()).mask_result(result)
+            if run is not None and run.is_judged:
+                run.add_notes(result)
             if len(result.text) > max_chars:
                 truncate_result(result, max_chars)
             if on.recorded or (run is not None and run.is_judged):

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 from ..approvals.comparisons import is_same_request
 from ..approvals.identity import identity_of
 from ..approvals.policy import Approvals
-from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..concurrency.deadline import Deadline
@@ -28,7 +27,8 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
-from .approval import is_unaltered
+from .approval import find_running
+from .approval_request import is_unaltered
 from .call_run import CallOptions, CallRun
 from .pipeline import Stages, find_pipeline
 from .plan import CallPlan
@@ -246,10 +246,7 @@ def _check_unfinished_claim(record: Record, decision: Decision, approvals: Appro
             f"request {request.id} was approved before, and started with its own arguments; approve it without others",
             why="answered",
         )
-    theirs = "" if record.claim is None else record.claim.owner
-    runs = request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
-    # Another machine may run a claim that this process cannot see. Such a claim counts as lost once the request has
-    # expired.
-    if runs or (runs is None and not record.is_expired(approvals.clock())):
+    runs = find_running(record, approvals)
+    if runs is not False:
         where = "runs" if runs else "may run where this process cannot see it"
         raise ApprovalError(f"request {request.id} was approved before, and {where}", why="running")

@@ -2,16 +2,20 @@
 Grants: what a person may agree to for the rest of a session.
 
 A grant holds for one tool: "always this tool", "this command prefix", "under this folder". The person sees the grant
-before they agree to it. A grant answers an ask, never a deny.
+before they agree to it. The program that hosts a session may also give a grant beforehand. A grant answers an ask,
+never a deny.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
+from .._option_checks import describe_type
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
@@ -23,7 +27,11 @@ from ..verdicts import Finding
 from .patterns.commands import commands_allowed
 from .request import PermissionRequest
 
-__all__ = ["find_covering_grant", "is_answerable", "is_described", "offer_grants"]
+__all__ = ["build_grant", "check_grant", "find_covering_grant", "is_answerable", "is_described", "offer_grants"]
+
+_IDENTITY = re.compile("[0-9a-f]{64}")
+_SCOPES = get_args(get_type_hints(Grant)["scope"])
+_REMEDY = 'give the tool itself: Permissions.grant(session, catalog["{}"])'
 
 # These programs take another command as their second word: granting the first alone would grant nearly everything.
 _HAVE_SUBCOMMANDS = frozenset(
@@ -69,6 +77,105 @@ def offer_grants(request: PermissionRequest) -> Iterator[Grant]:
     for grant in dict.fromkeys(possible):
         if _covers(grant, request):
             yield replace(grant, shown=_describe(grant, name))
+
+
+def build_grant(tool: Tool, *, folder: str | os.PathLike[str] | None = None, command: str | None = None) -> Grant:
+    """
+    Return the grant for calls of *tool*: all of them, those in a *folder*, or those that begin with *command*.
+
+    Raises:
+        ValueError: The grant could never answer a call. The message says why, and what to write instead.
+        TypeError: *folder* or *command* is not a text.
+    """
+    name, identity = tool.name, identity_of(tool)
+    if tool.facts.approval == "always":
+        raise ValueError(
+            f'`{name}` has approval="always", so a person sees every call of it and no grant answers for them; '
+            "to grant it, leave out that fact"
+        )
+    if folder is not None and command is not None:
+        raise ValueError(f"a grant for `{name}` is for a folder or for a command; give two grants")
+    if folder is not None:
+        _check_accesses(tool, "folder", Reads, Writes)
+        grant = Grant(tool=identity, scope="folder", target=_resolve_folder(folder))
+    elif command is not None:
+        _check_accesses(tool, "command", Command)
+        grant = Grant(tool=identity, scope="command", target=_read_prefix(command))
+    else:
+        grant = Grant(tool=identity, scope="tool")
+    return replace(grant, shown=_describe(grant, name))
+
+
+def check_grant(grant: object) -> Grant:
+    """
+    Return *grant* if it is a grant that a session can hold.
+
+    Raises:
+        TypeError: It is not a `Grant`, for example the name of a tool.
+        ValueError: It is a grant that could never answer a call.
+    """
+    if isinstance(grant, str):
+        raise TypeError(
+            f"{grant!r:.80} is a text, and a grant is for one tool, not for all tools that ever have its name; "
+            + _REMEDY.format(grant.partition("(")[0][:64])
+        )
+    if not isinstance(grant, Grant):
+        raise TypeError(f"a session cannot be granted {describe_type(grant)}; {_REMEDY.format('...')}")
+    if not (isinstance(grant.tool, str) and _IDENTITY.fullmatch(grant.tool)):
+        raise ValueError(
+            f"the tool of a grant is a digest of its identity, so a grant for {grant.tool!r:.80} would never answer a "
+            f"call; {_REMEDY.format(str(grant.tool)[:64])}"
+        )
+    if grant.scope not in _SCOPES:
+        raise ValueError(f"a grant cannot have the scope {grant.scope!r:.80}; use one of {', '.join(_SCOPES)}")
+    is_whole = grant.scope == "tool"
+    if not isinstance(grant.target, str) or is_whole == bool(grant.target):
+        words = "no target" if is_whole else "a target that is not empty"
+        raise ValueError(f"a grant with the scope {grant.scope!r} has {words}, got {grant.target!r:.80}")
+    if grant.scope == "folder" and not os.path.isabs(grant.target):
+        raise ValueError(f"the folder of a grant is an absolute path, got {grant.target!r:.80}")
+    return grant
+
+
+def _check_accesses(tool: Tool, option: str, *kinds: type[Access]) -> None:
+    """Raise `ValueError` if *tool* states no access of these *kinds*, so that such a grant would never hold."""
+    kind_names = {kind.kind for kind in kinds}
+    if tool.facts.preflight is None and not any(
+        access.kind in kind_names for access in tool.signature.accesses.values()
+    ):
+        markers = " or ".join(f"Annotated[str, {kind.__name__}]" for kind in kinds)
+        raise ValueError(
+            f"`{tool.name}` does not state which {option} a call is about, so a grant with {option}= would never "
+            f"answer one; mark the parameter with {markers}, or grant the tool without {option}="
+        )
+
+
+def _resolve_folder(folder: str | os.PathLike[str]) -> str:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"folder is the path of a folder, got {describe_type(folder)}")
+    path = os.fspath(folder)
+    if not isinstance(path, str) or not os.path.isabs(path):
+        # Relative paths of a call start in the root of the dispatcher's safety checks, which is not known here.
+        raise ValueError(f"folder is an absolute path, got {path!r:.80}; write Path(...).resolve()")
+    return resolve_path(path, os.sep)
+
+
+def _read_prefix(command: str) -> str:
+    if not isinstance(command, str):
+        raise TypeError(f"command is the beginning of a command, such as 'npm test'; got {describe_type(command)}")
+    try:
+        script = parse_script(command)
+        words = script.top[0].words if len(script.commands) == 1 else ()
+    except CannotParse as error:
+        raise ValueError(f"the command {command!r:.80} cannot be read: {error}") from None
+    prefix = shlex.join(words)
+    # A grant that does not cover its own command covers no other.
+    if not words or words[-1].endswith(":*") or not commands_allowed(command, [f"{prefix}:*"]):
+        raise ValueError(
+            f"the command {command!r:.80} is not the beginning of one plain command; give only its first words, such "
+            "as 'npm test'"
+        )
+    return prefix
 
 
 def is_described(grant: Grant, tool: Tool) -> bool:

@@ -13,16 +13,17 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Self
 
-from .._option_checks import require_list
+from .._option_checks import describe_type, require_list
 from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
-from .grants import find_covering_grant, is_answerable
+from .grants import build_grant, check_grant, find_covering_grant, is_answerable
 from .judge import CallGate, Judge
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
@@ -104,6 +105,7 @@ class Permissions(Judge):
     def set_mode(self, mode: Mode | None, *, session: Session | None = None) -> None:
         """Change the mode, or the mode of one *session*; None makes a session use the common mode again."""
         if session is not None:
+            _check_session(session)
             session._mode = None if mode is None else check_mode(mode)  # noqa: SLF001 -- only this class may set it
         else:
             self._mode = check_mode(mode)
@@ -114,15 +116,56 @@ class Permissions(Judge):
         return self._mode if session_mode is None else check_mode(session_mode)
 
     @staticmethod
-    def grant(session: Session, grant: Grant) -> None:
-        """Add *grant* to *session*, so that it answers in place of a person for the rest of the session."""
-        if grant not in session.grants:
-            session._grants = (*session.grants, grant)  # noqa: SLF001 -- only this class may set it
+    def grant(
+        session: Session,
+        grant: Grant | Tool,
+        *,
+        folder: str | PathLike[str] | None = None,
+        command: str | None = None,
+    ) -> Grant:
+        """
+        Add a grant to *session*, so that it answers in place of a person for the rest of the session, and return it.
+
+            Permissions.grant(session, catalog["write"])
+            Permissions.grant(session, catalog["write"], folder=Path("docs").resolve())
+            Permissions.grant(session, catalog["bash"], command="npm test")
+
+        Args:
+            session: The session that the grant holds in.
+            grant: The tool that may run, or a `Grant` that a request has offered. The name of a tool is not enough,
+                because another tool may have the same name later.
+            folder: Answer only for calls that touch nothing but files under this folder, an absolute path.
+            command: Answer only for commands that begin with these words.
+
+        Raises:
+            TypeError: *grant* is neither a tool nor a grant, or *session* is not a session.
+            ValueError: The grant could never answer a call. The message says why, and what to write instead.
+        """
+        _check_session(session)
+        if isinstance(grant, Tool):
+            new_grant = build_grant(grant, folder=folder, command=command)
+        else:
+            new_grant = check_grant(grant)
+            if folder is not None or command is not None:
+                raise TypeError("a Grant has its own folder or command; give folder= and command= with a tool")
+        if new_grant not in session.grants:
+            session._grants = (*session.grants, new_grant)  # noqa: SLF001 -- only this class may set it
+        return new_grant
 
     @staticmethod
-    def revoke(session: Session, grant: Grant | None = None) -> None:
-        """Take back *grant*, or all grants of *session* if none is named."""
-        remaining = () if grant is None else tuple(other for other in session.grants if other != grant)
+    def revoke(session: Session, grant: Grant | Tool | None = None) -> None:
+        """Take back *grant*, all grants for a tool, or all grants of *session* if none is named."""
+        _check_session(session)
+        if not isinstance(grant, (Grant, Tool, NoneType)):
+            raise TypeError(
+                f"a grant to take back is one of session.grants, or the tool that it is for; got {describe_type(grant)}"
+            )
+        identity = identity_of(grant) if isinstance(grant, Tool) else None
+        remaining = (
+            ()
+            if grant is None
+            else tuple(other for other in session.grants if other != grant and other.tool != identity)
+        )
         session._grants = remaining  # noqa: SLF001 -- only this class may set it
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
@@ -213,6 +256,11 @@ class Permissions(Judge):
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
         return any(rule.opens_port(url) for rule in self._rules_about(tool, names))
+
+
+def _check_session(session: object) -> None:
+    if not isinstance(session, Session):
+        raise TypeError(f"a session is a Session, got {describe_type(session)}; give the one that calls are made with")
 
 
 def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:

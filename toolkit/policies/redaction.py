@@ -130,6 +130,10 @@ class Redaction:
             reason=self.mask_text(request.reason),
             preview=None if request.preview is None else self.mask_text(request.preview),
             repairs=tuple(self.mask_text(note) for note in request.repairs),
+            edits=tuple(
+                replace(edit, before=self.mask_value(dict(edit.before)), after=self.mask_value(dict(edit.after)))
+                for edit in request.edits
+            ),
             # A grant with a secret is left out, because a masked grant would allow something else.
             grants=tuple(grant for grant in request.grants if self.mask_text(grant.shown) == grant.shown),
             auth=None

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias
 
 from ..catalogs.views import CatalogView
 from ..errors import ProviderError
-from ..results import ToolCall
+from ..results import GeneratedId, ToolCall
 from .base import Reply, Request, StreamEvent, TextDelta
 from .messages import AssistantMessage, MessageCache, message_from_json
 
@@ -128,4 +128,4 @@ class ScriptedProvider:
 
     def _with_id(self, call: ToolCall) -> ToolCall:
         self._call_count += 1
-        return call if call.id else ToolCall(call.name, call.arguments, f"call_{self._call_count}")
+        return call if call.id else ToolCall(call.name, call.arguments, GeneratedId(f"call_{self._call_count}"))

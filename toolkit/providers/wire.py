@@ -13,7 +13,7 @@ from typing import Any
 from ..content import FilePart, ImagePart, JsonPart, Part, TextPart
 from ..formats.base import Naming
 from ..formats.result_content import ResultImage, images_of
-from ..results import ToolCall, ToolResult
+from ..results import GeneratedId, ToolCall, ToolResult
 from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json, loads
 from .base import Request, StopReason, Usage
@@ -82,7 +82,7 @@ def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCa
         # Only the ids within one turn have to differ, to tell results apart. Some servers repeat ids of earlier turns.
         own_id = call.id
         while not own_id or own_id in calls_by_id:
-            own_id = f"call_{number}" if f"call_{number}" not in sent_ids else ""
+            own_id = GeneratedId(f"call_{number}" if f"call_{number}" not in sent_ids else "")
             number += 1
         calls_by_id[own_id] = ToolCall(call.name, _parse_arguments(call.arguments), own_id, metadata=call.metadata)
     return tuple(calls_by_id.values())

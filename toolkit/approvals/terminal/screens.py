@@ -15,6 +15,7 @@ from typing import TextIO
 
 from ...decisions import ApprovalRequest, AuthRequest, Grant
 from ...values.visible import make_visible
+from ..edits import describe_edit
 
 __all__ = ["Screen", "describe_grant"]
 
@@ -108,6 +109,8 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
         yield "after", request.waits_for
     for repair in request.repairs:
         yield "mended before", repair
+    for edit in request.edits:
+        yield f"changed by {edit.by or 'the user'}", describe_edit(edit)
     if request.auth is not None:
         yield from _auth_facts(request.auth)
     if request.expires_at is not None:

@@ -1,0 +1,146 @@
+"""
+The same call, asked about in several processes that share one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolkit.approvals import ApprovalError, SQLiteApprovals
+from toolkit.decisions import ApprovalRequest, Decision
+from toolkit.session import Session
+
+from .asking import build_dispatcher
+from .processes import ROOT, line, tell
+from .test_store import NOW, record
+
+pytestmark = pytest.mark.anyio
+
+# The table as it was before calls were remembered.
+OLD_SCHEMA = """
+CREATE TABLE approvals (
+    id BLOB PRIMARY KEY, state TEXT NOT NULL, created_at REAL NOT NULL, over_since REAL, record TEXT NOT NULL
+);
+CREATE INDEX approvals_by_state ON approvals (state, created_at);
+PRAGMA application_id = 0x746B6170;
+PRAGMA user_version = 1;
+"""
+
+
+@contextlib.contextmanager
+def asking(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ready to ask, killed at the end if it still lives."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.approvals.asking", str(folder)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert line(process) == "ready"
+            yield process
+        finally:
+            process.kill()
+
+
+def effects(folder: Path) -> list[str]:
+    file = folder / "effects"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_two_processes_that_ask_about_one_call_at_once_get_one_request(tmp_path):
+    """Approving it in both runs the effect once."""
+    with asking(tmp_path) as one, asking(tmp_path) as two:
+        for process in (one, two):
+            tell(process)
+        said = {line(process) for process in (one, two)}
+        assert len(said) == 1
+        assert said.pop().startswith("waiting ")
+        for process in (one, two):
+            tell(process)
+        answers = sorted(line(process) for process in (one, two))
+    assert answers[0] in ("answered", "running") or answers[1] in ("answered", "running")
+    assert ("ok" in answers, effects(tmp_path)) == (True, ["tea"])
+
+
+async def test_a_process_that_was_killed_has_left_the_request_of_its_call(tmp_path):
+    """The call is sent again after a restart: it is the same request, and runs once."""
+    with asking(tmp_path) as process:
+        tell(process)
+        kind, name = line(process).split()
+        process.kill()
+    dispatcher, session = build_dispatcher(tmp_path), Session(id="s")
+    again = await dispatcher.call("send", {"what": "tea"}, id="t1", session=session)
+    assert (kind, again.request.id) == ("waiting", name)
+    await dispatcher.resume(name, Decision.approve(), session=session)
+    with asking(tmp_path) as process:
+        tell(process)
+        assert line(process) == "ok"
+    assert effects(tmp_path) == ["tea"]
+
+
+# Files.
+
+
+def test_a_file_of_an_earlier_version_learns_about_calls(tmp_path):
+    """Its requests stay, and the earlier version can still add to it."""
+    path = tmp_path / "a.db"
+    path.touch(mode=0o600)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OLD_SCHEMA)
+    store, kept = SQLiteApprovals(path), record()
+    assert store.add_call(kept, "k", now=NOW) == kept
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO approvals (id, state, created_at, over_since, record)"
+            " SELECT x'00', state, created_at, over_since, record FROM approvals"
+        )
+    assert (SQLiteApprovals(path).find_call("k"), store.add_call(record(), "k", now=NOW)) == (kept, kept)
+
+
+def test_a_file_of_an_earlier_version_that_is_put_in_place_is_read(tmp_path):
+    """It has no request of any call, until one is added."""
+    path = tmp_path / "a.db"
+    store, kept = SQLiteApprovals(path), record()
+    path.unlink()
+    path.touch(mode=0o600)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OLD_SCHEMA)
+    assert store.find_call("k") is None
+    assert store.add_call(kept, "k", now=NOW) == kept
+    assert store.find_call("k") == kept
+
+
+async def test_a_request_of_another_call_is_not_given_for_this_one(tmp_path):
+    """A file that others can write may name the wrong request; the call does not wait with it."""
+    dispatcher = build_dispatcher(tmp_path)
+    for name in ("t1", "t2"):
+        await dispatcher.call("send", {"what": name}, id=name)
+    path = tmp_path / "x.approvals.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE approvals SET call = (SELECT call FROM approvals ORDER BY rowid LIMIT 1)")
+    result = await dispatcher.call("send", {"what": "t1"}, id="t1")
+    assert (result.kind, result.request) == ("internal", None)
+    assert "does not belong to" in result.text
+    assert isinstance(result.error.cause, ApprovalError)
+    assert result.error.cause.why == "forged"
+
+
+async def test_an_altered_request_of_the_same_call_is_refused(tmp_path):
+    """What it shows is not what the call would run."""
+    dispatcher = build_dispatcher(tmp_path)
+    request: ApprovalRequest | None = (await dispatcher.call("send", {"what": "tea"}, id="t1")).request
+    assert request is not None
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.approvals.sqlite")) as connection, connection:
+        connection.execute("UPDATE approvals SET record = replace(record, 'tea', 'gin')")
+    result = await dispatcher.call("send", {"what": "tea"}, id="t1")
+    assert (result.kind, "was altered" in result.text) == ("internal", True)

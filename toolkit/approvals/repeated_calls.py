@@ -1,0 +1,93 @@
+"""
+Requests of a call that asks again: which of them still counts, and how a store finds it.
+
+The same call has the same id, arguments, tool, session and principal. An id that the library made up does not count,
+because each call without an id of its own is a new call.
+
+    pending             the call waits: asking again gives the same request
+    claimed             the call runs, or it is unknown whether it has run: asking again runs nothing
+    done                the call has run: asking again gives the recorded outcome, until the request expires
+    denied or expired   nothing has run: asking again makes a new request
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..decisions import ApprovalRequest
+from ..values.strictjson.canonical import digest_parts
+from .records import Record
+from .store import ApprovalStore
+
+__all__ = ["add_call", "build_call_key", "find_call", "is_current", "is_same_call"]
+
+
+def build_call_key(call_id: str, digest: str) -> str:
+    """Return the key of a call. *digest* stands for its tool, arguments, session and principal."""
+    return digest_parts("toolkit call", call_id, digest)
+
+
+def is_current(record: Record, now: float) -> bool:
+    """Return whether *record* still counts for its call, so that asking again must not make another request."""
+    if record.state == "claimed":
+        return True
+    if record.state == "denied" or record.is_expired(now):
+        return False
+    return record.state == "pending" or not _has_not_happened(record.outcome or {})
+
+
+def is_same_call(record: Record, request: ApprovalRequest) -> bool:
+    """
+    Return whether *record*, which a store has found by the key of a call, belongs to the call of *request*.
+
+    The arguments may differ, because a person may have changed them.
+    """
+    stored = record.request
+    return (stored.call_id, stored.tool, stored.session, stored.principal) == (
+        request.call_id,
+        request.tool,
+        request.session,
+        request.principal,
+    )
+
+
+def find_call(store: Any, request: ApprovalRequest, now: float) -> Record | None:
+    """
+    Return the record that counts for the call of *request*; None if the call needs a new request.
+
+    A store without the method `find_call` is searched for a request that waits. It cannot tell about other requests.
+    """
+    if hasattr(store, "find_call"):
+        record: Record | None = store.find_call(build_call_key(request.call_id, request.digest))
+        return record if record is not None and is_current(record, now) else None
+    name = _find_pending(store, request, now)
+    return None if name is None else store.get(name)
+
+
+def add_call(store: Any, record: Record, now: float, *, replaces: str | None = None) -> Record:
+    """
+    Keep *record* as the newest request of its call and return it, or return the record that counts for the call.
+
+    *replaces* is the id of a request of the same call that *record* takes the place of. Then *record* is always kept.
+    """
+    if hasattr(store, "add_call"):
+        key = None if replaces is not None else build_call_key(record.request.call_id, record.request.digest)
+        kept: Record = store.add_call(record, key, now=now, replaces=replaces)
+        return kept
+    known = None if replaces is not None else find_call(store, record.request, now)
+    if known is None:
+        store.add(record)
+    return record if known is None else known
+
+
+def _find_pending(store: ApprovalStore, request: ApprovalRequest, now: float) -> str | None:
+    key = request.call_id, request.digest
+    waiting = store.pending(session=request.session, principal=request.principal, now=now)
+    return next((other.id for other in waiting if (other.call_id, other.digest) == key), None)
+
+
+def _has_not_happened(outcome: dict[str, Any]) -> bool:
+    """Return whether the outcome of a call says that it has had no effect, so that it may be asked about again."""
+    error = outcome.get("error")
+    details = error.get("details") if isinstance(error, dict) else None
+    return isinstance(details, dict) and details.get("happened") == "no"

@@ -1,0 +1,233 @@
+"""
+The content of a request for approval: what a person is shown, and whether that is what would run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..approvals.comparisons import equals_except_masks
+from ..approvals.edits import build_edit
+from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
+from ..approvals.previews import Preview, PreviewFailed, preview_of
+from ..approvals.records import ApprovalError, Record
+from ..decisions import ApprovalRequest, AuthRequest, Edit, Precondition
+from ..permissions.grants import is_answerable, offer_grants
+from ..permissions.judgement import Judgement
+from ..policies.redaction import MASK, Redaction
+from ..spec import Tool
+from ..values.rendering import as_json
+from ..values.strictjson.canonical import encode_canonical
+from ..values.visible import make_visible
+from .call_state import CallState
+
+__all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
+
+
+class RequestBuilder:
+    """The maker of requests about the call of *state*, which also compares a stored request with that call."""
+
+    def __init__(self, state: CallState) -> None:
+        self._state = state
+        self._tool = state.plan.tool
+        self._approvals = state.settings.approvals
+
+    def start(self, judgement: Judgement) -> Record:
+        """Return a record with what identifies the call, and nothing that a person could decide by."""
+        tool, call, approvals = self._tool, self._state.call, self._approvals
+        arguments = canonical_arguments(tool, judgement.request.arguments, self._state.arguments)
+        identity = identity_of(tool)
+        session = None if call.session is None else call.session.id
+        now = approvals.clock()
+        request = ApprovalRequest(
+            tool=tool.name,
+            call_id=str(call.id),
+            reason="",
+            arguments=mask_secrets(arguments, tool),
+            repairs=tuple(self._state.repairs),
+            edits=self._state.edits,
+            session=session,
+            principal=call.principal,
+            created_at=now,
+            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
+            digest=digest_of_call(identity, arguments, session, call.principal),
+        )
+        return Record(request=request, arguments=arguments, identity=identity)
+
+    async def complete(
+        self,
+        started: Record,
+        judgement: Judgement,
+        *,
+        auth: AuthRequest | None = None,
+        reason: str | None = None,
+        preconditions: tuple[Precondition, ...] = (),
+    ) -> Record:
+        """
+        Return the *started* record with the question that a person has to answer. It is not stored yet.
+
+        *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
+        those of an earlier approval. They still have to hold if the request asks for credentials.
+        """
+        state, tool = self._state, self._tool
+        redaction = state.redaction()
+        # A person who gives credentials sees no preview.
+        preview = Preview(text="", preconditions=preconditions)
+        if auth is None:
+            preview = await state.within(self._make_preview(judgement.request.arguments, redaction))
+        asks = judgement.asks
+        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
+        asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
+        may_grant = auth is None and started.request.session is not None and not preview.is_cut
+        may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
+        request = replace(
+            started.request,
+            reason="; ".join(
+                dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
+            ),
+            asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
+            preview=preview.text or None,
+            is_cut=preview.is_cut,
+            preconditions=preview.preconditions,
+            grants=tuple(offer_grants(judgement.request)) if may_grant else (),
+            auth=None if auth is None else _make_visible(auth),
+        )
+        return replace(started, request=redaction.mask_request(request))
+
+    async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
+        approvals, state = self._approvals, self._state
+        return await preview_of(
+            self._tool,
+            decoded,
+            call=state.call,
+            in_thread=state.settings.in_hook_thread,
+            seconds=approvals.preview_seconds,
+            max_chars=approvals.preview_chars,
+            redact=redaction.mask_text,
+        )
+
+    def is_about(self, record: Record) -> bool:
+        """Return whether *record* is about exactly this call, and not about arguments that a person has changed."""
+        session, principal = record.request.session, record.request.principal
+        arguments = canonical_arguments(self._tool, self._state.decoded, self._state.arguments)
+        return digest_of_call(record.identity, arguments, session, principal) == record.request.digest
+
+    def check_shown_arguments(self, record: Record) -> None:
+        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
+        request = record.request
+        shown_arguments = dict(request.arguments)
+        actual_arguments = mask_secrets(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        # A redaction rule that is a function may write any text in place of a secret.
+        if not (
+            equals_except_masks(shown_arguments, actual_arguments)
+            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
+        ):
+            raise ApprovalError(
+                f"request {request.id} shows other arguments than it would run: it was altered; call "
+                f"`{request.tool}` again",
+                why="forged",
+            )
+
+    async def has_shown_preview(self, record: Record) -> bool:
+        """
+        Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
+
+        A preview that is different each time cannot be compared, and counts as shown. A store that only this process
+        can write, or that signs its records, is trusted without a comparison.
+        """
+        if not self._approvals.is_exposed or record.request.auth is not None:
+            return True
+        first = await self._make_redacted_preview()
+        if first is not None and _is_shown(record.request, first):
+            return True
+        return await self._make_redacted_preview() != first
+
+    async def _make_redacted_preview(self) -> Preview | None:
+        redaction = self._state.redaction()
+        try:
+            preview = await self._make_preview(self._state.decoded, redaction)
+        except PreviewFailed:
+            return None
+        return replace(preview, text=redaction.mask_text(preview.text))
+
+
+def restore_masked_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
+    """
+    Return the arguments that a person edited, with their secrets filled in.
+
+    A secret that the person left masked gets the value that was sent.
+
+    Raises:
+        ApprovalError: Another value is still masked, so its meaning is unknown.
+    """
+    original = record.arguments if isinstance(record.arguments, Mapping) else {}
+    arguments = {
+        name: original[name] if value == MASK and name in tool.signature.secrets and name in original else value
+        for name, value in edited.items()
+    }
+    edited_json, original_json = encode_canonical(as_json(arguments)), encode_canonical(as_json(dict(original)))
+    if MASK in edited_json and MASK not in original_json:
+        raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
+    return arguments
+
+
+def is_unaltered(record: Record, tool: Tool) -> bool:
+    """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
+    request = record.request
+    try:
+        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    except ValueError:
+        return False  # arguments without a canonical form were never part of a request
+    return identity_of(tool) == record.identity and digest == request.digest
+
+
+def find_edits(record: Record, tool: Tool) -> tuple[Edit, ...]:
+    """Return what people have changed in the arguments of *record*, the person who approved it included."""
+    request = record.request
+    if is_unaltered(record, tool) or not isinstance(record.arguments, Mapping):
+        return request.edits
+    # The request shows the arguments before the change. A place that is masked there cannot be compared.
+    run = mask_secrets(record.arguments, tool)
+    same = [
+        name for name in run if name in request.arguments and equals_except_masks(request.arguments[name], run[name])
+    ]
+    shown = {name: value for name, value in request.arguments.items() if name not in same}
+    edit = build_edit(shown, {name: run[name] for name in run if name not in same}, record.decided_by, ())
+    return request.edits if edit is None else (*request.edits, edit)
+
+
+def render_reason(reason: str, redaction: Redaction) -> str:
+    """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
+    return make_visible(redaction.mask_text(reason))
+
+
+def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
+    """Return all reasons that a person has to know. *reason* says why they are asked again."""
+    reasons = [] if reason is None else [reason]
+    if auth is not None:
+        scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
+        reasons.append(
+            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
+        )
+    asks = [finding.reason for finding in judgement.asks]
+    return reasons + (asks if asks and auth is None else []) or [judgement.verdict.reason]
+
+
+def _make_visible(auth: AuthRequest) -> AuthRequest:
+    url = None if auth.url is None else make_visible(auth.url, keep_lines=False)
+    scopes = tuple(make_visible(scope, keep_lines=False) for scope in auth.scopes)
+    return AuthRequest(
+        provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
+    )
+
+
+def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
+    """Return whether *request* shows *preview* and has the same preconditions."""
+    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
+    return is_same and equals_except_masks(request.preview or "", preview.text)
+
+
+def mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
+    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

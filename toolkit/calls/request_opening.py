@@ -1,0 +1,158 @@
+"""
+Opening a request for approval: the same call that asks again gets the request that it has already.
+
+The store decides which of two callers makes the request, also if they are in two processes. The request of a call whose
+id the library made up is always a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from ..approvals.policy import Approvals
+from ..approvals.records import ApprovalError, Record
+from ..approvals.repeated_calls import add_call, find_call, is_current, is_same_call
+from ..approvals.store import ApprovalStore
+from ..decisions import ApprovalRequest, Precondition
+from ..results import GeneratedId
+from .approval_request import RequestBuilder, is_unaltered
+from .approval_steps import Question
+from .call_state import CallState
+from .call_store import CallStore
+
+__all__ = ["RequestOpening", "close_pending"]
+
+_log = logging.getLogger("toolkit")
+
+_MAX_SEALED = 1_000
+"""How many sealed requests of one call may have been denied before it cannot be asked about any more."""
+
+
+class RequestOpening:
+    """The requests of the call of *state*: those that it makes, and those of the same call that it finds in *store*."""
+
+    def __init__(self, state: CallState, store: CallStore) -> None:
+        self._state = state
+        self._approvals = state.settings.approvals
+        self._store = store
+        self._builder = RequestBuilder(state)
+        self._made_ids: set[str] = set()
+
+    async def open(self, question: Question, preconditions: tuple[Precondition, ...] = ()) -> Record:
+        """
+        Return the request that a person has to answer. It is stored, unless requests are sealed.
+
+        If the same call has asked before, its record is returned. It may be answered already. *preconditions* are those
+        of an earlier approval of the call.
+        """
+        started = self._builder.start(question.judgement)
+        is_new = isinstance(self._state.call.id, GeneratedId)
+        if question.replaces is None and not is_new:
+            known = await self._find_same_call(started)
+            if known is not None:
+                return known
+        record = await self._builder.complete(
+            started, question.judgement, auth=question.auth, reason=question.reason, preconditions=preconditions
+        )
+        if self._approvals.seal is not None:
+            return await self._seal_request(record, question.replaces, is_new=is_new)
+        return await self._add_request(record, question.replaces, is_new=is_new)
+
+    async def _find_same_call(self, started: Record) -> Record | None:
+        """Return the record of the same call that counts; None if the call needs a new request."""
+        now = self._approvals.clock()
+        if self._approvals.seal is not None:
+            return (await self._find_sealed(started))[1]
+        known = await self._store.run(
+            "find call", started.request.call_id[:64], lambda store: find_call(store, started.request, now)
+        )
+        return None if known is None else self._join(known, started)
+
+    async def _add_request(self, record: Record, replaces: Record | None, *, is_new: bool) -> Record:
+        now, name = self._approvals.clock(), record.request.id
+        former = None if replaces is None else replaces.request.id
+
+        def add(store: ApprovalStore) -> Record:
+            if former is None and is_new:
+                store.add(record)
+                return record
+            return add_call(store, record, now, replaces=former)
+
+        def close_unused(store: ApprovalStore, kept: Record) -> None:
+            if kept.request.id == name:
+                close_pending(store, record, self._approvals)
+
+        kept = await self._store.run("keep request", name, add, on_late=close_unused)
+        if kept.request.id != name:
+            return self._join(kept, record)
+        self._made_ids.add(name)
+        self._approvals.holders.add_maker(name)
+        return record
+
+    def _join(self, known: Record, record: Record) -> Record:
+        """Return *known*, the record of the same call, and count this call as one that holds it."""
+        if not is_same_call(known, record.request):
+            raise ApprovalError(
+                f"the store gives request {known.request.id} for a call that it does not belong to: the store was "
+                "altered; give the call another id",
+                why="forged",
+            )
+        if known.request.digest == record.request.digest and not is_unaltered(known, self._state.plan.tool):
+            raise ApprovalError(f"request {known.request.id} was altered; give the call another id", why="forged")
+        self._approvals.holders.add(known.request.id)
+        return known
+
+    async def _seal_request(self, record: Record, replaces: Record | None, *, is_new: bool) -> Record:
+        """
+        Return *record* with a sealed request.
+
+        No store keeps it. So its id is derived from the call: a request that was made twice is used once.
+        """
+        if replaces is not None:
+            former = replaces.request
+            name = self._derive_id(former, former.id)
+        elif is_new:
+            name = record.request.id
+        else:
+            name = (await self._find_sealed(record))[0]
+        record = replace(record, request=replace(record.request, id=name))
+        sealed = replace(record, request=self._approvals.sealed(record))
+        self._made_ids.add(name)
+        self._approvals.holders.add_maker(name)
+        return sealed
+
+    async def _find_sealed(self, record: Record) -> tuple[str, Record | None]:
+        """Return the id of the sealed request of the same call, and its record if it has been used here and counts."""
+        name, now = self._derive_id(record.request, None), self._approvals.clock()
+        for _ in range(_MAX_SEALED):
+            used = await self._find_used(name)
+            if used is None or used.state == "pending":
+                return name, None
+            if is_current(used, now):
+                return name, used
+            name = self._derive_id(record.request, name)
+        raise ApprovalError("the same call was denied too often; give it another id", why="store")
+
+    async def _find_used(self, name: str) -> Record | None:
+        return await self._store.run("find request", name, lambda store: store.get(name))
+
+    def _derive_id(self, request: ApprovalRequest, former: str | None) -> str:
+        assert self._approvals.seal is not None  # noqa: S101 -- the callers have checked it
+        return self._approvals.seal.derive_id(request.call_id, request.digest, former)
+
+    def has_made(self, record: Record) -> bool:
+        """Return whether this call has made the request of *record*, and not an earlier one that was the same call."""
+        return record.request.id in self._made_ids
+
+
+def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) -> None:
+    """Deny a request that no caller will answer. A failure of the store is only logged."""
+    name = record.request.id
+    try:
+        if approvals.seal is not None and store.get(name) is None:
+            # A sealed request travels, so the store must record here that it is closed.
+            store.add(record)
+        store.settle(name, "denied", by=None, owner=None, now=approvals.clock())
+    except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
+        _log.exception("request %s could not be withdrawn", name)
