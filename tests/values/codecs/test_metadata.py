@@ -568,6 +568,47 @@ def test_checks_that_only_pydantic_runs_make_it_a_type_of_pydantic(record, valid
     assert problem(list[record], [{"x": "abcd"}], validation).startswith("value[0].x: ")
 
 
+class Point(msgspec.Struct):
+    x: Annotated[int, msgspec.Meta(gt=0)]
+
+
+class LimitedPoint(msgspec.Struct):
+    x: list[Annotated[int, at.Gt(0)]]
+
+
+class CheckedPoint(msgspec.Struct):
+    x: Annotated[int, AfterValidator(abs)] | None
+
+
+class PointHolder(msgspec.Struct):
+    points: dict[str, LimitedPoint]
+
+
+class MetaModel(pydantic.BaseModel):
+    x: Annotated[int, msgspec.Meta(gt=0)]
+
+
+class ZoneModel(pydantic.BaseModel):
+    x: Annotated[datetime, at.Timezone(None)]
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (LimitedPoint, "LimitedPoint.x: msgspec ignores Gt; use `msgspec.Meta`"),
+        (CheckedPoint, "CheckedPoint.x: msgspec ignores AfterValidator; use `msgspec.Meta`"),
+        (list[PointHolder], "LimitedPoint.x: msgspec ignores Gt"),
+        (MetaModel, "MetaModel.x: pydantic ignores Meta; use a validator or a type of pydantic"),
+        (ZoneModel | None, "ZoneModel.x: pydantic ignores Timezone"),
+    ],
+)
+def test_a_check_that_the_library_of_the_class_ignores_is_refused(hint, words, validation):
+    """A struct runs only msgspec's checks, and a model only pydantic's."""
+    with pytest.raises(DefinitionError, match=f"parameter `value`: {words}"):
+        tool_for(hint)
+    assert problem(Point, {"x": 0}, validation).startswith("value.x: ")
+
+
 def test_a_default_in_a_named_tuple_cannot_be_a_field():
     """The constructor would take the field itself for the value."""
 

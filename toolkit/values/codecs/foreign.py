@@ -29,6 +29,7 @@ from .base import (
     type_name,
 )
 from .definitions import rewrite_schema
+from .ignored_metadata import refuse_ignored_metadata
 from .json_texts import json_text_codec
 from .schema_first import make_strict_codec
 from .validators import problems_of_validation
@@ -211,6 +212,8 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
             f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
         ) from error
 
+    refuse_ignored_metadata(hint, "pydantic")
+
     def decode(value: Any) -> Any:
         try:
             # The value is validated as JSON, because a strict model accepts "2024-05-01" as a date only in JSON.
@@ -281,6 +284,8 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
             f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
             f"use types that it can, or `register_codec`"
         ) from error
+
+    refuse_ignored_metadata(hint, "msgspec")
 
     def decode(value: Any) -> Any:
         try:
