@@ -13,7 +13,7 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from typing_extensions import TypedDict, Unpack
 
@@ -110,6 +110,26 @@ class Tool:
         )
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
+    @overload  # the first one tells a type checker what a lambda gets
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str | None,
+        schema: Mapping[str, Any],
+        handler: Callable[[dict[str, Any]], Any],
+        **options: Unpack[FactOptions],
+    ) -> Tool: ...
+    @overload
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str | None,
+        schema: Mapping[str, Any],
+        handler: Callable[..., Any],
+        **options: Unpack[FactOptions],
+    ) -> Tool: ...
     @classmethod
     def from_schema(
         cls,
