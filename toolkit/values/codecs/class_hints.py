@@ -132,8 +132,10 @@ def class_key(hint: Any, reader: HintReader) -> Any:
 
     `Box` and `Box[T]` have the same key if T is nothing else, so that a class that contains `Box[T]` contains itself.
     """
-    cls = get_origin(hint) or hint
-    arguments = tuple(close_hint(argument, reader.variables) for argument in get_args(hint))
+    cls, arguments = get_origin(hint) or hint, get_args(hint)
+    if not arguments:
+        return cls, ()
+    arguments = tuple(close_hint(argument, reader.variables) for argument in arguments)
     return cls, () if arguments == tuple(map(widest_type, _type_variables(cls))) else arguments
 
 
