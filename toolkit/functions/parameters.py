@@ -30,6 +30,7 @@ from ..values.codecs import (
     apply_metadata,
     read_field_default,
     read_typed_dict_fields,
+    type_name,
 )
 from .field_markers import find_field_markers, read_field_hints
 
@@ -121,9 +122,7 @@ class Parameters:
             text = self._descriptions.get(name)
             self.extras = codec if not text or codec.description else apply_metadata(codec, [text], self.reader)
             return
-        inner = get_args(hint)[0]
-        while isinstance(inner, (str, ForwardRef)):
-            inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
+        inner = self._resolve_unpacked(hint)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
         for key, field_hint in read_field_hints(get_origin(inner) or inner).items():
@@ -159,8 +158,7 @@ class Parameters:
         self._collect_markers(parameter.name, hint)
         text = self._descriptions.get(parameter.name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            codec = self.reader.codec(list[hint])
-            return ObjectField(name=parameter.name, codec=codec, required=False, factory=list).describe(text)
+            return self._build_positional_field(parameter.name, hint).describe(text)
         codec = self.reader.codec(hint)
         default = MISSING if parameter.default is Parameter.empty else parameter.default
         notes = read_field_default(default)
@@ -176,6 +174,29 @@ class Parameters:
         required = default is MISSING and factory is None
         field = ObjectField(name=parameter.name, codec=codec, required=required, default=default, factory=factory)
         return field.describe(text)
+
+    def _build_positional_field(self, name: str, hint: Any) -> ObjectField:
+        """Return the field for `*args`, whose annotation is the type of one argument or an unpacked tuple."""
+        is_unpacked = get_origin(hint) in _UNPACKS
+        if not is_unpacked and not getattr(hint, "__unpacked__", False):
+            return ObjectField(name=name, codec=self.reader.codec(list[hint]), required=False, factory=list)
+        inner = self._resolve_unpacked(hint) if is_unpacked else hint
+        if isinstance(inner, (typing.TypeVarTuple, typing_extensions.TypeVarTuple)):
+            inner = tuple[Any, ...]
+        if get_origin(inner) is not tuple:
+            raise Undescribable(f"Unpack wants a tuple here, got {type_name(inner)}; write the type of one argument")
+        items = get_args(inner)
+        if len(items) == 2 and items[1] is Ellipsis:
+            return self._build_positional_field(name, items[0])
+        codec = self.reader.codec(tuple[items])  # type: ignore[valid-type]  # the items are known only at run time
+        return ObjectField(name=name, codec=codec, required=bool(items), factory=None if items else tuple)
+
+    def _resolve_unpacked(self, hint: Any) -> Any:
+        """Return the type in the brackets of `Unpack`, where a forward reference is resolved."""
+        inner = get_args(hint)[0]
+        while isinstance(inner, (str, ForwardRef)):
+            inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
+        return inner
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

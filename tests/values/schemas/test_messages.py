@@ -8,6 +8,7 @@ import pytest
 
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
+from toolkit.values.schemas.member_names import FLAG_NAMES, MemberNames
 from toolkit.values.schemas.messages import describe_expectation, explain_errors
 from toolkit.values.schemas.validator import compile_schema
 
@@ -246,3 +247,12 @@ def test_a_tag_decides_which_member_was_meant(shape, problems):
     found = [str(problem) for problem in refused.value.problems]
     assert len(found) == len(problems)
     assert all(one.startswith(start) for one, start in zip(found, problems, strict=True))
+
+
+def test_a_flag_that_lists_its_sums_is_described_by_its_members():
+    """The names of three members say more than eight numbers."""
+    schema = {"type": "integer", "enum": [0, 1, 4, 5], FLAG_NAMES: MemberNames(READ=1, RUN=4)}
+    assert words(schema, 2) == ["expected a sum of 1 READ, 4 RUN, got 2"]
+    assert words({"properties": {"a": schema}, "required": ["a"]}, {}) == [
+        "a: required, but missing; expected a sum of 1 READ, 4 RUN"
+    ]

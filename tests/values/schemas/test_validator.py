@@ -119,6 +119,12 @@ def test_schemas_are_judged_as_jsonschema_judges(schema, good, bad):
         ({"patternProperties": {EVIL: True}, "unevaluatedProperties": False}, "could take for ever"),
         ({"$ref": "#/x", "x": {"pattern": 5}}, "not a valid schema at pattern"),
         (5, "not a valid schema at the top"),
+        ({"type": []}, "write one of null, boolean, integer, number, string, array, object, or a list"),
+        ({"items": [{"type": "string"}]}, "has `prefixItems` for a list of schemas"),
+        ({"exclusiveMinimum": True}, "draft 2020-12 has a number here"),
+        ({"anyOf": []}, "not a valid schema at anyOf"),
+        ({"properties": {"a": {"$ref": "#/type"}}, "type": "object"}, 'leads to "object", which is not a schema'),
+        ({"$id": "http://[bad"}, "is not an address"),
     ],
     ids=str,
 )

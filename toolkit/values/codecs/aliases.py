@@ -21,9 +21,8 @@ from .base import (
     type_name,
 )
 from .scalars import STRING
-from .unions import union_codec
 
-__all__ = ["QUALIFIERS", "RULES", "module_names", "substitute_variables"]
+__all__ = ["QUALIFIERS", "RULES", "close_hint", "module_names", "substitute_variables", "widest_type"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -53,6 +52,32 @@ def substitute_variables(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
     return hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]
 
 
+def close_hint(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
+    """
+    Return *hint* without type variables, so that it means the same everywhere.
+
+    A variable that stands for no type in *variables* is replaced by what it may be at most.
+    """
+    free = [hint] if isinstance(hint, TypeVar) else getattr(hint, "__parameters__", ())
+    defaults = {variable: widest_type(variable) for variable in free if isinstance(variable, TypeVar)}
+    return substitute_variables(hint, {**defaults, **variables})
+
+
+def widest_type(variable: TypeVar) -> Any:
+    """
+    Return the type that *variable* stands for if nothing else is known: its default, its bound, or anything.
+
+    A bound with a forward reference has a meaning only where it was written, so then the variable itself is returned.
+    """
+    default = getattr(variable, "__default__", typing_extensions.NoDefault)
+    if default is not typing_extensions.NoDefault:
+        return default
+    if variable.__constraints__:
+        return typing.Union[variable.__constraints__]  # noqa: UP007 -- `|` takes no tuple
+    bound = variable.__bound__
+    return variable if isinstance(bound, (str, ForwardRef)) else Any if bound is None else bound
+
+
 def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
 
@@ -77,19 +102,15 @@ def _read_new_type(hint: Any, reader: HintReader) -> Codec:
 
 
 def _read_type_variable(hint: Any, reader: HintReader) -> Codec:
-    if hint in reader.variables:
-        return reader.codec(reader.variables[hint])
-    default = getattr(hint, "__default__", typing_extensions.NoDefault)
-    if default is not typing_extensions.NoDefault:
-        return reader.codec(default)
-    if hint.__constraints__:
-        return union_codec([reader.codec(constraint) for constraint in hint.__constraints__], reader)
-    return reader.codec(Any if hint.__bound__ is None else hint.__bound__)
+    meaning = reader.variables.get(hint, hint)
+    if meaning is hint:
+        meaning = widest_type(hint)
+    return reader.codec(hint.__bound__ if meaning is hint else meaning)
 
 
 def _read_alias(hint: Any, reader: HintReader) -> Codec:
     alias = get_origin(hint) or hint
-    arguments = tuple(substitute_variables(argument, reader.variables) for argument in get_args(hint))
+    arguments = tuple(close_hint(argument, reader.variables) for argument in get_args(hint))
     variables = dict(zip(alias.__type_params__, arguments, strict=False))
 
     def make() -> Codec:
@@ -131,6 +152,7 @@ _FUNCTION = _refuse_hint("a model cannot send a function; take a Literal of name
 _STREAM = _refuse_hint("a model sends a whole value; use a list, or Iterable, which is given a list")
 _NOTHING = _refuse_hint("no value has this type; leave the parameter out")
 _CLASS = _refuse_hint("a model cannot send a class; take a Literal of names")
+_UNPACKED = _refuse_hint("it is for `*args` and `**kwargs`; write the tuple or the TypedDict itself")
 
 RULES = CodecRules(
     {
@@ -150,6 +172,8 @@ RULES = CodecRules(
         Never: _NOTHING,
         NoReturn: _NOTHING,
         type: _CLASS,
+        typing.Unpack: _UNPACKED,
+        typing_extensions.Unpack: _UNPACKED,
     },
     [
         (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),

@@ -378,7 +378,10 @@ def _compile_annotation(annotation: str) -> CodeType:
 
     Most parameters use the same few annotations, and parsing one costs more than all other work on it.
     """
-    return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
+    source = annotation.strip()
+    if source.startswith("*"):  # the annotation of `*args: *tuple[int, str]` is not an expression on its own
+        source = f"({source},)[0]"
+    return compile(source, "<annotation>", "eval", dont_inherit=True)
 
 
 def type_name(hint: Any) -> str:

@@ -7,14 +7,14 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ForwardRef, Self, get_args, get_origin
+from typing import Any, ForwardRef, Self, TypeVar, get_args, get_origin
 
 import typing_extensions
 
 from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
-from .aliases import module_names, substitute_variables
+from .aliases import close_hint, module_names, substitute_variables, widest_type
 from .base import Codec, HintReader, RefusedMetadata, Undescribable, type_name
 from .objects import MISSING
 
@@ -61,7 +61,9 @@ class ClassHints:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
         except (Undescribable, RefusedMetadata) as error:
-            raise type(error)(f"{self.cls.__name__}.{name}: {error}") from error
+            place = f"{self.cls.__name__}.{name}: "
+            # A class that contains itself would name the same place at every level.
+            raise type(error)(f"{place}{str(error).removeprefix(place)}") from error
 
     def evaluate(self, name: str) -> Any:
         """Return the annotation of *name* as an object; a forward reference is resolved."""
@@ -88,7 +90,9 @@ def _iter_bases(cls: Any) -> Iterator[Any]:
 
 def _bind_type_variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
     """Return the types that the type variables of *cls* and of its bases stand for."""
-    own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
+    parameters = getattr(cls, "__parameters__", ())
+    own = {parameter: widest_type(parameter) for parameter in parameters if isinstance(parameter, TypeVar)}
+    own.update(zip(parameters, arguments, strict=False))
     variables: dict[Any, dict[Any, Any]] = {cls: own}
     for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
@@ -123,10 +127,22 @@ def field_descriptions(cls: type) -> Mapping[str, str]:
 
 
 def class_key(hint: Any, reader: HintReader) -> Any:
-    """Return a class and its arguments as a key: the same for `Box[T]` and `Box[int]` if T is int."""
-    return get_origin(hint) or hint, tuple(
-        substitute_variables(argument, reader.variables) for argument in get_args(hint)
-    )
+    """
+    Return a class and its arguments as a key: the same for `Box[T]` and `Box[int]` if T is int.
+
+    `Box` and `Box[T]` have the same key if T is nothing else, so that a class that contains `Box[T]` contains itself.
+    """
+    cls, arguments = get_origin(hint) or hint, get_args(hint)
+    if not arguments:
+        return cls, ()
+    arguments = tuple(close_hint(argument, reader.variables) for argument in arguments)
+    return cls, () if arguments == tuple(map(widest_type, _type_variables(cls))) else arguments
+
+
+def _type_variables(cls: Any) -> Sequence[Any]:
+    """Return the parameters of a generic class if all are plain type variables, otherwise none."""
+    parameters = getattr(cls, "__parameters__", ())
+    return parameters if all(isinstance(parameter, TypeVar) for parameter in parameters) else ()
 
 
 def definition_name(hint: Any, reader: HintReader) -> str:

@@ -169,11 +169,25 @@ def _read_tuple(hint: Any, reader: HintReader) -> Codec:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
-    if any(get_origin(argument) in _UNPACKS or getattr(argument, "__unpacked__", False) for argument in arguments):
+    arguments = tuple(item for argument in arguments for item in _unpack_fixed_tuple(argument))
+    if any(map(_is_unpacked, arguments)):
         raise Undescribable(
             f"{type_name(hint)}: a tuple of changing length in a tuple; use tuple[T, ...] or a dataclass"
         )
     return _tuple_codec([reader.codec(argument) for argument in arguments])
+
+
+def _is_unpacked(argument: Any) -> bool:
+    return get_origin(argument) in _UNPACKS or getattr(argument, "__unpacked__", False)
+
+
+def _unpack_fixed_tuple(argument: Any) -> tuple[Any, ...]:
+    """Return the items of an unpacked tuple that has a fixed number of them, or *argument* alone."""
+    inner = get_args(argument)[0] if get_origin(argument) in _UNPACKS else argument
+    items = get_args(inner)
+    if not _is_unpacked(argument) or get_origin(inner) is not tuple or Ellipsis in items:
+        return (argument,)
+    return tuple(item for part in items for item in _unpack_fixed_tuple(part))
 
 
 def _tuple_codec(items: list[Codec]) -> Codec:

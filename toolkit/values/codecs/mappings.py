@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from ...errors import Problem
-from ..schemas.member_names import MEMBER_NAMES, MemberNames
+from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from .base import (
     MAX_PROBLEMS,
     Codec,
@@ -162,10 +162,11 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
 
 def _key_names(schema: Schema) -> Schema:
     """Return the names of the members of an enum as they are known for keys, which are texts; empty for others."""
-    if MEMBER_NAMES not in schema:
+    names = get_member_names(schema, MEMBER_NAMES)
+    if names is None:
         return {}
-    names = MemberNames({name: _as_text(form) for name, form in schema[MEMBER_NAMES].items()})
-    return {"description": schema["description"], MEMBER_NAMES: names}
+    key_names = MemberNames({name: _as_text(form) for name, form in names.items()})
+    return {"description": schema["description"], MEMBER_NAMES: key_names}
 
 
 def _encode_text_key(name: Any) -> str:

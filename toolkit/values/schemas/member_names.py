@@ -22,6 +22,7 @@ __all__ = [
     "MemberNames",
     "find_named_value",
     "fold_name",
+    "get_member_names",
     "remove_member_names",
 ]
 
@@ -90,11 +91,18 @@ class MemberNames(dict[str, Any]):
         return values
 
 
+def get_member_names(schema: Mapping[str, Any], keyword: str) -> MemberNames | None:
+    """Return the names under *keyword*. A schema that was written by hand has none, even if it has the keyword."""
+    names = schema.get(keyword)
+    return names if isinstance(names, MemberNames) else None
+
+
 def find_named_value(schema: Mapping[str, Any], text: Any) -> Any:
     """Return the value that *text* names among the members that *schema* knows, or `NO_VALUE`."""
-    if MEMBER_NAMES in schema:
-        return schema[MEMBER_NAMES].find(text)
-    return schema[FLAG_NAMES].find_sum(text) if FLAG_NAMES in schema else NO_VALUE
+    names, flags = get_member_names(schema, MEMBER_NAMES), get_member_names(schema, FLAG_NAMES)
+    if names is not None:
+        return names.find(text)
+    return NO_VALUE if flags is None else flags.find_sum(text)
 
 
 def fold_name(name: str) -> str:
@@ -106,5 +114,5 @@ def remove_member_names(schema: Any) -> Any:
     """Return *schema* without the names, at every depth. Values that are not schemas are shared with *schema*."""
     if not isinstance(schema, Mapping):
         return schema
-    rest = {keyword: value for keyword, value in schema.items() if keyword not in (MEMBER_NAMES, FLAG_NAMES)}
+    rest = {keyword: value for keyword, value in schema.items() if not isinstance(value, MemberNames)}
     return map_subschemas(rest, remove_member_names)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
-from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name
+from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name, get_member_names
 from .union_tags import UnionTag, find_tags
 from .vocabulary import UNION_KEYWORDS, stated_types
 
@@ -69,12 +69,13 @@ def describe_expectation(schema: Any) -> str:
     """Describe in a few words what *schema* expects."""
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "anything"
+    flags = get_member_names(schema, FLAG_NAMES)
+    if flags is not None:
+        return _format_flags(flags)
     if "const" in schema:
-        return _format_choices([schema["const"]], schema.get(MEMBER_NAMES))
+        return _format_choices([schema["const"]], get_member_names(schema, MEMBER_NAMES))
     if "enum" in schema:
-        return _format_choices(schema["enum"], schema.get(MEMBER_NAMES))
-    if FLAG_NAMES in schema:
-        return _format_flags(schema[FLAG_NAMES])
+        return _format_choices(schema["enum"], get_member_names(schema, MEMBER_NAMES))
     for keyword in UNION_KEYWORDS:
         if schema.get(keyword):
             return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
@@ -181,7 +182,10 @@ def _wrong_type_message(error: Any) -> str:
 
 def _wrong_choice_message(error: Any) -> str | Callable[[], str]:
     choices = [error.validator_value] if error.validator == "const" else error.validator_value
-    value, names = error.instance, error.schema.get(MEMBER_NAMES)
+    value, names = error.instance, get_member_names(error.schema, MEMBER_NAMES)
+    flags = get_member_names(error.schema, FLAG_NAMES)
+    if flags is not None:
+        return f"expected {_format_flags(flags)}, got {show_value(value)}"
     if not choices:
         return "no value is allowed here"
     expected = _format_choices(choices, names)

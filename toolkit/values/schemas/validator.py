@@ -13,9 +13,10 @@ from typing import Any
 
 from ...errors import DefinitionError
 from ..patterns import compile_pattern
+from ..strictjson.checks import show_value
 from .engine import SchemaValidator, iter_mappings
 from .keywords import MAX_UNEVALUATED_KEY_CHARS, IndexedChoices
-from .vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
+from .vocabulary import ANNOTATION_KEYWORDS, JSON_TYPES, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
 
 __all__ = ["DIALECT", "check_schema", "compile_schema"]
 
@@ -23,6 +24,14 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _MAX_SEARCHED_CHOICES = 16
 """The most choices of an `enum` that are compared one by one. More of them are indexed."""
+
+_REMEDIES = {
+    "type": f"; write one of {', '.join(JSON_TYPES)}, or a list of some of them",
+    "items": "; draft 2020-12 has `prefixItems` for a list of schemas",
+    "exclusiveMinimum": "; draft 2020-12 has a number here",
+    "exclusiveMaximum": "; draft 2020-12 has a number here",
+}
+"""What to write instead of a value that older drafts allow, or that the meta-schema refuses without a reason."""
 
 _NEVER_APPLIED = ("contentSchema", "dependencies")
 # No check uses the schemas under these keywords, so they need not be enforceable. A `$ref` may still lead to them.
@@ -46,7 +55,10 @@ def check_schema(schema: Any, subject: str) -> None:
         _check_parts(schema, subject)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
-        raise DefinitionError(f"{subject}: not a valid schema at {place}: {error.message[:200]}") from None
+        remedy = _REMEDIES.get((error.absolute_path or [""])[-1], "")
+        raise DefinitionError(f"{subject}: not a valid schema at {place}: {error.message[:200]}{remedy}") from None
+    except ValueError as error:
+        raise DefinitionError(f"{subject}: an `$id` or `$ref` of the schema is not an address: {error}") from None
     except RecursionError:
         raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
 
@@ -107,6 +119,11 @@ def _resolve_references(part: Mapping[str, Any], resolver: Any, subject: str) ->
                     f"{subject}: {keyword} {reference!r} is not answered by the schema itself; nothing is fetched, "
                     f"so put the definition under `$defs`"
                 ) from None
+            if not isinstance(resolved.contents, (Mapping, bool)):
+                raise DefinitionError(
+                    f"{subject}: {keyword} {reference!r} leads to {show_value(resolved.contents)}, which is not a "
+                    f"schema; refer to a definition under `$defs`"
+                )
             yield keyword, resolved.contents, resolved.resolver
 
 
