@@ -264,6 +264,7 @@ def codecs() -> None:
         return color.name
 
     assert_type(register_codec(Color, schema={"type": "string"}, decode=decode, encode=encode), Codec)
+    assert_type(register_codec(Color, encode=encode, subclasses=True), Codec)
 
 
 def options(extra: Mapping[str, Any]) -> None:

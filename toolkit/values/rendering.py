@@ -167,6 +167,8 @@ class _Conversion:
         shape, self._shape = self._shape, None  # it is about the outermost value
         if kind is list or kind is tuple:
             return self._convert_items(value)
+        if kind is dict:
+            return self._convert_pairs(value.items())
         if has_registered_codec(kind):
             return self._convert_object(value, kind)
         # The type is checked, because an object may report a false `__class__`.
@@ -177,7 +179,7 @@ class _Conversion:
                 return self.convert(exact(value))
         if issubclass(kind, _BYTES):
             return base64.b64encode(bytes(value)).decode()
-        if kind is dict or issubclass(kind, Mapping):
+        if issubclass(kind, Mapping):
             return self._convert_pairs(_limit_items(value.items(), kind))
         if issubclass(kind, _ITEMS) and not _list_fields(kind):
             items = self._convert_items(_limit_items(value, kind))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
@@ -53,7 +53,7 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         hashable = cls.__hash__ is not None
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
-        build = functools.partial(_build_record, cls, _constructor_names(cls)) if reader.for_output else cls
+        build = functools.partial(_build_record, cls) if reader.for_output else cls
         codec = object_codec(fields, build, encode, kind=cls, hashable=hashable)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
@@ -62,16 +62,10 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
 
 
-def _build_record(cls: Any, accepted_names: Container[str], /, **values: Any) -> Any:
+def _build_record(cls: Any, /, **values: Any) -> Any:
     """Return a record made from those *values* that its constructor accepts. It computes the others itself."""
-    return cls(**{name: value for name, value in values.items() if name in accepted_names})
-
-
-def _constructor_names(cls: Any) -> frozenset[str]:
-    try:
-        return frozenset(inspect.signature(cls).parameters)
-    except (TypeError, ValueError):
-        return frozenset()
+    parameters = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in values.items() if name in parameters})
 
 
 # Dataclasses.
