@@ -71,6 +71,9 @@ class Bits(enum.IntFlag):
     B = 2
 
 
+Wide = enum.IntFlag("Wide", {f"M{number}": 4**number for number in range(13)})
+
+
 class Odd(enum.Enum):
     """Its members cannot be hashed."""
 
@@ -116,7 +119,7 @@ class Pair(enum.Flag, boundary=enum.KEEP):
             Right,
             Right.READ | Right.WRITE,
             3,
-            {"type": "integer", "minimum": 0, "maximum": 11, "description": "A sum of: 1 READ, 2 WRITE, 8 RUN."},
+            {"type": "integer", "enum": [0, 1, 2, 3, 8, 9, 10, 11], "description": "A sum of: 1 READ, 2 WRITE, 8 RUN."},
         ),
         (
             Bits,
@@ -171,11 +174,13 @@ def test_a_whole_number_may_be_written_as_a_float(hint, form, value, validation)
         (Mixed, 1, "expected null, true"),
         (Mixed, {}, "expected null, true"),
         (Day, "2024-05-03", "expected"),
-        (Right, 4, "a sum of 1 READ, 2 WRITE, 8 RUN"),
-        (Right, 12, "at most 11"),
-        (Right, -1, "at least 0"),
-        (Right, True, "an integer"),
-        (Right, "READ", "an integer"),
+        (Right, 4, "expected 0, 1, 2, 3, 8, 9, 10 or 11, got 4"),
+        (Right, True, "expected 0, 1, 2, 3, 8, 9, 10 or 11, got true"),
+        (Bits, 4, "at most 3"),
+        (Bits, -1, "at least 0"),
+        (Bits, True, "an integer"),
+        (Bits, "A", "an integer"),
+        (Wide, 2, "a sum of 1 M0, 4 M1, "),
     ],
 )
 def test_other_values_are_refused(hint, form, words, validation):

@@ -176,8 +176,32 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         writer.line(f"{result} = {writer.constant(hint)}({value})")
         return result
 
-    schema = {"type": "integer", "minimum": 0, "maximum": mask, "description": f"A sum of: {names}."}
-    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), emit=emit)
+    sums = _list_sums(mask)
+    has_gaps = mask & (mask + 1)
+    values = {"enum": list(sums)} if has_gaps and sums else {"minimum": 0, "maximum": mask}
+    return Codec(
+        schema={"type": "integer", **values, "description": f"A sum of: {names}."},
+        decode=decode,
+        encode=encode,
+        type=hint,
+        breadth=(CodecRank.FLAGS,),
+        choices=sums,
+        emit=emit,
+    )
+
+
+_MAX_SUMS = 4096
+"""The most values that the schema of a flag lists."""
+
+
+def _list_sums(mask: int) -> tuple[int, ...] | None:
+    """Return the sums of the bits of *mask*, in order; None if there are too many."""
+    if 2 ** mask.bit_count() > _MAX_SUMS:
+        return None
+    sums = [0]
+    for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
+        sums += [bit + smaller for smaller in sums]
+    return tuple(sums)
 
 
 def _is_enum(hint: Any) -> bool:
