@@ -14,6 +14,7 @@ from typing import Any
 __all__ = [
     "find_executed_function",
     "find_source_location",
+    "find_wrapped_function",
     "get_qualname",
     "is_redefinition",
     "is_same_callable",
@@ -46,6 +47,16 @@ def find_executed_function(function: Any) -> Any:
     For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
     """
     while (inner := _unwrap_binding(function)) is not None or (inner := _find_call_method(function)) is not None:
+        function = inner
+    return function
+
+
+def find_wrapped_function(function: Any) -> Any:
+    """Return the innermost function that *function* claims to wrap, or *function* itself."""
+    for _ in range(_MAX_LAYERS):
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
         function = inner
     return function
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, get_origin
 
-from .callables import get_qualname, unwrap_function
+from .callables import find_wrapped_function, get_qualname, unwrap_function
 
 __all__ = ["Scope", "is_in_class_body"]
 
@@ -35,7 +36,9 @@ class Scope:
         """Return the global names of the function's module."""
         names = getattr(self._plain, "__globals__", None)
         if isinstance(names, dict):
-            return names
+            inner = getattr(find_wrapped_function(self._plain), "__globals__", names)
+            # A wrapper with a `__signature__` usually shows the annotations of the function that it wraps.
+            return names if inner is names or not isinstance(inner, dict) else ChainMap(inner, names)
         home = getattr(self._plain, "__module__", None)
         return vars(sys.modules.get(home if isinstance(home, str) else "", sys.modules["builtins"]))
 

@@ -7,7 +7,7 @@ Convert between Python types and JSON: a codec holds a schema, decoding and enco
 from __future__ import annotations
 
 from .annotated import apply_metadata, read_field_default
-from .base import Codec, HintReader, Refusal, Schema, Undescribable, Unresolved, type_name
+from .base import Codec, HintReader, NoJsonForm, Refusal, Schema, Undescribable, Unresolved, type_name
 from .code_writer import UNSURE, CodeWriter, compile_codec
 from .decode_cache import use_decode_cache
 from .definitions import assemble_schema
@@ -24,6 +24,7 @@ __all__ = [
     "CodeWriter",
     "Codec",
     "HintReader",
+    "NoJsonForm",
     "ObjectField",
     "Refusal",
     "Schema",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import typing
 from collections import abc
 from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, Self, TypeVar, get_args, get_origin
@@ -14,6 +13,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Schema,
     Undescribable,
     Unresolved,
@@ -21,9 +21,10 @@ from .base import (
     type_name,
 )
 from .scalars import STRING
-from .unions import union_codec
+from .type_checking_names import MissingName, module_names
+from .unions import read_members, union_codec
 
-__all__ = ["QUALIFIERS", "RULES", "module_names", "substitute_variables"]
+__all__ = ["QUALIFIERS", "RULES", "substitute_variables"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -54,13 +55,11 @@ def substitute_variables(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
 
 
 def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
+    return reader.codec(reader.resolve(hint))
 
 
-def module_names(module: Any) -> abc.Mapping[str, Any]:
-    """Return the namespace of a module, given as an object or by name. It is empty if the module cannot be found."""
-    module_object = sys.modules.get(module) if isinstance(module, str) else module
-    return getattr(module_object, "__dict__", {})
+def _read_missing_name(hint: Any, reader: HintReader) -> Codec:
+    raise NoJsonForm(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
 
 
 def _read_qualified(hint: Any, reader: HintReader) -> Codec:
@@ -83,7 +82,7 @@ def _read_type_variable(hint: Any, reader: HintReader) -> Codec:
     if default is not typing_extensions.NoDefault:
         return reader.codec(default)
     if hint.__constraints__:
-        return union_codec([reader.codec(constraint) for constraint in hint.__constraints__], reader)
+        return union_codec(read_members(hint, hint.__constraints__, reader), reader)
     return reader.codec(Any if hint.__bound__ is None else hint.__bound__)
 
 
@@ -120,17 +119,23 @@ def _read_self(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(reader.variables[hint])
 
 
-def _refuse_hint(reason: str) -> typing.Callable[[Any, HintReader], Codec]:
+def _refuse_hint(reason: str, remedy: str) -> typing.Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
-        raise Undescribable(f"{type_name(hint)} has no JSON form: {reason}")
+        raise NoJsonForm(f"{type_name(hint)} has no JSON form: {reason}", remedy)
 
     return factory
 
 
-_FUNCTION = _refuse_hint("a model cannot send a function; take a Literal of names, or `Inject[...]` it")
-_STREAM = _refuse_hint("a model sends a whole value; use a list, or Iterable, which is given a list")
-_NOTHING = _refuse_hint("no value has this type; leave the parameter out")
-_CLASS = _refuse_hint("a model cannot send a class; take a Literal of names")
+_FUNCTION = _refuse_hint("a model cannot send a function", "take a Literal of names, or `Inject[...]` it")
+_STREAM = _refuse_hint("a model sends a whole value", "use a list, or Iterable, which is given a list")
+_NOTHING = _refuse_hint("no value has this type", "leave the parameter out")
+
+
+def _read_hashable(hint: Any, reader: HintReader) -> Codec:
+    return reader.codec(str | int | float | bool | None)
+
+
+_CLASS = _refuse_hint("a model cannot send a class", "take a Literal of names")
 
 RULES = CodecRules(
     {
@@ -150,9 +155,11 @@ RULES = CodecRules(
         Never: _NOTHING,
         NoReturn: _NOTHING,
         type: _CLASS,
+        abc.Hashable: _read_hashable,
     },
     [
         (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+        (lambda hint: isinstance(hint, MissingName), _read_missing_name),
         (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
         (lambda hint: isinstance(hint, NewType), _read_new_type),
         (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),

@@ -12,21 +12,21 @@ member for which a value was meant.
 from __future__ import annotations
 
 import builtins
-import functools
-from collections import ChainMap
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from types import CodeType
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
 from ...errors import DefinitionError, Problem
 from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
+from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
 from .ranks import CodecRank
+from .type_checking_names import bind_references, module_names
 
 __all__ = [
     "MAX_PROBLEMS",
@@ -35,6 +35,7 @@ __all__ = [
     "Codec",
     "CodecRules",
     "HintReader",
+    "NoJsonForm",
     "Refusal",
     "Schema",
     "Undescribable",
@@ -160,6 +161,24 @@ class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says 
     """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
 
 
+class NoJsonForm(Undescribable):
+    """
+    A type whose values a model cannot send.
+
+    Other `Undescribable` hints are mistakes in the annotation. An optional parameter of a type without a JSON form can
+    be left out instead, and so can a member of a union.
+
+    Attributes:
+        reason: The type, and why it has no JSON form.
+        is_unknown: Whether no rule knows the type, so that the remedy is not to send it at all.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False) -> None:
+        super().__init__(f"{reason}; {remedy}" if remedy else reason)
+        self.reason = reason
+        self.is_unknown = is_unknown
+
+
 class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
     """A forward reference to a name that is not defined yet."""
 
@@ -174,6 +193,10 @@ class HintReader:
 
     A reader knows the rules for all families of types, the namespaces in which forward references are looked up, the
     types that type variables stand for, and the definitions (`$defs`) that were made so far.
+
+    Attributes:
+        omitted_members: The members of unions that were left out because they have no JSON form; None if a union has
+            to be described with all its members.
     """
 
     def __init__(
@@ -186,6 +209,7 @@ class HintReader:
         self.local_names: Mapping[str, Any] = local_names or {}
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
+        self.omitted_members: list[str] | None = None
         self.definitions: dict[str, Schema] = {}
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
@@ -203,9 +227,10 @@ class HintReader:
         for recognises, factory in self._rules.by_predicate:
             if recognises(hint):
                 return factory(hint, self)
-        raise Undescribable(
-            f"{type_name(hint)} has no JSON form; use a type that has one, "
-            f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
+        raise NoJsonForm(
+            f"{type_name(hint)} has no JSON form",
+            "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
+            is_unknown=True,
         )
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
@@ -221,8 +246,10 @@ class HintReader:
             )
         return tuple(map(self.codec, arguments))
 
-    def resolve(self, name: str) -> Any:
+    def resolve(self, name: str | ForwardRef) -> Any:
         """Return the object that the forward reference *name* means in the current namespaces."""
+        if not isinstance(name, str):
+            return self._resolve_reference(name)
         if name.isidentifier():
             for namespace in reversed(self.namespaces):
                 if name in namespace:
@@ -230,12 +257,19 @@ class HintReader:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
         try:
-            # A reference is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
-            return eval(_compile_annotation(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+            return evaluate_annotation(name, self.namespaces)
         except NameError as error:
             raise Unresolved(error.name or name) from error
         except Exception as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
+
+    def _resolve_reference(self, reference: ForwardRef) -> Any:
+        module = reference.__forward_module__
+        if module is None:
+            return self.resolve(reference.__forward_arg__)
+        names = module_names(module)
+        with self.in_scope(names):
+            return bind_references(self.resolve(reference.__forward_arg__), names.get("__name__", ""))
 
     @contextmanager
     def in_scope(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
@@ -331,14 +365,7 @@ class HintReader:
         return free
 
 
-@functools.lru_cache(maxsize=1000)
-def _compile_annotation(annotation: str) -> CodeType:
-    """
-    Compile *annotation*, with a cache.
-
-    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
-    """
-    return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
+_REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^)]*\)")
 
 
 def type_name(hint: Any) -> str:
@@ -346,7 +373,7 @@ def type_name(hint: Any) -> str:
     if isinstance(hint, type) and not get_args(hint):
         return hint.__qualname__
     try:
-        return repr(hint).replace("typing.", "")
+        return _REFERENCE.sub(r"\1", repr(hint).replace("typing.", ""))
     except Exception:  # noqa: BLE001 -- an object that is not a type may raise anything
         return f"a {type(hint).__name__}"
 

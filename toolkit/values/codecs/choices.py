@@ -20,6 +20,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Refusal,
     Schema,
     Undescribable,
@@ -106,7 +107,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
         if isinstance(value, enum.Enum):
             form = _enum_form(type(value), value, reader)
         elif type(value) not in _JSON_TYPE:
-            raise Undescribable(
+            raise NoJsonForm(
                 f"{type_name(hint)} holds {type_name(type(value))}, which has no JSON form of its own; "
                 f"use strings, numbers, booleans, None or members of an enum"
             )
@@ -123,9 +124,7 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
         form = _enum_form(hint, member, reader)
         twin = next((other for other_form, other in pairs if _json_key(other_form) == _json_key(form)), None)
         if twin is not None:
-            raise Undescribable(
-                f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"
-            )
+            raise NoJsonForm(f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value")
         pairs.append((form, member))
     if not pairs:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
@@ -136,14 +135,14 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> 
     value = member.value
     if type(value) in _JSON_TYPE:
         if isinstance(value, float) and value - value != 0:
-            raise Undescribable(f"{kind.__qualname__}.{member.name} is {value}, which has no JSON form")
+            raise NoJsonForm(f"{kind.__qualname__}.{member.name} is {value}, which has no JSON form")
         return value
     try:
         form = reader.codec(type(value)).encode(value)
     except Exception:  # noqa: BLE001 -- a registered codec is the user's code; the remedy is the same
         form = value
     if type(form) not in _JSON_TYPE:
-        raise Undescribable(
+        raise NoJsonForm(
             f"{kind.__qualname__}.{member.name} has the value {value!r}; a model can send strings, numbers, "
             f"booleans and null, so give the member one of these as its value"
         )

@@ -14,9 +14,10 @@ import typing_extensions
 from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
-from .aliases import module_names, substitute_variables
+from .aliases import substitute_variables
 from .base import Codec, HintReader, Undescribable, type_name
 from .objects import MISSING
+from .type_checking_names import module_names
 
 __all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]
 
@@ -61,7 +62,7 @@ class ClassHints:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
         except Undescribable as error:
-            raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
+            raise type(error)(f"{self.cls.__name__}.{name}: {error}") from error
 
     def evaluate(self, name: str) -> Any:
         """Return the annotation of *name* as an object; a forward reference is resolved."""

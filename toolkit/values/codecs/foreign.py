@@ -20,9 +20,9 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Refusal,
     Schema,
-    Undescribable,
     Unresolved,
     constant_factory,
     type_name,
@@ -144,11 +144,11 @@ def _read_pydantic(hint: Any, reader: HintReader) -> Codec:
         adapter: Any = TypeAdapter(hint)
         schema = adapter.json_schema(by_alias=True, mode="validation")
     except ImportError as error:
-        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
+        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise Unresolved(type_name(hint)) from error
-        raise Undescribable(
+        raise NoJsonForm(
             f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
         ) from error
 
@@ -194,7 +194,7 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     except NameError as error:
         raise Unresolved(error.name or type_name(hint)) from error
     except TypeError as error:
-        raise Undescribable(
+        raise NoJsonForm(
             f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
             f"use types that it can, or `register_codec`"
         ) from error

@@ -18,9 +18,9 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Refusal,
     Schema,
-    Undescribable,
     problems_below,
     type_name,
 )
@@ -150,7 +150,7 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
         )
     if key.kinds == {"string", "number"}:  # Decimal
         return {}, key.decode, key.encode
-    raise Undescribable(
+    raise NoJsonForm(
         "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
     )
 
@@ -191,7 +191,7 @@ def _read_default_dict(hint: Any, reader: HintReader) -> Codec:
         if factory is not None:
             factory()
     except Exception:  # noqa: BLE001 -- if the constructor raises anything, it cannot make a default
-        raise Undescribable(f"{type_name(hint)}: the default for a missing key is not known; use dict") from None
+        raise NoJsonForm(f"{type_name(hint)}: the default for a missing key is not known; use dict") from None
 
     def build(entries: dict[Any, Any]) -> Any:
         return collections.defaultdict(factory, entries)

@@ -19,7 +19,7 @@ from decimal import Context, Decimal
 from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import Codec, CodecRules, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, NoJsonForm, Refusal, Schema, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
@@ -295,7 +295,7 @@ _CODECS: dict[Any, Codec] = {
 
 def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     if get_args(hint) == (bytes,):
-        raise Undescribable(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
+        raise NoJsonForm(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
     return _CODECS[re.Pattern]
 
 

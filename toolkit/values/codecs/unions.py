@@ -20,6 +20,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Refusal,
     Schema,
     Undescribable,
@@ -29,7 +30,7 @@ from .base import (
 )
 from .code_writer import CodeWriter
 
-__all__ = ["RULES", "union_codec"]
+__all__ = ["RULES", "read_members", "union_codec"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -46,7 +47,27 @@ _JSON_TYPES: dict[type, set[str]] = {
 def _read_union(hint: Any, reader: HintReader) -> Codec:
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
-    return union_codec([reader.codec(member) for member in get_args(hint)], reader)
+    return union_codec(read_members(hint, get_args(hint), reader), reader)
+
+
+def read_members(hint: Any, members: Sequence[Any], reader: HintReader) -> list[Codec]:
+    """
+    Return the codecs of *members*, the members of the union *hint*.
+
+    If the reader notes omitted members, a member without a JSON form is left out. Null alone is not enough to remain.
+    """
+    codecs: list[Codec] = []
+    omitted: list[tuple[Any, NoJsonForm]] = []
+    for member in members:
+        try:
+            codecs.append(reader.codec(member))
+        except NoJsonForm as error:
+            omitted.append((member, error))
+    if omitted and (reader.omitted_members is None or all(codec.schema == {"type": "null"} for codec in codecs)):
+        raise omitted[0][1]
+    if reader.omitted_members is not None:
+        reader.omitted_members += [type_name(member) for member, _ in omitted]
+    return codecs
 
 
 def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:

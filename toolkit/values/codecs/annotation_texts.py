@@ -1,0 +1,51 @@
+"""Evaluate annotations that are text, in the namespaces in which they were written."""
+
+from __future__ import annotations
+
+import functools
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+from .type_checking_names import TypeCheckingNames
+
+__all__ = ["evaluate_annotation"]
+
+
+def evaluate_annotation(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -> Any:
+    """
+    Return the object that *annotation* means in *namespaces*, of which the last is searched first.
+
+    If a namespace belongs to a module, the names that the module has only under `TYPE_CHECKING` are found too.
+
+    Raises:
+        NameError: No namespace has one of the names, or it is too early to import it.
+    """
+    try:
+        return _evaluate(annotation, namespaces)
+    except Exception as error:
+        extended: list[Mapping[str, Any]] = []
+        for namespace in namespaces:
+            pair = [TypeCheckingNames(namespace), namespace]
+            # If no name is missing, one may be a stand-in for the running program, such as None.
+            extended += pair if isinstance(error, NameError) else reversed(pair)
+        if not any(isinstance(namespace, TypeCheckingNames) and namespace for namespace in extended):
+            raise
+        return _evaluate(annotation, extended)
+
+
+def _evaluate(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -> Any:
+    names: Any = ChainMap(*reversed(namespaces))
+    # The annotation is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
+    return eval(_compile(annotation), {}, names)  # noqa: S307
+
+
+@functools.lru_cache(maxsize=1000)
+def _compile(annotation: str) -> CodeType:
+    """
+    Compile *annotation*, with a cache.
+
+    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
+    """
+    return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
