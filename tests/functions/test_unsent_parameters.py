@@ -1,10 +1,13 @@
 """Functions that cannot be edited: what a model does not send, by option or because it has no JSON form."""
 
 import functools
+import json
+import types
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, Union
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, TypeVar, Union
 
 import pydantic
 import pytest
@@ -19,8 +22,11 @@ from toolkit import (
     Inject,
     Tool,
     ToolkitWarning,
+    Writes,
     tool,
 )
+from toolkit.values.codecs.base import CodecRules, HintReader, NoJsonForm
+from toolkit.values.codecs.rules import _ALL_RULES as ALL_RULES
 
 
 class Session: ...
@@ -205,6 +211,25 @@ def test_a_mistake_in_an_annotation_is_still_refused():
     assert "parameter `b`: Session has no JSON form" in refusal(pick)
 
 
+class Shy:
+    """pydantic asks its classes, which may raise anything."""
+
+    def __get_pydantic_core_schema__(self, source, handler): ...
+
+
+def test_a_class_that_cannot_describe_itself_has_no_json_form():
+    """A type that contains itself without end has none either; both are left out if that is possible."""
+    module = types.ModuleType("endless")
+    exec(
+        "from typing import Union\nTree = Union[int, list['Tree']]\ndef grow(a: int, tree: Tree = 0, shy=1): 'Grow.'",
+        vars(module),
+    )
+    module.grow.__annotations__["shy"] = Shy
+    (text,), made = omissions(module.grow)
+    assert names(made) == ["a"]
+    assert "`tree` (its type contains itself without end), `shy` (pydantic cannot describe Shy: " in text
+
+
 def test_a_warning_comes_once():
     """Although a tool with an undefined name is read again at its first use."""
 
@@ -326,6 +351,23 @@ def test_hidden_variable_parameters_close_the_schema():
     }
     args, kwargs = made.signature.bind(made.check({"url": "u"}))
     assert get(*args, **kwargs) == ["u", (), {}]
+
+
+def test_a_marked_parameter_is_neither_hidden_nor_left_out():
+    """The check of what a call touches would not see its default."""
+
+    def save(text: str, path: Annotated[Path, Writes] = Path("notes")):
+        """Save."""
+
+    def send(text: str, target: Annotated[Session | None, Writes] = None):
+        """Send."""
+
+    def post(text: str, path: "Annotated[Path, Writes]" = Path("notes")):
+        """Post."""
+
+    for function in (save, post):
+        assert "parameter `path`: it is marked `Writes`" in refusal(function, hidden=["path"])
+    assert "parameter `target`: Session has no JSON form" in refusal(send)
 
 
 # inject=
@@ -470,3 +512,50 @@ def test_a_handler_has_no_parameters_to_hide():
         DefinitionError, match="`hidden` names parameters, but a handler gets all arguments as one object"
     ):
         Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: None, hidden=["a"])
+
+
+# Records that contain each other.
+
+
+class Broken(TypedDict):
+    good: "Good | None"
+    run: Callable[[], None]
+
+
+class Good(TypedDict):
+    broken: "Broken | int"
+
+
+def test_no_reference_to_a_record_without_a_json_form_remains():
+    """`Good` was read while `Broken` was being read, which had no JSON form in the end."""
+
+    def take(x: Broken | Good, y: Good):
+        """Take."""
+
+    texts, made = omissions(take)
+    assert "`x` (not Broken)" in texts[0]
+    assert "Broken" not in json.dumps(made.schema)
+    assert made.check({"x": {"broken": 1}, "y": {"broken": 2}}) == {"x": {"broken": 1}, "y": {"broken": 2}}
+    with pytest.raises(BadArgs):
+        made.check({"x": {"broken": {"good": None}}, "y": {"broken": 2}})
+
+
+def test_records_without_a_json_form_are_read_in_bounded_time():
+    """A union of thirty records that contain that union: each is read a few times, not once for every path."""
+    count = 30
+    fields = {"inner": "list[Node] | None", "run": "Runner"}
+    records = [
+        TypedDict(f"Record{number}", fields if number % 2 else {"inner": fields["inner"]}) for number in range(count)
+    ]
+    union = Union[tuple(records)]
+    runs = []
+
+    def read_runner(hint, reader):
+        runs.append(hint)
+        raise NoJsonForm("no runner")
+
+    rules = CodecRules({**ALL_RULES.by_origin, Session: read_runner}, ALL_RULES.by_predicate)
+    reader = HintReader(rules, {"Node": union, "Runner": Session})
+    reader.omitted_members = []
+    assert len(reader.codec(union).members) == count / 2
+    assert len(runs) == count / 2

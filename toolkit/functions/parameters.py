@@ -31,6 +31,7 @@ from ..values.codecs import (
     read_field_default,
     read_typed_dict_fields,
 )
+from ..values.codecs.annotation_texts import evaluate_running
 from ..values.codecs.type_checking_names import MissingName
 from .field_markers import find_field_markers, read_field_hints
 from .unsent_parameters import UnsentParameters, describe_omissions, describe_refusal, is_optional
@@ -78,7 +79,7 @@ class Parameters:
         """
         name = parameter.name
         if name in self._options.hidden:
-            self.unsent.add(name)
+            self._add_hidden(parameter)
             return
         hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
         if name in self._options.inject:
@@ -98,9 +99,7 @@ class Parameters:
             if omitted:
                 self._narrowed[name] = list(dict.fromkeys(omitted))
         except NoJsonForm as error:
-            if is_optional(parameter) and read_field_default(parameter.default) is None:
-                self._left_out[name] = error.reason
-                self.unsent.add(name)
+            if self._leave_out(parameter, error.reason):
                 return
             text = describe_refusal(parameter, hint, error.reason) if error.is_unknown else str(error)
             raise DefinitionError(f"{self._subject}: parameter `{name}`: {text}") from error
@@ -108,10 +107,23 @@ class Parameters:
             # A hint with too few or too many arguments (`dict[int]`) may fail in any code that takes it apart.
             raise DefinitionError(f"{self._subject}: parameter `{name}`: {error}") from error
         except RecursionError:
+            if self._leave_out(parameter, "its type contains itself without end"):
+                return
             raise DefinitionError(
                 f"{self._subject}: parameter `{name}`: its type contains itself without end; "
                 f"name it with `TypeAliasType`, or make it a record"
             ) from None
+
+    def _leave_out(self, parameter: Parameter, reason: str) -> bool:
+        """Leave a parameter out that has no JSON form, and return whether that is possible."""
+        name = parameter.name
+        has_effect = name in self.accesses or read_field_default(parameter.default) is not None
+        if has_effect or not is_optional(parameter):
+            return False
+        self._left_out[name] = reason
+        self.unsent.add(name)
+        self.secrets.discard(name)
+        return True
 
     def add_unsent(self, parameter: Parameter) -> None:
         """
@@ -131,6 +143,20 @@ class Parameters:
             if resource is not None:
                 self._add_resource(parameter, resource)
                 self.unsent.remove(parameter.name)
+
+    def _add_hidden(self, parameter: Parameter) -> None:
+        """Note a parameter that the option `hidden` names. Its type need not be known, and is not imported."""
+        self.unsent.add(parameter.name)
+        hint, marker = parameter.annotation, None
+        with suppress(Exception):  # the annotation may be any text
+            if isinstance(hint, str):
+                hint = evaluate_running(hint, self.reader.namespaces)
+            marker = find_access_marker(hint)
+        if marker is not None:
+            raise DefinitionError(
+                f"{self._subject}: parameter `{parameter.name}`: it is marked `{marker.__name__}`, and the check would "
+                f"not see its default if it were hidden; return the access from `preflight=` and take the marker away"
+            )
 
     def describe_omissions(self) -> list[str]:
         """Return what the schema leaves out, in sentences that name the parameters and the remedy."""

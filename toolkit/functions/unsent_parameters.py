@@ -20,6 +20,7 @@ from ..values.codecs import type_name
 __all__ = ["UnsentParameters", "describe_omissions", "describe_refusal", "is_optional"]
 
 _MAX_TYPE_CHARS = 60
+_MAX_TYPES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Seque
             f"Write `hidden={json.dumps(list(left_out))}` if this is meant, or `inject=` to fill it from resources"
         )
     if narrowed:
-        members = ", ".join(f"`{name}` (not {' or '.join(map(_shorten, kinds))})" for name, kinds in narrowed.items())
+        members = ", ".join(f"`{name}` (not {_join(kinds)})" for name, kinds in narrowed.items())
         sentences.append(
             f"a model can send only some of the types of {members}; the others have no JSON form. "
             f"Call `register_codec` for a type that it should send, or ignore this warning"
@@ -126,5 +127,8 @@ def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Seque
     return sentences
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_TYPE_CHARS else f"{text[: _MAX_TYPE_CHARS - 3]}..."
+def _join(kinds: Sequence[str]) -> str:
+    """Join the names of types with "or", if they are not too many or too long."""
+    names = [kind if len(kind) <= _MAX_TYPE_CHARS else f"{kind[: _MAX_TYPE_CHARS - 3]}..." for kind in kinds]
+    rest = len(names) - _MAX_TYPES
+    return " or ".join([*names[:_MAX_TYPES], *([f"{rest} more"] if rest > 0 else [])])

@@ -56,6 +56,7 @@ IMPORTS = {
     "tried": "try:\n        from nowhere import Decimal\n    except ImportError:\n        from decimal import Decimal",
     "version": "import sys\n    if sys.version_info >= (3, 99):\n        from typing import Decimal\n    else:\n        from decimal import Decimal",
     "alias": "from decimal import Decimal as D\n    Decimal = D",
+    "variable": "import typing\n    from decimal import Decimal as D\n    Decimal = typing.TypeVar('Decimal', bound=D)",
     "typed alias": "from typing import TypeAlias\n    from decimal import Decimal as D\n    Decimal: TypeAlias = 'D'",
 }
 
@@ -83,23 +84,23 @@ def test_relative_imports_and_aliases_of_another_module_are_read(load, write_mod
     """A forward reference in an alias means what it means where the alias was written, also behind a second module."""
     write_module("pack.__init__", "")
     write_module("pack.kinds", KINDS)
-    write_module("pack.again", "from .kinds import Place as Place")
+    write_module("pack.again", "try:\n    from .kinds import Amount, Place\nexcept ImportError:\n    pass")
     module = load(
         "pack.use",
         """
         from __future__ import annotations
         from typing import TYPE_CHECKING, Optional
-        from .again import Place as Spot
+        from .again import Amount as Sum, Place as Spot
 
         if TYPE_CHECKING:
             from .kinds import Amount, Place
 
-        def take(place: Place, amount: Amount, spot: Spot, more: Optional[Place] = None):
+        def take(place: Place, amount: Amount, spot: Spot, sum: Sum, more: Optional[Place] = None):
             "Take."
         """,
     )
     properties = read(module)
-    assert properties["amount"]["items"]["format"] == "decimal"
+    assert properties["amount"]["items"]["format"] == properties["sum"]["items"]["format"] == "decimal"
     for name in ("place", "spot", "more"):
         assert {"$ref": "#/$defs/Point"} in properties[name]["anyOf"]
 
@@ -164,6 +165,23 @@ def test_an_import_that_fails_in_any_way_is_a_refusal(load, write_module):
     module = load("used", MISSING.replace("nowhere", "stopping"))
     with pytest.raises(DefinitionError, match="SystemExit: 3"):
         read(module, "one")
+
+
+def test_an_annotation_that_only_a_type_checker_can_evaluate_counts_as_a_type_without_a_json_form(load):
+    """A class that takes no brackets at run time; a text that is not Python is still a mistake."""
+    module = load(
+        "checked",
+        """
+        class Plain: ...
+
+        def take(a: int, b: "Plain[int] | None" = None): "Take."
+        def spell(a: int, b: "Plain[" = None): "Spell."
+        """,
+    )
+    with pytest.warns(ToolkitWarning, match="cannot send `b` .*cannot be evaluated: .*not subscriptable"):
+        assert list(read(module)) == ["a"]
+    with pytest.raises(DefinitionError, match="parameter `b`: the annotation 'Plain\\[' cannot be evaluated"):
+        read(module, "spell")
 
 
 def test_a_circle_of_imports_is_not_closed_too_early(load, write_module):
@@ -283,6 +301,28 @@ def test_a_wrapper_that_shows_the_signature_of_another_module_is_read_there(load
     assert read(module)["a"]["format"] == "decimal"
 
 
+def test_a_class_that_was_given_another_module_is_read_where_it_was_written(load, write_module):
+    """A package may show its classes under its own name, as httpx does."""
+    write_module("shown.__init__", "from .written import Wait\nWait.__module__ = 'shown'")
+    write_module(
+        "shown.written",
+        """
+        from __future__ import annotations
+        from dataclasses import dataclass
+        Seconds = float
+
+        @dataclass
+        class Wait:
+            seconds: float
+
+            def __init__(self, seconds: Seconds):
+                self.seconds = seconds
+        """,
+    )
+    module = load("waits", "from shown import Wait\ndef take(wait: Wait): 'Take.'\n")
+    assert read(module)["wait"]["properties"] == {"seconds": {"type": "number"}}
+
+
 SECRETS = """
     from __future__ import annotations
     from dataclasses import dataclass
@@ -339,6 +379,15 @@ def test_a_module_without_source_has_no_such_names(tmp_path):
         assert (list(names), len(names), "a" in names) == ([], 0, False)
         with pytest.raises(KeyError):
             names["a"]
+
+
+def test_a_doubtful_escape_in_the_source_is_no_concern_of_ours(tmp_path):
+    """Python warned of it when the module was compiled."""
+    path = tmp_path / "escaped.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from datetime import date\nword = '\\d'\n"
+    )
+    assert list(TypeCheckingNames({"__name__": "escaped", "__file__": str(path)})) == ["date"]
 
 
 def test_a_changed_source_is_read_again(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 from .type_checking_names import TypeCheckingNames
 
-__all__ = ["evaluate_annotation"]
+__all__ = ["evaluate_annotation", "evaluate_running"]
 
 
 def evaluate_annotation(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -> Any:
@@ -23,7 +23,7 @@ def evaluate_annotation(annotation: str, namespaces: Sequence[Mapping[str, Any]]
         NameError: No namespace has one of the names, or it is too early to import it.
     """
     try:
-        return _evaluate(annotation, namespaces)
+        return evaluate_running(annotation, namespaces)
     except Exception as error:
         extended: list[Mapping[str, Any]] = []
         for namespace in namespaces:
@@ -32,10 +32,11 @@ def evaluate_annotation(annotation: str, namespaces: Sequence[Mapping[str, Any]]
             extended += pair if isinstance(error, NameError) else reversed(pair)
         if not any(isinstance(namespace, TypeCheckingNames) and namespace for namespace in extended):
             raise
-        return _evaluate(annotation, extended)
+        return evaluate_running(annotation, extended)
 
 
-def _evaluate(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -> Any:
+def evaluate_running(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the same as `evaluate_annotation`, with the names of the running program alone. Nothing is imported."""
     names: Any = ChainMap(*reversed(namespaces))
     # The annotation is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
     return eval(_compile(annotation), {}, names)  # noqa: S307

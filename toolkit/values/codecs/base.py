@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
-from ...errors import DefinitionError, Problem
+from ...errors import Problem
 from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
 from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
+from .hint_errors import NoJsonForm, Undescribable, Unresolved
 from .ranks import CodecRank
 from .type_checking_names import bind_references, module_names
 
@@ -157,36 +158,6 @@ def problems_below(key: str | int, error: Exception) -> list[Problem]:
     return [problem.below(key) for problem in problems_of(error)]
 
 
-class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
-    """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
-
-
-class NoJsonForm(Undescribable):
-    """
-    A type whose values a model cannot send.
-
-    Other `Undescribable` hints are mistakes in the annotation. An optional parameter of a type without a JSON form can
-    be left out instead, and so can a member of a union.
-
-    Attributes:
-        reason: The type, and why it has no JSON form.
-        is_unknown: Whether no rule knows the type, so that the remedy is not to send it at all.
-    """
-
-    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False) -> None:
-        super().__init__(f"{reason}; {remedy}" if remedy else reason)
-        self.reason = reason
-        self.is_unknown = is_unknown
-
-
-class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
-    """A forward reference to a name that is not defined yet."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
 class HintReader:
     """
     Turns the hints of one tool into codecs.
@@ -214,6 +185,7 @@ class HintReader:
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
         self._recursive_keys: set[Any] = set()
+        self._failures: dict[Any, NoJsonForm] = {}
 
     def codec(self, hint: Any) -> Codec:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
@@ -260,8 +232,10 @@ class HintReader:
             return evaluate_annotation(name, self.namespaces)
         except NameError as error:
             raise Unresolved(error.name or name) from error
-        except Exception as error:
+        except SyntaxError as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
+        except Exception as error:  # a type checker may accept what the running program cannot evaluate
+            raise NoJsonForm(f"the annotation {name!r} cannot be evaluated: {error}") from error
 
     def _resolve_reference(self, reference: ForwardRef) -> Any:
         module = reference.__forward_module__
@@ -300,15 +274,24 @@ class HintReader:
         if key in self._codecs_by_key:
             name, codec = self._codecs_by_key[key]
             return codec if codec is not None else self._build_reference(key, name)
+        if key in self._failures:  # reading it again for every union that has it as a member could take for ever
+            raise self._failures[key].with_traceback(None)
         if self._count_unfinished(key) > _MAX_VARIANTS:
             raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
+        tables: tuple[dict[Any, Any], ...] = (self._codecs_by_key, self.definitions, self._codecs_by_name)
+        sizes = [len(table) for table in tables]
         self._codecs_by_key[key] = (name, None)
         self.definitions[name] = {}
         try:
             codec = make()
-        except BaseException:
-            del self._codecs_by_key[key], self.definitions[name]
+        except BaseException as error:
+            # What was made meanwhile may refer to this definition.
+            for table, size in zip(tables, sizes, strict=True):
+                for newcomer in list(table)[size:]:
+                    del table[newcomer]
+            if isinstance(error, NoJsonForm):
+                self._failures[key] = error
             raise
         if inline and key not in self._recursive_keys:
             del self.definitions[name]

@@ -15,7 +15,7 @@ from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import substitute_variables
-from .base import Codec, HintReader, Undescribable, type_name
+from .base import Codec, HintReader, NoJsonForm, Undescribable, type_name
 from .objects import MISSING
 from .type_checking_names import module_names
 
@@ -45,6 +45,8 @@ class ClassHints:
         local = [self.reader.local_names] if "<locals>" in owner.__qualname__ else []
         # The name of a field may hide a type (`date: date = ...`), so the class body is searched last.
         names = [
+            # A package may set `__module__` of its classes to its own name. Their code knows where it was written.
+            getattr(vars(owner).get("__init__"), "__globals__", {}),
             vars(owner),
             vars(builtins),
             {owner.__name__: owner},
@@ -61,8 +63,10 @@ class ClassHints:
         try:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
+        except NoJsonForm as error:
+            raise error.below(f"{self.cls.__name__}.{name}") from error
         except Undescribable as error:
-            raise type(error)(f"{self.cls.__name__}.{name}: {error}") from error
+            raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
 
     def evaluate(self, name: str) -> Any:
         """Return the annotation of *name* as an object; a forward reference is resolved."""

@@ -151,6 +151,8 @@ def _read_pydantic(hint: Any, reader: HintReader) -> Codec:
         raise NoJsonForm(
             f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
         ) from error
+    except Exception as error:
+        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
 
     def decode(value: Any) -> Any:
         try:

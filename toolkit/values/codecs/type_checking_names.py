@@ -19,6 +19,7 @@ import re
 import sys
 import tokenize
 import types
+import warnings
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ class TypeCheckingNames(Mapping[str, Any]):
         names: Any = ChainMap(self, self._namespace)  # type: ignore[arg-type]  # it is only read
         code = compile(ast.Expression(definition.expression), f"<{home}>", "eval", dont_inherit=True)
         try:
-            # The expression has names and brackets, and no calls. Annotations of the module are evaluated the same way.
+            # The expression is a type or a type variable. Annotations of the module are evaluated the same way.
             value = eval(code, {}, names)  # noqa: S307
         except NameError as error:
             raise _TooEarly(error.name) from error
@@ -191,8 +192,12 @@ def bind_references(hint: Any, module: str) -> Any:
     """
     if isinstance(hint, (str, ForwardRef)):
         text = hint if isinstance(hint, str) else hint.__forward_arg__
-        is_bound = isinstance(hint, ForwardRef) and hint.__forward_module__ is not None
-        return hint if is_bound else ForwardRef(text, module=module)
+        if isinstance(hint, ForwardRef) and hint.__forward_module__ is not None:
+            return hint
+        try:
+            return ForwardRef(text, module=module)
+        except SyntaxError:  # a text that is no annotation; reading it says so
+            return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None or origin is Literal or not arguments:
         return hint
@@ -211,8 +216,8 @@ def bind_references(hint: Any, module: str) -> Any:
 
 def _has_reference(hint: Any, name: str) -> bool:
     """Return whether a forward reference in *hint* mentions *name*."""
-    if isinstance(hint, ForwardRef):
-        return name in re.findall(r"\w+", hint.__forward_arg__)
+    if isinstance(hint, (str, ForwardRef)):
+        return name in re.findall(r"\w+", hint if isinstance(hint, str) else hint.__forward_arg__)
     if get_origin(hint) is Literal:
         return False
     return any(_has_reference(argument, name) for argument in get_args(hint))
@@ -242,8 +247,8 @@ def _read_source(namespace: Mapping[str, Any]) -> tuple[_Definitions, Mapping[st
 @functools.lru_cache(maxsize=200)
 def _parse_source(filename: str, stamp: object) -> tuple[_Definitions, Mapping[str, str]]:
     try:
-        with tokenize.open(filename) as file:
-            statements = ast.parse(file.read()).body
+        with tokenize.open(filename) as file, warnings.catch_warnings(action="ignore"):
+            statements = ast.parse(file.read()).body  # it may warn of an escape in the text of another package
     except (OSError, SyntaxError, ValueError, RecursionError):
         return {}, {}
     definitions: dict[str, tuple[_Definition, ...]] = {}
@@ -252,7 +257,7 @@ def _parse_source(filename: str, stamp: object) -> tuple[_Definitions, Mapping[s
             definitions[name] = (*definitions.get(name, ()), definition)
     imports = {
         name: definition.module
-        for statement in statements
+        for statement in _iter_simple(statements)
         if isinstance(statement, ast.ImportFrom)
         for name, definition in _iter_definitions(statement)
     }
@@ -323,9 +328,16 @@ _ALIAS_NODES = (
     ast.BinOp,
     ast.BitOr,
     ast.Load,
+    ast.Call,
+    ast.keyword,
 )
+_VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple")
 
 
 def _is_alias(expression: ast.expr) -> bool:
-    """Return whether evaluating *expression* looks up names and calls no function."""
-    return all(isinstance(node, _ALIAS_NODES) for node in ast.walk(expression))
+    """Return whether evaluating *expression* looks up names, and calls nothing but the classes of type variables."""
+    return all(
+        isinstance(node, _ALIAS_NODES)
+        and (not isinstance(node, ast.Call) or ast.unparse(node.func).rpartition(".")[2] in _VARIABLES)
+        for node in ast.walk(expression)
+    )

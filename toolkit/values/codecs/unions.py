@@ -45,6 +45,8 @@ _JSON_TYPES: dict[type, set[str]] = {
 
 
 def _read_union(hint: Any, reader: HintReader) -> Codec:
+    if hint is types.UnionType:
+        raise NoJsonForm("UnionType has no JSON form: a model cannot send a type", "take a Literal of names")
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     return union_codec(read_members(hint, get_args(hint), reader), reader)
