@@ -61,6 +61,10 @@ IMPORTS = {
 }
 
 
+if sys.version_info >= (3, 12):
+    IMPORTS["statement"] = "from decimal import Decimal as D\n    type Decimal = D"
+
+
 @pytest.mark.parametrize("block", IMPORTS.values(), ids=IMPORTS)
 @pytest.mark.parametrize(
     "condition",

@@ -316,6 +316,9 @@ def _iter_definitions(statement: ast.stmt) -> Iterator[tuple[str, _Definition]]:
             yield name, _Definition(expression=value if value is not None and _is_alias(value) else None)
         case ast.ClassDef(name=name):
             yield name, _Definition()
+        case _ if isinstance(statement, _TYPE_STATEMENT):
+            value = None if statement.type_params or not _is_alias(statement.value) else statement.value
+            yield statement.name.id, _Definition(expression=value)
 
 
 _ALIAS_NODES = (
@@ -331,6 +334,7 @@ _ALIAS_NODES = (
     ast.Call,
     ast.keyword,
 )
+_TYPE_STATEMENT: Any = getattr(ast, "TypeAlias", ())  # `type X = ...` came with Python 3.12
 _VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple")
 
 
