@@ -144,7 +144,7 @@ def main() -> None:
             print(textwrap.indent(textwrap.fill(line, 110), "    "))
 
     print("\nWhat cannot be a tool says why\n")
-    for function in (max, httpx.get, textwrap.TextWrapper):
+    for function in (max, docstring_parser.compose, textwrap.TextWrapper):
         try:
             Tool.of(function)
         except DefinitionError as error:

@@ -163,7 +163,7 @@ def is_secret(hint: Any) -> bool:
     return any(map(is_secret, get_args(hint)))
 
 
-def find_injected_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
+def find_injected_type(hint: Any, resolve: Callable[[str | ForwardRef], Any]) -> Any:
     """
     Return the type that *hint* requests to be injected, or None if the parameter is data.
 
@@ -180,12 +180,15 @@ def find_injected_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
         return find_injected_type(inner, resolve)
     if origin in (Union, UnionType):
         members = [member for member in get_args(hint) if member is not type(None)]
-        return find_injected_type(members[0], resolve) if len(members) == 1 else None
+        resources = [find_injected_type(member, resolve) for member in members]
+        if len(members) > 1 and any(resource is not None for resource in resources):
+            raise TypeError("a resource cannot be one of several types; take it as a parameter of its own")
+        return resources[0] if len(members) == 1 else None
     kind = hint if origin is None else origin
     return hint if isinstance(kind, type) and issubclass(kind, Context) else None
 
 
-def _unwrap_optional(hint: Any, resolve: Callable[[str], Any]) -> Any:
+def _unwrap_optional(hint: Any, resolve: Callable[[str | ForwardRef], Any]) -> Any:
     """Return *hint* with its names looked up, and without the None of an optional type."""
     hint = _resolve_hint(hint, resolve)
     if get_origin(hint) in (Union, UnionType):
@@ -194,7 +197,5 @@ def _unwrap_optional(hint: Any, resolve: Callable[[str], Any]) -> Any:
     return hint
 
 
-def _resolve_hint(hint: Any, resolve: Callable[[str], Any]) -> Any:
-    if isinstance(hint, ForwardRef):
-        hint = hint.__forward_arg__
-    return resolve(hint) if isinstance(hint, str) else hint
+def _resolve_hint(hint: Any, resolve: Callable[[str | ForwardRef], Any]) -> Any:
+    return resolve(hint) if isinstance(hint, (str, ForwardRef)) else hint

@@ -100,12 +100,16 @@ class Options(FactOptions, total=False):
     description: What the tool does; the prose of the docstring unless stated.
     describe: "prose", or "full" to add what the docstring says in `Returns:` and `Raises:`; "prose" unless stated.
     schema: A hand-written schema of the arguments, draft 2020-12.
+    hidden: The parameters that the model does not see. Each keeps its default.
+    inject: The type of each parameter that is filled from the resources of a call, as `Inject[...]` does.
     """
 
     name: str
     description: str
     describe: Literal["prose", "full"]
     schema: Mapping[str, Any]
+    hidden: Sequence[str]
+    inject: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +226,11 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "describe": (lambda value: isinstance(value, str) and value in ("prose", "full"), '"prose" or "full"'),
     "schema": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "metadata": (lambda value: isinstance(value, Mapping), "a dictionary"),
+    "hidden": (_is_list_of(str), "a list of names of parameters"),
+    "inject": (
+        lambda value: isinstance(value, Mapping) and all(isinstance(name, str) for name in value),
+        "a dictionary of names of parameters and types",
+    ),
 }
 
 FACT_NAMES = frozenset(field.name for field in fields(Facts))

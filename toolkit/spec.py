@@ -24,6 +24,7 @@ from .functions.checker import Validation, run_custom_validator
 from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
 from .functions.signature import Signature
+from .functions.unsent_parameters import UnsentParameters
 from .policies.secret_problems import without_secrets
 from .values.codecs import Schema
 
@@ -107,6 +108,7 @@ class Tool:
             examples=facts.examples,
             unbound=_is_unbound(function) if is_method else False,
             is_method=is_method,
+            unsent=UnsentParameters.from_options(options),
         )
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
@@ -147,6 +149,11 @@ class Tool:
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = build_facts({**options, "description": text}, subject)
+        if unusable := options.keys() & {"hidden", "inject"}:
+            raise DefinitionError(
+                f"{subject}: `{min(unusable)}` names parameters, but a handler gets all arguments as one object; "
+                f"leave properties out of the schema instead"
+            )
         check_name(name, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
@@ -172,6 +179,7 @@ class Tool:
                 describe=self.options.get("describe"),
                 schema=self.options.get("schema"),
                 examples=self.facts.examples,
+                unsent=UnsentParameters.from_options(self.options),
             )
         return replace(self, function=function, about=about, is_method=False)
 

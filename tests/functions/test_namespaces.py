@@ -164,26 +164,26 @@ def test_type_parameters_of_a_function_are_read():
     assert properties(first) == {"item": {"type": "integer"}}
 
 
-def test_a_name_only_for_type_checkers_is_fine_in_the_return_annotation():
-    """There is no output schema then."""
+def test_a_name_only_for_type_checkers_is_read():
+    """In parameters and in the return annotation."""
 
-    def take(a: int) -> Unimported: ...
+    def take(a: Unimported) -> Unimported: ...
 
     read = Tool.of(take)
-    assert read.schema["properties"] == {"a": {"type": "integer"}}
-    assert read.output_schema is None
+    assert read.schema["properties"]["a"]["format"] == "decimal"
+    assert read.output_schema["format"] == "decimal"
 
 
-def test_a_name_only_for_type_checkers_in_a_parameter_is_an_error_at_first_use():
+def test_a_name_that_nobody_has_is_an_error_at_first_use():
     """Decorating works, as the name could still come; using does not."""
 
-    def take(a: Unimported): ...
+    def take(a: Undefined): ...  # noqa: F821
 
     waiting = Tool.of(take)
-    with pytest.raises(DefinitionError, match=r"names `Unimported`.*TYPE_CHECKING"):
+    with pytest.raises(DefinitionError, match=r"names `Undefined`, which is not defined; define or import it"):
         waiting.check({})
     # A failed attempt leaves the tool waiting.
-    with pytest.raises(DefinitionError, match="Unimported"):
+    with pytest.raises(DefinitionError, match="Undefined"):
         Catalog(waiting).finish()
 
 

@@ -269,6 +269,8 @@ def codecs() -> None:
 
 def options(extra: Mapping[str, Any]) -> None:
     tool(bare, catalog=Catalog(), name="other", metadata=extra)
+    tool(bare, catalog=None, hidden=["b"], inject={"a": Color})
+    Catalog().tool(bare, hidden=("b",))
 
 
 class Guard:

@@ -342,7 +342,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
         if on.part == "tool":
             run.inner_result = result
         try:
-            return result  # type: ignore[no-any-return] -- it is None until a stage has set it
+            return result  # type: ignore[no-any-return]  # it is None until a stage has set it
         finally:
             del result  # since Python 3.12 the traceback of its error holds this frame
 

@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "find_executed_function",
     "find_source_location",
+    "find_wrapped_function",
     "get_qualname",
     "is_redefinition",
     "is_same_callable",
@@ -59,6 +60,16 @@ def makes_context_manager(function: Any) -> bool:
     """Return whether *function* was decorated with `contextlib.contextmanager` or `asynccontextmanager`."""
     code = getattr(find_executed_function(function), "__code__", None)
     return isinstance(code, CodeType) and code in _MANAGER_CODES
+
+
+def find_wrapped_function(function: Any) -> Any:
+    """Return the innermost function that *function* claims to wrap, or *function* itself."""
+    for _ in range(_MAX_LAYERS):
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
+    return function
 
 
 def _unwrap_binding(function: Any) -> Any:

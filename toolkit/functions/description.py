@@ -28,6 +28,7 @@ from .checker import Checker
 from .handlers import read_handler
 from .namespaces import Scope
 from .signature import Signature, read_signature, style_of
+from .unsent_parameters import UnsentParameters
 
 __all__ = ["Description", "HandlerDescription"]
 
@@ -50,6 +51,7 @@ class Description:
         "_schema_copies",
         "_scope",
         "_signature",
+        "_unsent",
         "docstring",
         "subject",
         "text",
@@ -67,6 +69,7 @@ class Description:
         examples: Sequence[Mapping[str, Any]] = (),
         unbound: bool | None = False,
         is_method: bool = False,
+        unsent: UnsentParameters | None = None,
     ) -> None:
         self.subject = subject_of(function)
         self.docstring: Docstring = parse(_find_docstring(function))
@@ -74,6 +77,7 @@ class Description:
         self.unbound = unbound
         self._schema = None if schema is None else _copy_schema(schema, self.subject)
         self._examples = examples
+        self._unsent = unsent
         self._scope: Scope | None = Scope(function)
         self._signature: Signature | None = None
         self._checker: Checker | None = None
@@ -98,7 +102,7 @@ class Description:
             except Unresolved as missing:
                 raise DefinitionError(
                     f"{self.subject}: an annotation names `{missing.name}`, which is not defined; "
-                    f"define or import it before the tool is used (not only under TYPE_CHECKING); "
+                    f"define or import it before the tool is used; "
                     f"if the module is not yours, wrap the function in one of your own"
                 ) from None
         assert self._signature is not None  # noqa: S101 -- the scope is dropped only when the signature exists
@@ -127,8 +131,8 @@ class Description:
         return self._checker
 
     def is_equivalent(self, other: Description) -> bool:
-        """Return whether *other* has the same text and the same hand-written schema for a model."""
-        return (self.text, self._schema) == (other.text, other._schema)
+        """Return whether *other* has the same text, hand-written schema and hidden parameters."""
+        return (self.text, self._schema, self._unsent) == (other.text, other._schema, other._unsent)
 
     def _read(self, scope: Scope, *, is_final: bool) -> Signature:
         # Several threads may read at once, so attributes are set only when the signature is complete.
@@ -139,6 +143,8 @@ class Description:
             subject=self.subject,
             unbound=self.unbound is not False,
             sendable_names=None if self._schema is None else _sendable_names(self._schema),
+            options=self._unsent,
+            is_complete=self.unbound is not None,
         )
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
@@ -146,6 +152,9 @@ class Description:
             signature = _enforce_schema(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
             self._check_examples(self._build_checker(signature))
+        if self._signature is None:
+            for omission in signature.omissions:
+                _warn(f"{self.subject}: {omission}", find_source_location(scope.function))
         self._signature = signature
         if is_final or not signature.has_undefined_names:
             self._scope = None
@@ -190,6 +199,7 @@ class HandlerDescription(Description):
         )
         self._schema = own
         self._examples = examples
+        self._unsent = None
         self._scope = None
         self._checker = None
         self._schema_copies = None
@@ -268,6 +278,12 @@ def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signa
             f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
             f"add parameters for them, or **kwargs"
         )
+    unsent = [name for name in schema.get("properties", {}) if name in signature.unsent]
+    if unsent:
+        raise DefinitionError(
+            f"{subject}: the schema has properties that a model cannot send, because they are hidden or their type has "
+            f"no JSON form: {', '.join(unsent)}; leave them out of the schema"
+        )
     for name, theirs in schema.get("properties", {}).items():
         if name in ours and _have_disjoint_types(ours[name], theirs):
             raise DefinitionError(
@@ -317,8 +333,9 @@ def _find_class_docstring(cls: type) -> str | None:
 
 
 def _warn_of_missing_docstring(subject: str, text: str, place: tuple[str, int]) -> None:
-    warnings.warn_explicit(
-        f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`",
-        ToolkitWarning,
-        *place,
-    )
+    _warn(f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`", place)
+
+
+def _warn(message: str, place: tuple[str, int]) -> None:
+    """Warn at the *place* where the function was written."""
+    warnings.warn_explicit(message, ToolkitWarning, *place)

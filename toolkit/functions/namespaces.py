@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from itertools import repeat
 from operator import is_
 from types import FrameType
 from typing import Any, get_origin
 
-from .callables import get_qualname, unwrap_function
+from .callables import find_wrapped_function, get_qualname, unwrap_function
 
 __all__ = ["Scope", "is_being_defined", "is_decorated_in_class_body", "is_in_class_body"]
 
@@ -38,7 +39,9 @@ class Scope:
         """Return the global names of the function's module."""
         names = getattr(self._plain, "__globals__", None)
         if isinstance(names, dict):
-            return names
+            inner = getattr(find_wrapped_function(self._plain), "__globals__", names)
+            # A wrapper with a `__signature__` usually shows the annotations of the function that it wraps.
+            return names if inner is names or not isinstance(inner, dict) else ChainMap(inner, names)
         home = getattr(self._plain, "__module__", None)
         return vars(sys.modules.get(home if isinstance(home, str) else "", sys.modules["builtins"]))
 

@@ -16,13 +16,14 @@ import typing_extensions
 from typing_extensions import is_typeddict
 
 from ..access import Access, find_access_marker
-from ..context import find_injected_type, is_secret
+from ..context import Injected, find_injected_type, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
 from ..values.codecs import (
     MISSING,
     Codec,
     HintReader,
+    NoJsonForm,
     ObjectField,
     RefusedMetadata,
     Undescribable,
@@ -32,7 +33,10 @@ from ..values.codecs import (
     read_typed_dict_fields,
     type_name,
 )
+from ..values.codecs.annotation_texts import evaluate_running
+from ..values.codecs.type_checking_names import MissingName
 from .field_markers import find_field_markers, read_field_hints
+from .unsent_parameters import UnsentParameters, describe_omissions, describe_refusal, is_optional
 
 __all__ = ["Parameters"]
 
@@ -49,23 +53,42 @@ class Parameters:
         injected: The parameters that are injected and not sent, with the type that each asks for.
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
+        unsent: The parameters that keep their default, because they are hidden or have no JSON form.
     """
 
-    def __init__(self, docstring: Docstring, reader: HintReader, subject: str, bound_names: set[str]) -> None:
+    def __init__(
+        self, docstring: Docstring, reader: HintReader, subject: str, bound_names: set[str], options: UnsentParameters
+    ) -> None:
         self.fields: list[ObjectField] = []
         self.extras: Codec | None = None
         self.injected: dict[str, Any] = {}
         self.secrets: set[str] = set()
         self.accesses: dict[str, type[Access]] = {}
+        self.unsent: set[str] = set()
+        self._left_out: dict[str, str] = {}
+        self._narrowed: dict[str, list[str]] = {}
+        self._options = options
         self.reader = reader
         self._descriptions = docstring.parameters
         self._subject = subject
         self._bound_names = bound_names
 
     def add(self, parameter: Parameter) -> None:
-        """Read one more parameter, or raise `DefinitionError` if it has no JSON form."""
+        """
+        Read one more parameter.
+
+        A parameter without a JSON form is left out if it is optional; otherwise it raises `DefinitionError`.
+        """
+        name = parameter.name
+        if name in self._options.hidden:
+            self._add_hidden(parameter)
+            return
+        hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
+        if name in self._options.inject:
+            hint = Annotated[self._options.inject[name], Injected()]
+        omitted: list[str] = []
+        self.reader.omitted_members = omitted
         try:
-            hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
             if isinstance(hint, str):
                 hint = self.reader.resolve(hint)
             resource = find_injected_type(hint, self.reader.resolve)
@@ -75,14 +98,34 @@ class Parameters:
                 self._add_keywords(parameter.name, hint)
             else:
                 self.fields.append(self._build_field(parameter, hint))
+            if omitted:
+                self._narrowed[name] = list(dict.fromkeys(omitted))
+        except NoJsonForm as error:
+            if self._leave_out(parameter, error.reason):
+                return
+            text = describe_refusal(parameter, hint, error.reason) if error.is_unknown else str(error)
+            raise DefinitionError(f"{self._subject}: parameter `{name}`: {text}") from error
         except (Undescribable, RefusedMetadata, TypeError, ValueError) as error:
             # A hint with too few or too many arguments (`dict[int]`) may fail in any code that takes it apart.
-            raise DefinitionError(f"{self._subject}: parameter `{parameter.name}`: {error}") from error
+            raise DefinitionError(f"{self._subject}: parameter `{name}`: {error}") from error
         except RecursionError:
+            if self._leave_out(parameter, "its type contains itself without end"):
+                return
             raise DefinitionError(
-                f"{self._subject}: parameter `{parameter.name}`: its type contains itself without end; "
+                f"{self._subject}: parameter `{name}`: its type contains itself without end; "
                 f"name it with `TypeAliasType`, or make it a record"
             ) from None
+
+    def _leave_out(self, parameter: Parameter, reason: str) -> bool:
+        """Leave a parameter out that has no JSON form, and return whether that is possible."""
+        name = parameter.name
+        has_effect = name in self.accesses or read_field_default(parameter.default) is not None
+        if has_effect or not is_optional(parameter):
+            return False
+        self._left_out[name] = reason
+        self.unsent.add(name)
+        self.secrets.discard(name)
+        return True
 
     def add_unsent(self, parameter: Parameter) -> None:
         """
@@ -90,6 +133,10 @@ class Parameters:
 
         It may still ask for a resource. Otherwise it keeps its default.
         """
+        if parameter.name in self._options.inject:
+            self.add(parameter)
+            return
+        self.unsent.add(parameter.name)
         hint = parameter.annotation
         with suppress(Unresolved, Undescribable, RefusedMetadata, TypeError, ValueError, RecursionError):
             resource = find_injected_type(
@@ -97,6 +144,25 @@ class Parameters:
             )
             if resource is not None:
                 self._add_resource(parameter, resource)
+                self.unsent.remove(parameter.name)
+
+    def _add_hidden(self, parameter: Parameter) -> None:
+        """Note a parameter that the option `hidden` names. Its type need not be known, and is not imported."""
+        self.unsent.add(parameter.name)
+        hint, marker = parameter.annotation, None
+        with suppress(Exception):  # the annotation may be any text
+            if isinstance(hint, str):
+                hint = evaluate_running(hint, self.reader.namespaces)
+            marker = find_access_marker(hint)
+        if marker is not None:
+            raise DefinitionError(
+                f"{self._subject}: parameter `{parameter.name}`: it is marked `{marker.__name__}`, and the check would "
+                f"not see its default if it were hidden; return the access from `preflight=` and take the marker away"
+            )
+
+    def describe_omissions(self) -> list[str]:
+        """Return what the schema leaves out, in sentences that name the parameters and the remedy."""
+        return describe_omissions(self._left_out, self._narrowed)
 
     def encode(self, values: Any) -> dict[str, Any]:
         """Convert decoded arguments back to their JSON form."""
@@ -112,6 +178,8 @@ class Parameters:
     def _add_resource(self, parameter: Parameter, resource: Any) -> None:
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             raise Undescribable("only one is given, so take it as a parameter without * or **")
+        if isinstance(resource, MissingName):
+            raise Undescribable(f"{resource.__name__} is not known ({resource.reason}); import it for the program too")
         self.injected[parameter.name] = resource
 
     def _add_keywords(self, name: str, hint: Any) -> None:
@@ -195,7 +263,7 @@ class Parameters:
         """Return the type in the brackets of `Unpack`, where a forward reference is resolved."""
         inner = get_args(hint)[0]
         while isinstance(inner, (str, ForwardRef)):
-            inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
+            inner = self.reader.resolve(inner)
         return inner
 
 

@@ -22,6 +22,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from dataclasses import dataclass
 from inspect import Parameter
@@ -44,6 +45,7 @@ from .callables import find_executed_function
 from .namespaces import Scope
 from .outputs import keeps_to_schema, returns_content
 from .parameters import Parameters
+from .unsent_parameters import UnsentParameters
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "style_of"]
 
@@ -82,6 +84,8 @@ class Signature:
         by_keyword: Whether every argument is passed by keyword.
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
+        unsent: The parameters that keep their default, because they are hidden or have no JSON form.
+        omissions: What the schema leaves out because it has no JSON form, in sentences.
     """
 
     codec: Codec
@@ -96,6 +100,8 @@ class Signature:
     by_keyword: bool = False
     secrets: frozenset[str] = frozenset()
     accesses: Mapping[str, type[Access]]
+    unsent: frozenset[str] = frozenset()
+    omissions: Sequence[str] = ()
 
 
 def read_signature(
@@ -106,6 +112,8 @@ def read_signature(
     subject: str,
     unbound: bool = False,
     sendable_names: Collection[str] | None = None,
+    options: UnsentParameters | None = None,
+    is_complete: bool = True,
 ) -> Signature:
     """
     Read the signature of *function*.
@@ -115,15 +123,21 @@ def read_signature(
         unbound: Whether to leave out the first parameter (`self`).
         sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
             needs no JSON form.
+        options: The parameters that the model does not send, if the tool's options name some.
+        is_complete: Whether *options* can be checked, because it is known whether the first parameter is `self`.
 
     Raises:
-        DefinitionError: A parameter has no JSON form.
+        DefinitionError: A parameter that has to be sent has no JSON form.
         Unresolved: A name is not defined yet.
     """
     parameters, returns, bound = _inspect_function(function, subject)
     if unbound:
         del parameters[0]
-    reading = Parameters(docstring, create_hint_reader(scope.global_names, scope.local_names()), subject, bound)
+    options = options or UnsentParameters()
+    if is_complete:
+        options.check(parameters, bound, subject)
+    reader = create_hint_reader(scope.global_names, scope.local_names())
+    reading = Parameters(docstring, reader, subject, bound, options)
     for parameter in parameters:
         if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
             reading.add(parameter)
@@ -134,7 +148,9 @@ def read_signature(
         dict,
         reading.encode,
         extras=reading.extras,
-        forbidden=frozenset((reading.injected.keys() | bound) - {field.name for field in reading.fields}),
+        forbidden=frozenset(
+            (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
+        ),
         as_dict=True,
     )
     style = style_of(function)
@@ -153,6 +169,8 @@ def read_signature(
         by_keyword=bind is _bind_by_keyword,
         secrets=frozenset(reading.secrets),
         accesses=reading.accesses,
+        unsent=frozenset(reading.unsent),
+        omissions=reading.describe_omissions(),
     )
 
 
@@ -220,7 +238,7 @@ def _build_binder(parameters: list[Parameter], *, first_by_position: bool) -> Bi
             for name, default in positional.items()
         ]
         if variadic is not None:
-            args += rest.pop(variadic)
+            args += rest.pop(variadic, ())  # it may be left out
         return args, rest
 
     return bind

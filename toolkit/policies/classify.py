@@ -211,7 +211,7 @@ def _find_happened(error: BaseException) -> _Happened | None:
 
     An exception that *error* wraps is looked up first. Then the nearest class of *error* that is in the table decides.
     """
-    package, happened = _look_up_class(type(error))  # type: ignore[arg-type] -- mypy compares with the hash of errors
+    package, happened = _look_up_class(type(error))  # type: ignore[arg-type]  # mypy compares with the hash of an error
     if package in _WRAPPING_PACKAGES:
         inner = _find_wrapped_error(error)
         if inner is not None and (inner_happened := _find_happened(inner)) is not None:

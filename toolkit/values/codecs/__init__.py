@@ -10,6 +10,7 @@ from .annotated import apply_metadata, read_field_default
 from .base import (
     Codec,
     HintReader,
+    NoJsonForm,
     OutputRefusal,
     Refusal,
     RefusedMetadata,
@@ -34,6 +35,7 @@ __all__ = [
     "CodeWriter",
     "Codec",
     "HintReader",
+    "NoJsonForm",
     "ObjectField",
     "OutputRefusal",
     "Refusal",

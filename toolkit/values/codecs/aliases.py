@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import typing
 from collections import abc
 from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, Self, TypeVar, get_args, get_origin
@@ -14,6 +13,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Schema,
     Undescribable,
     Unresolved,
@@ -21,8 +21,9 @@ from .base import (
     type_name,
 )
 from .scalars import STRING
+from .type_checking_names import MissingName, module_names
 
-__all__ = ["QUALIFIERS", "RULES", "close_hint", "module_names", "substitute_variables", "widest_type"]
+__all__ = ["QUALIFIERS", "RULES", "close_hint", "substitute_variables", "widest_type"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -79,13 +80,11 @@ def widest_type(variable: TypeVar) -> Any:
 
 
 def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
+    return reader.codec(reader.resolve(hint))
 
 
-def module_names(module: Any) -> abc.Mapping[str, Any]:
-    """Return the namespace of a module, given as an object or by name. It is empty if the module cannot be found."""
-    module_object = sys.modules.get(module) if isinstance(module, str) else module
-    return getattr(module_object, "__dict__", {})
+def _read_missing_name(hint: Any, reader: HintReader) -> Codec:
+    raise NoJsonForm(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
 
 
 def _read_qualified(hint: Any, reader: HintReader) -> Codec:
@@ -141,18 +140,23 @@ def _read_self(hint: Any, reader: HintReader) -> Codec:
     return reader.codec(reader.variables[hint])
 
 
-def _refuse_hint(reason: str) -> typing.Callable[[Any, HintReader], Codec]:
+def _refuse_hint(reason: str, remedy: str) -> typing.Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
-        raise Undescribable(f"{type_name(hint)} has no JSON form: {reason}")
+        raise NoJsonForm(f"{type_name(hint)} has no JSON form: {reason}", remedy)
 
     return factory
 
 
-_FUNCTION = _refuse_hint("a model cannot send a function; take a Literal of names, or `Inject[...]` it")
-_STREAM = _refuse_hint("a model sends a whole value; use a list, or Iterable, which is given a list")
-_NOTHING = _refuse_hint("no value has this type; leave the parameter out")
-_CLASS = _refuse_hint("a model cannot send a class; take a Literal of names")
-_UNPACKED = _refuse_hint("it is for `*args` and `**kwargs`; write the tuple or the TypedDict itself")
+_FUNCTION = _refuse_hint("a model cannot send a function", "take a Literal of names, or `Inject[...]` it")
+_STREAM = _refuse_hint("a model sends a whole value", "use a list, or Iterable, which is given a list")
+_NOTHING = _refuse_hint("no value has this type", "leave the parameter out")
+_CLASS = _refuse_hint("a model cannot send a class", "take a Literal of names")
+_UNPACKED = _refuse_hint("it is for `*args` and `**kwargs`", "write the tuple or the TypedDict itself")
+
+
+def _read_hashable(hint: Any, reader: HintReader) -> Codec:
+    return reader.codec(str | int | float | bool | None)
+
 
 RULES = CodecRules(
     {
@@ -174,9 +178,11 @@ RULES = CodecRules(
         type: _CLASS,
         typing.Unpack: _UNPACKED,
         typing_extensions.Unpack: _UNPACKED,
+        abc.Hashable: _read_hashable,
     },
     [
         (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+        (lambda hint: isinstance(hint, MissingName), _read_missing_name),
         (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
         (lambda hint: isinstance(hint, NewType), _read_new_type),
         (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),

@@ -12,21 +12,22 @@ member for which a value was meant.
 from __future__ import annotations
 
 import builtins
-import functools
-from collections import ChainMap
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from types import CodeType
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
-from ...errors import DefinitionError, Problem
+from ...errors import Problem
 from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
+from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
+from .hint_errors import NoJsonForm, RefusedMetadata, Undescribable, Unresolved
 from .ranks import CodecRank
+from .type_checking_names import bind_references, module_names
 
 __all__ = [
     "MAX_PROBLEMS",
@@ -36,6 +37,7 @@ __all__ = [
     "Codec",
     "CodecRules",
     "HintReader",
+    "NoJsonForm",
     "OutputRefusal",
     "Refusal",
     "RefusedMetadata",
@@ -175,26 +177,6 @@ def problems_below(key: str | int, error: Exception) -> list[Problem]:
     return [problem.below(key) for problem in problems_of(error)]
 
 
-class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
-    """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
-
-
-class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above
-    """
-    Metadata in an `Annotated` that states a check which cannot run here.
-
-    It is not an `Undescribable`: the type has a JSON form, so no code may go on without the metadata.
-    """
-
-
-class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
-    """A forward reference to a name that is not defined yet."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
 class HintReader:
     """
     Turns the hints of one tool into codecs.
@@ -207,6 +189,8 @@ class HintReader:
             have, also those that its constructor does not take.
         encodes_exactly: Whether everything that the codecs encode fits their schemas. If not, the form has to be
             checked.
+        omitted_members: The members of unions that were left out because they have no JSON form; None if a union has
+            to be described with all its members.
     """
 
     def __init__(
@@ -223,10 +207,12 @@ class HintReader:
         self.local_names: Mapping[str, Any] = local_names or {}
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
+        self.omitted_members: list[str] | None = None
         self.definitions: dict[str, Schema] = {}
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
         self._recursive_keys: set[Any] = set()
+        self._failures: dict[Any, NoJsonForm] = {}
 
     def codec(self, hint: Any) -> Codec:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
@@ -243,9 +229,10 @@ class HintReader:
         for recognises, factory in self._rules.by_predicate:
             if recognises(hint):
                 return factory(hint, self)
-        raise Undescribable(
-            f"{type_name(hint)} has no JSON form; use a type that has one, "
-            f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
+        raise NoJsonForm(
+            f"{type_name(hint)} has no JSON form",
+            "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
+            is_unknown=True,
         )
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
@@ -261,8 +248,10 @@ class HintReader:
             )
         return tuple(map(self.codec, arguments))
 
-    def resolve(self, name: str) -> Any:
+    def resolve(self, name: str | ForwardRef) -> Any:
         """Return the object that the forward reference *name* means in the current namespaces."""
+        if not isinstance(name, str):
+            return self._resolve_reference(name)
         if name.isidentifier():
             for namespace in reversed(self.namespaces):
                 if name in namespace:
@@ -270,12 +259,21 @@ class HintReader:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
         try:
-            # A reference is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
-            return eval(_compile_annotation(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+            return evaluate_annotation(name, self.namespaces)
         except NameError as error:
             raise Unresolved(error.name or name) from error
-        except Exception as error:
+        except SyntaxError as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
+        except Exception as error:  # a type checker may accept what the running program cannot evaluate
+            raise NoJsonForm(f"the annotation {name!r} cannot be evaluated: {error}") from error
+
+    def _resolve_reference(self, reference: ForwardRef) -> Any:
+        module = reference.__forward_module__
+        if module is None:
+            return self.resolve(reference.__forward_arg__)
+        names = module_names(module)
+        with self.in_scope(names):
+            return bind_references(self.resolve(reference.__forward_arg__), names.get("__name__", ""))
 
     @contextmanager
     def in_scope(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
@@ -306,15 +304,24 @@ class HintReader:
         if key in self._codecs_by_key:
             name, codec = self._codecs_by_key[key]
             return codec if codec is not None else self._build_reference(key, name)
+        if key in self._failures:  # reading it again for every union that has it as a member could take for ever
+            raise self._failures[key].with_traceback(None)
         if self._count_unfinished(key) > _MAX_VARIANTS:
             raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
+        tables: tuple[dict[Any, Any], ...] = (self._codecs_by_key, self.definitions, self._codecs_by_name)
+        sizes = [len(table) for table in tables]
         self._codecs_by_key[key] = (name, None)
         self.definitions[name] = {}
         try:
             codec = make()
-        except BaseException:
-            del self._codecs_by_key[key], self.definitions[name]
+        except BaseException as error:
+            # What was made meanwhile may refer to this definition.
+            for table, size in zip(tables, sizes, strict=True):
+                for newcomer in list(table)[size:]:
+                    del table[newcomer]
+            if isinstance(error, NoJsonForm):
+                self._failures[key] = error
             raise
         if inline and key not in self._recursive_keys:
             del self.definitions[name]
@@ -371,17 +378,7 @@ class HintReader:
         return free
 
 
-@functools.lru_cache(maxsize=1000)
-def _compile_annotation(annotation: str) -> CodeType:
-    """
-    Compile *annotation*, with a cache.
-
-    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
-    """
-    source = annotation.strip()
-    if source.startswith("*"):  # the annotation of `*args: *tuple[int, str]` is not an expression on its own
-        source = f"({source},)[0]"
-    return compile(source, "<annotation>", "eval", dont_inherit=True)
+_REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^)]*\)")
 
 
 def type_name(hint: Any) -> str:
@@ -389,7 +386,7 @@ def type_name(hint: Any) -> str:
     if isinstance(hint, type) and not get_args(hint):
         return hint.__qualname__
     try:
-        return repr(hint).replace("typing.", "")
+        return _REFERENCE.sub(r"\1", repr(hint).replace("typing.", ""))
     except Exception:  # noqa: BLE001 -- an object that is not a type may raise anything
         return f"a {type(hint).__name__}"
 

@@ -14,9 +14,10 @@ import typing_extensions
 from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
-from .aliases import close_hint, module_names, substitute_variables, widest_type
-from .base import Codec, HintReader, RefusedMetadata, Undescribable, type_name
+from .aliases import close_hint, substitute_variables, widest_type
+from .base import Codec, HintReader, NoJsonForm, RefusedMetadata, Undescribable, type_name
 from .objects import MISSING
+from .type_checking_names import module_names
 
 __all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]
 
@@ -44,6 +45,8 @@ class ClassHints:
         local = [self.reader.local_names] if "<locals>" in owner.__qualname__ else []
         # The name of a field may hide a type (`date: date = ...`), so the class body is searched last.
         names = [
+            # A package may set `__module__` of its classes to its own name. Their code knows where it was written.
+            getattr(vars(owner).get("__init__"), "__globals__", {}),
             vars(owner),
             vars(builtins),
             {owner.__name__: owner},
@@ -60,6 +63,8 @@ class ClassHints:
         try:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
+        except NoJsonForm as error:
+            raise error.below(f"{self.cls.__name__}.{name}") from error
         except (Undescribable, RefusedMetadata) as error:
             place = f"{self.cls.__name__}.{name}: "
             # A class that contains itself would name the same place at every level.

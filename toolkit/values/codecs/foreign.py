@@ -21,6 +21,7 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
+    NoJsonForm,
     Refusal,
     Schema,
     Undescribable,
@@ -204,13 +205,15 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
         # What is sent back may differ from what is accepted: it has the computed fields, and not the excluded ones.
         schema = adapter.json_schema(by_alias=True, mode="serialization" if reader.for_output else "validation")
     except (ImportError, SchemaError) as error:
-        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
+        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise Unresolved(type_name(hint)) from error
-        raise Undescribable(
+        raise NoJsonForm(
             f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
         ) from error
+    except Exception as error:
+        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
 
     refuse_ignored_metadata(hint, "pydantic")
 
@@ -280,7 +283,7 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     except NameError as error:
         raise Unresolved(error.name or type_name(hint)) from error
     except TypeError as error:
-        raise Undescribable(
+        raise NoJsonForm(
             f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
             f"use types that it can, or `register_codec`"
         ) from error

@@ -1,0 +1,101 @@
+"""
+Every public function of the standard library and of the packages in the development group, decorated.
+
+Each becomes a tool or is refused with a reason, and none crashes. `existing_functions.json` records how many. The
+numbers differ between versions of Python and of the packages, so they are held only roughly.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.functions.existing_functions import SKIPPED
+
+HERE = Path(__file__).parent
+RECORD = json.loads((HERE / "existing_functions.json").read_text(encoding="utf-8"))
+STANDARD = "the standard library"
+
+SAMPLE = (
+    "base64 bisect calendar collections colorsys copy csv difflib fnmatch functools glob hashlib heapq html json "
+    "keyword locale math mimetypes operator os pprint random re secrets shlex shutil statistics string struct "
+    "subprocess tempfile textwrap time timeit tokenize unicodedata urllib uuid zlib httpx docstring_parser attr yaml"
+)
+"""A sample that takes a few seconds: functions in C and in Python, with and without annotations."""
+
+PROGRAMS = {"ruff": "a program", "tree-sitter": "classes in C", "tree-sitter-bash": "one function in C"}
+"""The packages of the development group that are not decorated, and why."""
+
+MODULES = {"attrs": "attr", "google-genai": "google.genai", "pyyaml": "yaml"}
+"""The module of a package, where it has another name."""
+
+
+def decorate(packages, seconds):
+    """Decorate all functions of *packages* in a process of its own, and return its report."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "tests.functions.existing_functions", *packages]
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, check=False, env=environment, cwd=HERE.parents[1]
+        )
+    except subprocess.TimeoutExpired as error:
+        last = (error.stdout or b"").decode(errors="replace").splitlines()[-1:]
+        pytest.fail(f"it takes longer than {seconds} seconds; the last function was {last}")
+    assert ended.returncode == 0, f"{ended.stdout[-300:]}\n{ended.stderr[-2000:]}"
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def check(report, recorded):
+    """Nothing crashed, and about as many became tools as were recorded. A few more or less are another version."""
+    assert not report["crashes"], json.dumps(report["crashes"], indent=1)[:4000]
+    assert report["built"] + report["refused"] == report["functions"]
+    share = recorded["refused"] / recorded["functions"]
+    reasons = "\n".join(report["reasons"])[:8000]
+    assert report["built"] >= 0.75 * recorded["built"] - 3, reasons
+    assert report["refused"] <= (share + 0.1) * report["functions"] + 3, reasons
+
+
+@pytest.mark.unmeasured
+def test_existing_functions_become_tools_or_are_refused_with_a_reason():
+    """A sample of all, with the share that was recorded."""
+    report = decorate(SAMPLE.split(), 300)
+    check(report, RECORD["a sample"])
+
+
+@pytest.mark.long
+@pytest.mark.unmeasured
+def test_every_public_function_of_the_standard_library_is_built_or_refused():
+    """Never a crash."""
+    names = [name for name in sorted(sys.stdlib_module_names) if not name.startswith("_") and name not in SKIPPED]
+    check(decorate(names, 1800), RECORD[STANDARD])
+
+
+@pytest.mark.long
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", sorted(RECORD.keys() - {STANDARD, "a sample"}))
+def test_every_public_function_of_a_package_is_built_or_refused(name):
+    """The packages that are needed to develop."""
+    module = MODULES.get(name, name.replace("-", "_"))
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        pytest.skip(f"{name} is not installed")
+    check(decorate([module], 1800), RECORD[name])
+
+
+def test_every_package_of_the_development_group_is_recorded():
+    """A package that is added is decorated too, or said to have no functions."""
+    project = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [*project["dependency-groups"]["dev"], *project["project"]["dependencies"]]
+    names = {re.match(r"[A-Za-z0-9_.-]+", line)[0] for line in wanted}
+    assert names - PROGRAMS.keys() - RECORD.keys() == set()
+
+
+@pytest.mark.parametrize("reason", SKIPPED.values(), ids=SKIPPED)
+def test_a_module_that_is_not_imported_has_a_reason(reason):
+    """Whoever reads the list knows why."""
+    assert len(reason) > 5

@@ -1,0 +1,134 @@
+"""
+Decide which parameters a model does not send.
+
+The options `hidden` and `inject` name such parameters of a function that cannot be edited. Other parameters are left
+out because their type has no JSON form, which works if they have a default. A warning says which.
+"""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter
+from typing import Any, get_origin
+
+from ..errors import DefinitionError, find_nearest
+from ..values.codecs import type_name
+
+__all__ = ["UnsentParameters", "describe_omissions", "describe_refusal", "is_optional"]
+
+_MAX_TYPE_CHARS = 60
+_MAX_TYPES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsentParameters:
+    """
+    The parameters that the options of a tool keep from the model.
+
+    Attributes:
+        hidden: The parameters that keep their default.
+        inject: The parameters that are filled from the resources of a call, with the type that each asks for.
+    """
+
+    hidden: frozenset[str] = frozenset()
+    inject: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> UnsentParameters:
+        """Return the parameters that the options `hidden` and `inject` name."""
+        return cls(hidden=frozenset(options.get("hidden") or ()), inject=dict(options.get("inject") or {}))
+
+    def check(self, parameters: Sequence[Parameter], bound_names: Collection[str], subject: str) -> None:
+        """Raise one `DefinitionError` for all mistakes, if the function has other *parameters* than the options say."""
+        if not self.hidden and not self.inject:
+            return
+        by_name = {parameter.name: parameter for parameter in parameters}
+        mistakes = [*self._find_unknown(by_name, bound_names), *self._find_unfit(by_name)]
+        if mistakes:
+            raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
+
+    def _find_unknown(self, by_name: Mapping[str, Parameter], bound_names: Collection[str]) -> Iterator[str]:
+        for option, names in (("hidden", sorted(self.hidden)), ("inject", self.inject)):
+            for name in names:
+                if name in by_name:
+                    continue
+                if name in bound_names:
+                    yield f"`{option}` names `{name}`, which the partial has bound already; leave it out"
+                    continue
+                near = find_nearest(name, by_name, max_items=1)
+                known = ", ".join(by_name) or "none"
+                hint = f"did you mean `{near[0]}`?" if near else f"the parameters are: {known}"
+                yield f"`{option}` names `{name}`, which is not a parameter; {hint}"
+
+    def _find_unfit(self, by_name: Mapping[str, Parameter]) -> Iterator[str]:
+        for name in sorted(self.hidden & by_name.keys()):
+            if name in self.inject:
+                yield f"`{name}` is in `hidden` and in `inject`; name it in one of them"
+            elif not is_optional(by_name[name]):
+                yield (
+                    f"`hidden` names `{name}`, which has no default, so no call could be made; "
+                    f"fill it with `inject=`, or bind it with `functools.partial`"
+                )
+        for name, kind in self.inject.items():
+            if name in by_name and by_name[name].kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+                yield f"`inject` names `{by_name[name]}`, which takes any number of values; only one can be injected"
+            elif not isinstance(kind, type) and get_origin(kind) is None:
+                yield (
+                    f"`inject` wants the type of `{name}`, got {reprlib.repr(kind)}; give the class, and the value "
+                    f"in the `resources=` of the dispatcher"
+                )
+
+
+def is_optional(parameter: Parameter) -> bool:
+    """Return whether a call may leave *parameter* out."""
+    return parameter.default is not Parameter.empty or parameter.kind in (
+        Parameter.VAR_POSITIONAL,
+        Parameter.VAR_KEYWORD,
+    )
+
+
+def describe_refusal(parameter: Parameter, hint: Any, reason: str) -> str:
+    """Return why a model cannot send *parameter*, and every remedy."""
+    name, kind = parameter.name, type_name(hint)
+    if len(kind) > _MAX_TYPE_CHARS:
+        kind = "..."
+    return (
+        f"{reason}, so a model cannot send it; let the program provide it: `{name}: Inject[{kind}]`, or "
+        f'`inject={{"{name}": {kind}}}` if the function is not yours; or bind it with `functools.partial`, or give it '
+        f'a default and `hidden=["{name}"]`; if a model should send it, use a type that has a JSON form, '
+        f"or call `register_codec`"
+    )
+
+
+def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Sequence[str]]) -> list[str]:
+    """
+    Return what a schema leaves out, in one sentence for each remedy.
+
+    Args:
+        left_out: The parameters without a JSON form, each with the reason.
+        narrowed: The parameters whose type is a union, with the members that have no JSON form.
+    """
+    sentences = []
+    if left_out:
+        reasons = ", ".join(f"`{name}` ({reason})" for name, reason in left_out.items())
+        sentences.append(
+            f"a model cannot send {reasons}; left out of the schema, with its default in each call. "
+            f"Write `hidden={json.dumps(list(left_out))}` if this is meant, or `inject=` to fill it from resources"
+        )
+    if narrowed:
+        members = ", ".join(f"`{name}` (not {_join(kinds)})" for name, kinds in narrowed.items())
+        sentences.append(
+            f"a model can send only some of the types of {members}; the others have no JSON form. "
+            f"Call `register_codec` for a type that it should send, or ignore this warning"
+        )
+    return sentences
+
+
+def _join(kinds: Sequence[str]) -> str:
+    """Join the names of types with "or", if they are not too many or too long."""
+    names = [kind if len(kind) <= _MAX_TYPE_CHARS else f"{kind[: _MAX_TYPE_CHARS - 3]}..." for kind in kinds]
+    rest = len(names) - _MAX_TYPES
+    return " or ".join([*names[:_MAX_TYPES], *([f"{rest} more"] if rest > 0 else [])])

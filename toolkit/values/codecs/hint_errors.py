@@ -1,0 +1,51 @@
+"""The errors of reading an annotation: a type without a JSON form, a mistake, a name that is not defined yet."""
+
+from __future__ import annotations
+
+from ...errors import DefinitionError
+
+__all__ = ["NoJsonForm", "RefusedMetadata", "Undescribable", "Unresolved"]
+
+
+class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
+    """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
+
+
+class NoJsonForm(Undescribable):
+    """
+    A type whose values a model cannot send.
+
+    Other `Undescribable` hints are mistakes in the annotation. An optional parameter of a type without a JSON form can
+    be left out instead, and so can a member of a union.
+
+    Attributes:
+        reason: The type, and why it has no JSON form.
+        remedy: What to write instead.
+        is_unknown: Whether no rule knows the type, so that the remedy is not to send it at all.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False) -> None:
+        super().__init__(f"{reason}; {remedy}" if remedy else reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.is_unknown = is_unknown
+
+    def below(self, place: str) -> NoJsonForm:
+        """Return the same error, seen from the record whose field is at *place*."""
+        return NoJsonForm(f"{place}: {self.reason}", self.remedy, is_unknown=self.is_unknown)
+
+
+class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above
+    """
+    Metadata in an `Annotated` that states a check which cannot run here.
+
+    It is not an `Undescribable`: the type has a JSON form, so no code may go on without the metadata.
+    """
+
+
+class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
+    """A forward reference to a name that is not defined yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
