@@ -22,7 +22,7 @@ from typing_extensions import Unpack
 from ._forks import unlock_in_children
 from .catalogs.foreign_names import check_foreign_names, has_foreign
 from .catalogs.snapshot import Change, Listener, Table, describe_place, diff_tables
-from .catalogs.sources import CatalogEntry, collect_entries, tools_in
+from .catalogs.sources import CatalogEntry, bind_method, collect_entries, tools_in
 from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
@@ -284,8 +284,8 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
                 f"{tool.about.subject}: a classmethod needs its class; decorate it in the class body, "
                 f"or give the method as the class provides it"
             )
-        offers = [replace(offer, is_plain=not tool.options) for offer in collect_entries(tool)]
-        catalog._add_offers(offers)  # noqa: SLF001 -- `add` takes the tool for a statement of its own
+        offer = CatalogEntry(bind_method(tool), tool.facts.aliases, is_plain=not tool.options)
+        catalog._add_offers([offer])  # noqa: SLF001 -- `add` takes the tool for a statement of its own
     if attached_tool is None and (not options or catalog is None or is_method or is_being_defined(function)):
         _attach(function, tool)
     return function

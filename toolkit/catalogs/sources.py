@@ -20,7 +20,7 @@ from ..spec import Tool, get_attached_tool
 from .tool_objects import build_object_tool, is_tool_object
 from .views import CatalogView
 
-__all__ = ["CatalogEntry", "collect_entries", "tools_in"]
+__all__ = ["CatalogEntry", "bind_method", "collect_entries", "tools_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +56,21 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
 
 def _tools_of(source: Any) -> Sequence[Tool]:
     if isinstance(source, Tool):
-        return [_bind_method(source)]
+        return [bind_method(source)]
     if isinstance(source, (str, ModuleType, type)):
         remedy = {str: "`catalog.load` adds a module by name", type: "add an instance"}
         hint = next((text for kind, text in remedy.items() if isinstance(source, kind)), "use `catalog.load`")
         raise CatalogError(f"{reprlib.repr(source)} is not a tool; {hint}")
     tool = get_attached_tool(source)
     if tool is not None:
-        return [_bind_method(tool)]
+        return [bind_method(tool)]
     methods = _list_methods(source)
     if methods:
         return methods
     if is_tool_object(source):
         return [build_object_tool(source)]
     if callable(source):
-        return [_bind_method(Tool.of(source))]
+        return [bind_method(Tool.of(source))]
     if isinstance(source, classmethod):
         raise CatalogError(
             f"{reprlib.repr(source)} is not a tool; add the method as the class or an instance provides it"
@@ -81,7 +81,8 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     )
 
 
-def _bind_method(tool: Tool) -> Tool:
+def bind_method(tool: Tool) -> Tool:
+    """Return *tool* ready to be called, or raise `CatalogError` if it is a method that needs an instance."""
     if tool.takes_object(tool.function):
         raise CatalogError(f"{tool.about.subject} is a method of a class; add an instance of the class")
     return tool.bound(tool.function) if tool.is_method else tool

@@ -85,7 +85,8 @@ def is_being_defined(function: Any) -> bool:
         return False
     frame = _find_decorating_frame(function)
     spaces: list[Mapping[str, Any]] = [] if frame is None else [frame.f_globals, frame.f_locals]
-    home = getattr(unwrap_function(function), "__globals__", None)
+    is_wrapper = hasattr(function, "__wrapped__")
+    home = getattr(unwrap_function(function) if is_wrapper else function, "__globals__", None)
     if isinstance(home, dict):
         spaces.append(home)
     owners = name.rpartition("<locals>.")[2].split(".")[:-1]
@@ -106,11 +107,11 @@ def is_decorated_in_class_body(function: Any) -> bool:
 
 def _find_decorating_frame(function: Any) -> FrameType | None:
     """Return the frame that gave *function* to a decorator, behind the functions that took it as an argument."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- the only way to the decorating code
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 -- the only way to the decorating code
     while frame is not None:
         code, variables = frame.f_code, frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if not any(variables.get(name) is function for name in names):
+        if not any(map(is_, map(variables.get, names), repeat(function))):
             break
         frame = frame.f_back
     return frame
