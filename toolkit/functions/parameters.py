@@ -49,6 +49,7 @@ class Parameters:
         injected: The parameters that are injected and not sent, with the type that each asks for.
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
+        bound_items: How many of the arguments in `*args` a partial has bound.
     """
 
     def __init__(self, docstring: Docstring, reader: HintReader, subject: str, bound_names: set[str]) -> None:
@@ -57,6 +58,7 @@ class Parameters:
         self.injected: dict[str, Any] = {}
         self.secrets: set[str] = set()
         self.accesses: dict[str, type[Access]] = {}
+        self.bound_items = 0
         self.reader = reader
         self._descriptions = docstring.parameters
         self._subject = subject
@@ -188,6 +190,7 @@ class Parameters:
         items = get_args(inner)
         if len(items) == 2 and items[1] is Ellipsis:
             return self._build_positional_field(name, items[0])
+        items = items[self.bound_items :]
         codec = self.reader.codec(tuple[items])  # type: ignore[valid-type]  # the items are known only at run time
         return ObjectField(name=name, codec=codec, required=bool(items), factory=None if items else tuple)
 
