@@ -161,3 +161,17 @@ def test_a_partial_keeps_the_unpacked_tuple():
     assert list(tool.schema["properties"]) == ["xs", "last"]
     args, keywords = tool.signature.bind(tool.check({"xs": [1, "a"]}))
     assert tool.function(*args, **keywords) == (5, (1, "a"), 0)
+
+
+def test_a_partial_may_bind_the_first_of_an_unpacked_tuple():
+    """Only the rest is sent."""
+    tool = Tool.described(partial(partial(exactly_two, 5), 6))
+    assert tool.schema["properties"]["xs"] == {
+        "type": "array",
+        "prefixItems": [{"type": "string"}],
+        "minItems": 1,
+        "maxItems": 1,
+    }
+    args, keywords = tool.signature.bind(tool.check({"xs": ["a"]}))
+    assert tool.function(*args, **keywords) == (5, (6, "a"), 0)
+    assert "required" not in Tool.described(partial(exactly_two, 5, 6, "a")).schema

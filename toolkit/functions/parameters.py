@@ -54,6 +54,7 @@ class Parameters:
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
         unsent: The parameters that keep their default, because they are hidden or have no JSON form.
+        bound_items: How many of the arguments in `*args` a partial has bound.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Parameters:
         self._left_out: dict[str, str] = {}
         self._narrowed: dict[str, list[str]] = {}
         self._options = options
+        self.bound_items = 0
         self.reader = reader
         self._descriptions = docstring.parameters
         self._subject = subject
@@ -256,6 +258,7 @@ class Parameters:
         items = get_args(inner)
         if len(items) == 2 and items[1] is Ellipsis:
             return self._build_positional_field(name, items[0])
+        items = items[self.bound_items :]
         codec = self.reader.codec(tuple[items])  # type: ignore[valid-type]  # the items are known only at run time
         return ObjectField(name=name, codec=codec, required=bool(items), factory=None if items else tuple)
 

@@ -138,6 +138,7 @@ def read_signature(
         options.check(parameters, bound, subject)
     reader = create_hint_reader(scope.global_names, scope.local_names())
     reading = Parameters(docstring, reader, subject, bound, options)
+    reading.bound_items = _count_bound_items(function)
     for parameter in parameters:
         if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
             reading.add(parameter)
@@ -203,6 +204,19 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
         signature.return_annotation,
         keywords.keys() | (whole.parameters.keys() - signature.parameters.keys()),
     )
+
+
+def _count_bound_items(function: Any) -> int:
+    """Return how many of the arguments that partials bind by position belong to `*args`."""
+    count = 0
+    while isinstance(function, functools.partial):
+        count += len(function.args)
+        function = function.func
+    if count == 0:
+        return 0
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    named = kinds.count(Parameter.POSITIONAL_ONLY) + kinds.count(Parameter.POSITIONAL_OR_KEYWORD)
+    return max(0, count - named)
 
 
 def _bind_by_keyword(
