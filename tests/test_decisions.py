@@ -171,3 +171,19 @@ def test_what_is_no_edit_is_refused(edit):
     data = ApprovalRequest(tool="t", call_id="c", reason="r").to_json()
     with pytest.raises(ValueError, match="is no Edit"):
         ApprovalRequest.from_json({**data, "edits": [edit]})
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"approved": True, "by": 5}, TypeError, "by cannot be int; give the name of the person as a text"),
+        ({"approved": True, "principal": 5}, TypeError, "principal cannot be int"),
+        ({"approved": False, "reason": None}, TypeError, "reason cannot be None; give a text"),
+        ({"approved": False, "arguments": {"path": "x"}}, ValueError, "a denial has no arguments and no grant"),
+        ({"approved": False, "grant": Grant(tool="t", scope="tool")}, ValueError, "a denial has no arguments"),
+    ],
+)
+def test_an_answer_that_could_not_be_recorded_or_would_be_ignored_is_refused(fields, error, words):
+    """A number as the name of the person would run the call and lose its record."""
+    with pytest.raises(error, match=words):
+        Decision(**fields)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from ._option_checks import OptionTypes, check_option_types
 from ._versioned_json import check_field_types, split_version
 from .errors import ToolError
 
@@ -251,6 +252,13 @@ def _is_tuple_of_texts(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
 
 
+_DECISION_TYPES: OptionTypes = {
+    "by": ((str, type(None)), "the name of the person as a text, or None"),
+    "principal": ((str, type(None)), "a text, or None"),
+    "reason": ((str,), "a text"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """
@@ -280,6 +288,11 @@ class Decision:
             raise TypeError(f"arguments are a dictionary, got {type(self.arguments).__name__}")
         if not (self.grant is None or isinstance(self.grant, Grant)):
             raise TypeError(f"a grant is one of request.grants, got {type(self.grant).__name__}")
+        # The record is stored with the name of the person, and could not be read back with another type.
+        texts = {"by": self.by, "principal": self.principal, "reason": self.reason}
+        check_option_types(texts, _DECISION_TYPES)
+        if not self.approved and not (self.arguments is None and self.grant is None):
+            raise ValueError("a denial has no arguments and no grant, because nothing runs; approve, or leave them out")
 
     @classmethod
     def approve(

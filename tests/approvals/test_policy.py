@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals
+from toolkit.approvals import ApprovalError, Approvals, Callback, DenyAll, MemoryApprovals, TerminalPrompt
 from toolkit.approvals.policy import NewestNames
 from toolkit.approvals.records import Record
 from toolkit.decisions import ApprovalRequest, Decision
@@ -38,6 +38,8 @@ class Elsewhere:
         ({"store": MemoryApprovals(), "key": b"short"}, "at least 32 bytes"),
         ({"store": MemoryApprovals(), "key": []}, "a seal needs a key"),
         ({"expires_seconds": 0}, "expires_seconds has to be above 0"),
+        ({"preview_seconds": -1}, "preview_seconds has to be above 0"),
+        ({"preview_chars": 0}, "preview_chars has to be above 0"),
         ({"expires_seconds": -1.0}, "expires_seconds has to be above 0"),
         ({"expires_seconds": float("nan")}, "expires_seconds has to be above 0"),
         ({"key": b"short"}, "at least 32 bytes"),
@@ -155,3 +157,28 @@ async def test_what_is_no_decision_is_not_taken_for_one(answer):
     """Least of all for a yes."""
     with pytest.raises(TypeError, match="has to return a Decision or None"):
         await Approvals(ask=Odd(answer)).answer(REQUEST, Elsewhere())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"expires_seconds": "60"}, "expires_seconds cannot be str; give a number of seconds, or None"),
+        ({"expires_seconds": True}, "expires_seconds cannot be bool"),
+        ({"preview_seconds": "5"}, "preview_seconds cannot be str"),
+        ({"preview_chars": 1.5}, "preview_chars cannot be float"),
+        ({"store_seconds": None}, "store_seconds cannot be None"),
+        ({"clock": 5}, "clock cannot be int; give a function"),
+        ({"ask": 5}, "a function of the request"),
+    ],
+)
+def test_options_of_the_wrong_type_are_refused(options, words):
+    """Where they are given, and not when the first person is asked."""
+    with pytest.raises(TypeError, match=words):
+        Approvals(**options)
+
+
+@pytest.mark.parametrize("make", [lambda by: Callback(lambda request: True, by=by), lambda by: TerminalPrompt(by=by)])
+def test_the_name_of_the_person_who_answers_is_a_text(make):
+    """It is kept with the record."""
+    with pytest.raises(TypeError, match="by is the name of the person as a text, or None; got int"):
+        make(5)

@@ -1109,3 +1109,20 @@ async def test_another_question_of_the_same_judge_was_not_answered(shed):
     assert (again.kind, shed.ran) == ("waiting", [])
     assert "reported stolen" in again.request.reason
     assert (await dispatcher.resume(again.request, Decision.approve())).kind == "ok"
+
+
+async def test_a_principal_that_is_no_text_is_told_before_a_request_is_made(shed):
+    """A request with it could not be read back, so its answer would be lost."""
+    approvals = Approvals()
+    result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal=42)
+    assert (result.kind, "the principal of a call is a text, or None, got int" in result.text) == ("internal", True)
+    assert approvals.store.pending() == []
+
+
+async def test_the_id_of_a_session_is_no_session(shed):
+    """The mistake is told before the answer is used."""
+    dispatcher = shed.dispatcher()
+    request = await waiting(dispatcher, session=Session(id="s"))
+    with pytest.raises(TypeError, match="resume wants the Session of the call, or None; got str"):
+        await dispatcher.resume(request.id, Decision.approve(), session="s")
+    assert (await dispatcher.resume(request.id, Decision.approve())).kind == "ok"

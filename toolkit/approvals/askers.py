@@ -46,6 +46,8 @@ class Callback:
     ) -> None:
         if not callable(function):
             raise TypeError(f"a callback has to be a function of the request, got {type(function).__name__}")
+        if not isinstance(by, str | None):
+            raise TypeError(f"by is the name of the person as a text, or None; got {type(by).__name__}")
         self._function = function
         self._by = by
         self.blocking = blocking

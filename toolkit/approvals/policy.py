@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .._option_checks import OptionTypes, check_option_types
 from ..decisions import ApprovalRequest, Decision
 from .askers import Asker, Callback
 from .memory_store import MemoryApprovals
@@ -23,6 +24,14 @@ __all__ = ["Approvals", "NewestNames"]
 
 _DAY_SECONDS = 24 * 60 * 60.0
 _MAX_LOST = 10_000
+_SECONDS = ((int, float), "a number of seconds")
+_OPTION_TYPES: OptionTypes = {
+    "expires_seconds": ((int, float, type(None)), "a number of seconds, or None for no limit"),
+    "preview_seconds": _SECONDS,
+    "preview_chars": ((int,), "a number of characters"),
+    "store_seconds": _SECONDS,
+    "clock": ((Callable,), "a function that returns the seconds since 1970"),
+}
 
 
 class Approvals:
@@ -66,6 +75,12 @@ class Approvals:
         _refuse_async_methods(store)
         if isinstance(ask, type):
             raise TypeError(f"ask is an object; write {ask.__name__}()")
+        numbers: dict[str, Any] = {"expires_seconds": expires_seconds, "preview_seconds": preview_seconds}
+        numbers |= {"preview_chars": preview_chars, "store_seconds": store_seconds}
+        check_option_types({**numbers, "clock": clock}, _OPTION_TYPES)
+        for name in ("preview_seconds", "preview_chars"):
+            if not numbers[name] > 0:
+                raise ValueError(f"{name} has to be above 0, got {numbers[name]!r}")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
         if not store_seconds > 0:

@@ -40,6 +40,11 @@ class RequestBuilder:
         arguments = canonical_arguments(tool, judgement.request.arguments, self._state.arguments)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
+        if not isinstance(call.principal, str | None):
+            raise TypeError(
+                f"the principal of a call is a text, or None, got {type(call.principal).__name__}; a request for "
+                "approval cannot be stored with it"
+            )
         now = approvals.clock()
         request = ApprovalRequest(
             tool=tool.name,

@@ -59,6 +59,8 @@ async def resume_call(
     Raises:
         ApprovalError: The decision cannot be accepted.
     """
+    if not isinstance(session, Session | None):
+        raise TypeError(f"resume wants the Session of the call, or None; got {type(session).__name__}")
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)

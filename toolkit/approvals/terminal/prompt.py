@@ -52,6 +52,8 @@ class TerminalPrompt:
         by: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if not isinstance(by, str | None):
+            raise TypeError(f"by is the name of the person as a text, or None; got {type(by).__name__}")
         self._input = input
         self._output = output
         self._terminal = terminal
