@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.arrays import UNKNOWN, to_plain_value
+from toolkit.values.arrays import UNKNOWN, replace_arrays, to_plain_value
 from toolkit.values.no_json_form import NoJsonForm
 from toolkit.values.rendering import as_json, as_text, require_json
 
@@ -178,6 +178,13 @@ def test_a_table_has_the_shape_that_is_wanted():
     assert require_json(labelled, "object") == {"x": 1, "y": 2}
     assert require_json(FRAME, "object") == {"a": [1, 2], "b": ["x", None]}
     assert require_json([labelled], "array") == [{"x": 1, "y": 2}]
+
+
+def test_only_arrays_are_replaced_by_plain_values():
+    """An object of any other class, and a container without arrays, stays what it is."""
+    plain: list[Any] = [1, "a", {"b": (object(), 2)}]
+    assert replace_arrays(plain) is plain
+    assert replace_arrays([Index(), {"a": (Array([1]), "x")}]) == [7, {"a": ([1], "x")}]
 
 
 def test_an_array_that_is_too_large_is_not_unfolded():
