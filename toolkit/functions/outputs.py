@@ -14,11 +14,11 @@ from ..results import ToolResult
 from ..values.codecs import Codec, HintReader, Schema
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 
-__all__ = ["Output", "keeps_to_schema", "returns_content"]
+__all__ = ["OutputDescription", "keeps_to_schema", "returns_content"]
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputDescription:
     """
     What a return annotation says about the result.
 

@@ -42,7 +42,7 @@ from ..values.codecs import (
 )
 from .callables import find_executed_function
 from .namespaces import Scope
-from .outputs import Output, keeps_to_schema, returns_content
+from .outputs import OutputDescription, keeps_to_schema, returns_content
 from .parameters import Parameters
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "style_of"]
@@ -239,7 +239,7 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> Output:
+def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> OutputDescription:
     """
     Return what the return annotation says about the result.
 
@@ -247,7 +247,7 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> O
     a `DefinitionError`.
     """
     if annotation is inspect.Signature.empty:
-        return Output()
+        return OutputDescription()
     reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
@@ -259,15 +259,15 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> O
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
             hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
         if returns_content(hint, reader):
-            return Output()
+            return OutputDescription()
         codec = reader.codec(hint)
     except Unresolved:
-        return Output(has_undefined_names=True)
+        return OutputDescription(has_undefined_names=True)
     except RefusedMetadata as error:
         raise DefinitionError(f"{subject}: the return annotation: {error}") from error
     except (DefinitionError, TypeError, ValueError, RecursionError):
-        return Output()
+        return OutputDescription()
     if not codec.schema:
-        return Output(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
+        return OutputDescription(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
     schema = assemble_schema(codec.schema, reader.definitions)
-    return Output(codec, schema, is_exact=keeps_to_schema(schema, reader), has_metadata=reader.has_metadata)
+    return OutputDescription(codec, schema, is_exact=keeps_to_schema(schema, reader), has_metadata=reader.has_metadata)
