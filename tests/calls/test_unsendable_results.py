@@ -1,10 +1,11 @@
 """A result that cannot be given is an error, which says that the tool ran, what is wrong, and what to return."""
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from annotated_types import Ge, MaxLen
+from annotated_types import Ge, MaxLen, Predicate
 
 from tests.calls.test_render_result import NAN, PLAIN, Sum, plan_for, sent
 from tests.values.test_rendering import BadStr, Nothing
@@ -33,8 +34,6 @@ class Customer:
         (float, NAN, 'expected a number, got "nan"', "nan"),
         (list[float], [1.0, NAN], '[1]: expected a number, got "nan"', '[1.0,"nan"]'),
         (Sum, Sum("x"), 'sum: expected an integer, got "x"', '{"sum":"x"}'),
-        (Annotated[int, Ge(0)], -1, "expected at least 0, got -1", "-1"),
-        (list[Annotated[str, MaxLen(2)]], ["abc"], "[0]: expected at most 2 characters", '["abc"]'),
         (dict[str, int], ImagePart(b"x"), "expected an object, got null", "[image/png, 1 bytes]"),
         (dict[str, int], ToolResult("words"), "expected an object, got null", "words"),
     ],
@@ -49,6 +48,37 @@ def test_a_value_that_the_output_schema_does_not_allow_is_a_failure(returns, val
     assert result.returned is value
     sent(result)
     assert render_result(value, plan_for(returns, check_output=False)).kind == "ok"
+
+
+class Numbered:
+    """A number of another package."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+@dataclass
+class Holder:
+    count: Annotated[int, Predicate(lambda count: count < 5)]
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "problem"),
+    [
+        (Annotated[int, Ge(0)], -1, "expected at least 0, got -1"),
+        (Annotated[int, Ge(8)], Numbered(), "expected at least 8, got 7"),
+        (list[Annotated[str, MaxLen(2)]], ["abc"], "expected at most 2 characters"),
+        (Annotated[int, Predicate(lambda count: count < 5)], Numbered(), "got 7"),
+        (dict[str, Annotated[int, Predicate(lambda count: count < 5)]], {"a": Numbered()}, "got 7"),
+        (list[Holder], [Holder(Numbered())], "the limits and validators in it cannot check a list"),
+    ],
+    ids=["bound", "bound of a number", "length", "predicate", "deep predicate", "field"],
+)
+def test_a_check_in_the_return_annotation_is_never_left_out(returns, value, problem):
+    """A number of another package is checked as the number that it is; what cannot be checked is not given."""
+    result = render_result(value, plan_for(returns))
+    assert (result.kind, result.error.details) == ("failed", {"ran": True})
+    assert problem in result.error.message
 
 
 @pytest.mark.parametrize("returns", [..., Any, str, list[Sum], dict[str, Any]], ids=str)

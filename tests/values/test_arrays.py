@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.arrays import UNKNOWN, to_plain_value
+from toolkit import Catalog, Dispatcher
+from toolkit.values.arrays import UNKNOWN, replace_arrays, to_plain_value
 from toolkit.values.no_json_form import NoJsonForm
 from toolkit.values.rendering import as_json, as_text, require_json
 
@@ -180,6 +181,13 @@ def test_a_table_has_the_shape_that_is_wanted():
     assert require_json([labelled], "array") == [{"x": 1, "y": 2}]
 
 
+def test_only_arrays_are_replaced_by_plain_values():
+    """An object of any other class, and a container without arrays, stays what it is."""
+    plain: list[Any] = [1, "a", {"b": (object(), 2)}]
+    assert replace_arrays(plain) is plain
+    assert replace_arrays([Index(), {"a": (Array([1]), "x")}]) == [7, {"a": ([1], "x")}]
+
+
 def test_an_array_that_is_too_large_is_not_unfolded():
     """It would fill the memory; the error says what to do."""
     with pytest.raises(NoJsonForm, match="6,000,000 items, and at most 5,000,000 can be given; return a part"):
@@ -260,3 +268,32 @@ def test_values_of_polars():
     assert require_json(frame) == [{"a": 1, "day": "2024-05-01"}, {"a": 2, "day": None}]
     assert require_json(frame["a"]) == [1, 2]
     assert require_json(frame[["a"]], "object") == {"a": [1, 2]}
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_says_int_and_returns_a_number_of_numpy_gives_the_number():
+    """As value, as text and under its own output schema; and so do a boolean and an array."""
+    np = pytest.importorskip("numpy")
+    catalog = Catalog()
+
+    @catalog.tool
+    async def count() -> int:
+        """Count."""
+        return np.int64(3)
+
+    @catalog.tool
+    async def check() -> bool:
+        """Check."""
+        return np.bool_(True)
+
+    @catalog.tool
+    async def measure() -> list[float]:
+        """Measure."""
+        return np.arange(2000.0)
+
+    dispatcher = Dispatcher(catalog)
+    results = [await dispatcher.call(name) for name in ("count", "check", "measure")]
+    assert [result.kind for result in results] == ["ok"] * 3
+    assert [result.value for result in results] == [3, True, list(map(float, range(2000)))]
+    assert [result.text for result in results][:2] == ["3", "true"]
+    assert isinstance(results[0].returned, np.int64)

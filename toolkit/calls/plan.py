@@ -63,6 +63,7 @@ class CallPlan:
         "name",
         "names",
         "needs_redaction",
+        "output_has_metadata",
         "output_is_exact",
         "output_shape",
         "output_validator",
@@ -86,6 +87,7 @@ class CallPlan:
         self.checks_output = settings.check_output
         # With an exact codec, everything that can be encoded fits the output schema, and needs no further check.
         self.output_is_exact = signature.output_is_exact
+        self.output_has_metadata = signature.output_has_metadata
         self.output_shape = _find_output_shape(signature.output_schema)
         self.output_validator: Any = None
         # A value of exactly this type is its own JSON form, so it needs no encoding.

@@ -5,12 +5,14 @@ Turns the return value of a tool into a result.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
+from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
+from ..values.arrays import replace_arrays
 from ..values.codecs import OutputRefusal
 from ..values.no_json_form import NoJsonForm
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
@@ -92,21 +94,40 @@ new_blank = ToolResult.__new__
 
 def _encode_value(value: Any, plan: CallPlan) -> ToolResult:
     """Return the result for *value*, encoded by its return annotation, or by its own class if that does not fit."""
-    if plan.encode is not None:
-        try:
-            form = plan.encode(value)
-            text = as_text(form)
-        except OutputRefusal:
-            raise
-        except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
-            form = text = None
-        if text is not None:
-            if is_strict_json(form) and text is replace_surrogates(text):
-                result = ToolResult(text, form)
-                return result if plan.output_is_exact else _check_value(result, plan)
-            value = form
+    encoded = None if plan.encode is None else _encode_by_annotation(value, plan.encode)
+    if encoded is not None:
+        form, text = encoded
+        if is_strict_json(form) and text is replace_surrogates(text):
+            result = ToolResult(text, form)
+            return result if plan.output_is_exact else _check_value(result, plan)
+        value = form
     form = require_json(value, plan.output_shape)
-    return _check_value(ToolResult(as_text(form), form), plan)
+    result = _check_value(ToolResult(as_text(form), form), plan)
+    if encoded is None and plan.output_has_metadata and result.kind == "ok":
+        raise OutputRefusal(
+            Problem(f"the limits and validators in it cannot check a {type(value).__name__}; return the annotated type")
+        )
+    return result
+
+
+def _encode_by_annotation(
+    value: Any, encode: Callable[[Any], Any], *, replaces_arrays: bool = False
+) -> tuple[Any, str] | None:
+    """
+    Return the form of *value* and its text, or None if *value* is not of the annotated type.
+
+    A value that does not fit as it is gets a second try with plain values in place of arrays.
+    """
+    try:
+        plain_value = replace_arrays(value) if replaces_arrays else value
+        if replaces_arrays and plain_value is value:
+            return None
+        form = encode(plain_value)
+        return form, as_text(form)
+    except (OutputRefusal, NoJsonForm):
+        raise
+    except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
+        return None if replaces_arrays else _encode_by_annotation(value, encode, replaces_arrays=True)
 
 
 def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:

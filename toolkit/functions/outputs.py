@@ -6,14 +6,36 @@ from __future__ import annotations
 
 import types
 from collections import abc
+from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
 
 from ..content import PART_TYPES
 from ..results import ToolResult
-from ..values.codecs import HintReader, Schema
+from ..values.codecs import Codec, HintReader, Schema
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 
-__all__ = ["keeps_to_schema", "returns_content"]
+__all__ = ["OutputDescription", "keeps_to_schema", "returns_content"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDescription:
+    """
+    What a return annotation says about the result.
+
+    Attributes:
+        codec: The codec of the return value; None if there is no annotation, or none that can be used.
+        schema: The schema of the return value, complete in itself.
+        is_exact: Whether everything that the codec encodes fits the schema.
+        has_metadata: Whether limits or validators in the annotation check what the codec encodes.
+        has_undefined_names: Whether the annotation has a name that is not defined yet.
+    """
+
+    codec: Codec | None = None
+    schema: Schema | None = None
+    is_exact: bool = False
+    has_metadata: bool = False
+    has_undefined_names: bool = False
+
 
 _CONTENT = (*PART_TYPES, ToolResult)
 _TRANSPARENT = (Union, types.UnionType, Annotated, list, tuple, abc.Sequence, abc.Iterable, abc.Collection)

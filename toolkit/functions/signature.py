@@ -43,7 +43,7 @@ from ..values.codecs import (
 )
 from .callables import find_executed_function
 from .namespaces import Scope
-from .outputs import keeps_to_schema, returns_content
+from .outputs import OutputDescription, keeps_to_schema, returns_content
 from .parameters import Parameters
 from .unsent_parameters import UnsentParameters
 
@@ -77,6 +77,7 @@ class Signature:
         output: The codec of the return value; None if the return annotation is missing or not usable.
         output_schema: The schema of the return value, complete in itself.
         output_is_exact: Whether everything that `output` encodes fits `output_schema`.
+        output_has_metadata: Whether limits or validators in the return annotation check what `output` encodes.
         has_undefined_names: Whether the return annotation has a name that is not defined yet.
         injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
@@ -93,6 +94,7 @@ class Signature:
     output: Codec | None
     output_schema: Schema | None
     output_is_exact: bool = False
+    output_has_metadata: bool = False
     has_undefined_names: bool = False
     injected: Mapping[str, Any]
     bind: Binder
@@ -156,14 +158,15 @@ def read_signature(
     )
     style = style_of(function)
     bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output, output_schema, is_exact, waits = _read_output(returns, scope, style, subject)
+    output = _read_output(returns, scope, style, subject)
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
-        output=output,
-        output_schema=output_schema,
-        output_is_exact=is_exact,
-        has_undefined_names=waits,
+        output=output.codec,
+        output_schema=output.schema,
+        output_is_exact=output.is_exact,
+        output_has_metadata=output.has_metadata,
+        has_undefined_names=output.has_undefined_names,
         injected=reading.injected,
         bind=bind,
         style=style,
@@ -268,18 +271,15 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(
-    annotation: Any, scope: Scope, style: Style, subject: str
-) -> tuple[Codec | None, Schema | None, bool, bool]:
+def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> OutputDescription:
     """
-    Return the codec and the schema of the result, whether the codec keeps to the schema, and whether a name in the
-    annotation is not defined.
+    Return what the return annotation says about the result.
 
     A return annotation is optional, so an annotation that cannot be read is ignored. A check in it that cannot run is
     a `DefinitionError`.
     """
     if annotation is inspect.Signature.empty:
-        return None, None, False, False
+        return OutputDescription()
     reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
@@ -291,15 +291,15 @@ def _read_output(
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
             hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
         if returns_content(hint, reader):
-            return None, None, False, False
+            return OutputDescription()
         codec = reader.codec(hint)
     except Unresolved:
-        return None, None, False, True
+        return OutputDescription(has_undefined_names=True)
     except RefusedMetadata as error:
         raise DefinitionError(f"{subject}: the return annotation: {error}") from error
     except (DefinitionError, TypeError, ValueError, RecursionError):
-        return None, None, False, False
+        return OutputDescription()
     if not codec.schema:
-        return codec, None, True, False
+        return OutputDescription(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
     schema = assemble_schema(codec.schema, reader.definitions)
-    return codec, schema, keeps_to_schema(schema, reader), False
+    return OutputDescription(codec, schema, is_exact=keeps_to_schema(schema, reader), has_metadata=reader.has_metadata)

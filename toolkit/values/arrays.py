@@ -9,6 +9,7 @@ dictionary, and a `DataFrame` gets its index as the first columns.
 
 from __future__ import annotations
 
+import enum
 import math
 import operator
 import re
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from .no_json_form import NoJsonForm
 
-__all__ = ["UNKNOWN", "Shape", "to_plain_value"]
+__all__ = ["UNKNOWN", "Shape", "replace_arrays", "to_plain_value"]
 
 UNKNOWN: Any = object()
 """The answer for a value that is neither an array nor a table nor a number of such a package."""
@@ -47,6 +48,25 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
     if hasattr(kind, "item") and hasattr(kind, "dtype"):
         return value.item()
     return operator.index(value) if hasattr(kind, "__index__") else UNKNOWN
+
+
+def replace_arrays(value: Any) -> Any:
+    """
+    Return *value* with plain Python values in place of arrays, in lists, tuples and dictionaries too.
+
+    Return *value* itself if there is nothing to replace.
+    """
+    kind = type(value)
+    if kind is list or kind is tuple:
+        items = [replace_arrays(item) for item in value]
+        return value if all(map(operator.is_, items, value)) else kind(items)
+    if kind is dict:
+        items = [replace_arrays(item) for item in value.values()]
+        return value if all(map(operator.is_, items, value.values())) else dict(zip(value, items, strict=True))
+    if issubclass(kind, (str, bytes, int, float, enum.Enum)):
+        return value
+    plain_value = to_plain_value(value)
+    return value if plain_value is UNKNOWN else replace_arrays(plain_value)
 
 
 def _iter_packages(kind: type) -> Iterator[str]:

@@ -104,6 +104,7 @@ def _read_annotated(hint: Any, reader: HintReader) -> Codec:
     if any(map(needs_pydantic, items := list(flatten_metadata(metadata)))):
         if codec is not None:
             raise RefusedMetadata("pydantic cannot read a type that has a Codec beside it; leave one of the two out")
+        reader.encodes_exactly, reader.has_metadata = False, True
         own = [item for item in metadata if _is_read_by_pydantic(item)]
         base = read_whole(inner, own, reader)
         return apply_metadata(base, [item for item in metadata if not _is_read_by_pydantic(item)], reader)
@@ -145,6 +146,8 @@ def apply_metadata(
     waiting: list[Any] = []
     is_changed = False
     items = list(flatten_metadata(metadata)) if items is None else items
+    if items:
+        reader.encodes_exactly, reader.has_metadata = False, True
     for item in items:
         name = known_name(item) or ""
         _check_discriminator(base, item, reader)

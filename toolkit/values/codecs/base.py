@@ -187,8 +187,8 @@ class HintReader:
     Attributes:
         for_output: Whether the hints are those of a return value. A record then has all the fields that its objects
             have, also those that its constructor does not take.
-        encodes_exactly: Whether everything that the codecs encode fits their schemas. If not, the form has to be
-            checked.
+        encodes_exactly: Whether everything that the codecs encode fits their schemas without a further check.
+        has_metadata: Whether limits or validators beside a type check what is encoded.
         omitted_members: The members of unions that were left out because they have no JSON form; None if a union has
             to be described with all its members.
     """
@@ -203,7 +203,7 @@ class HintReader:
     ) -> None:
         self._rules = rules
         self.for_output = for_output
-        self.encodes_exactly = True
+        self.encodes_exactly, self.has_metadata = True, False
         self.local_names: Mapping[str, Any] = local_names or {}
         self.namespaces: list[Mapping[str, Any]] = [global_names or {}, self.local_names]
         self.variables: Mapping[Any, Any] = {}
