@@ -57,7 +57,7 @@ ORDER = {
     "values": "patterns/ strictjson/ schemas/ codecs/ no_json_form arrays rendering token_estimates visible __init__",
     "values/codecs": "code_writer decode_cache ranks base scalars unions aliases texts limits value_limits json_texts schema_code schema_first definitions validators ignored_metadata foreign text_options metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
-    "values/schemas": "vocabulary member_names union_tags keywords engine messages repair validator __init__",
+    "values/schemas": "vocabulary member_names union_tags text_forms keywords engine messages repair validator __init__",
     "values/strictjson": "checks canonical digests __init__",
     "workspace": "temporaries entries open_beneath borders os_errors reading walking writing space __init__",
 }

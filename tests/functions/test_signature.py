@@ -25,6 +25,7 @@ import typing_extensions
 
 from toolkit import BadArgs, DefinitionError, Reads, Secret, Tool, Writes
 from toolkit.functions.signature import style_of
+from toolkit.values.schemas.text_forms import TEXT_FORMS
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
@@ -135,7 +136,7 @@ def test_a_signature_is_closed_unless_it_has_keywords():
 def test_variadic_positions_are_an_array():
     """`*args: T` is an optional array of T."""
     schema = Tool.of(variadic).schema
-    assert schema["properties"]["rest"] == {"type": "array", "items": {"type": "string", "format": "date"}}
+    assert schema["properties"]["rest"] == {"type": "array", "items": {"type": "string", **TEXT_FORMS["date"].schema}}
     assert schema["required"] == ["a"]
 
 

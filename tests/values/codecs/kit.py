@@ -12,6 +12,10 @@ from jsonschema import Draft202012Validator
 
 from toolkit import BadArgs
 from toolkit.spec import Tool
+from toolkit.values.schemas.text_forms import TEXT_FORMS
+
+DATE = {"type": "string", **TEXT_FORMS["date"].schema}
+"""The schema of a date."""
 
 
 def tool_for(hint: Any) -> Tool:

@@ -34,7 +34,7 @@ from typing_extensions import TypeAliasType
 from toolkit import DefinitionError
 from toolkit.spec import Tool
 
-from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for
+from .kit import DATE, problem, read, schema_of, there_and_back, three_ways, tool_for
 
 T = TypeVar("T")
 Bound = TypeVar("Bound", bound=date)
@@ -58,7 +58,6 @@ Circle = TypeAliasType("Circle", "Circle | int")
 PlainAlias: typing.TypeAlias = "list[date]"
 
 INTEGER = {"type": "integer"}
-DATE = {"type": "string", "format": "date"}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,9 @@ class Bits(enum.IntFlag):
     B = 2
 
 
+Wide = enum.IntFlag("Wide", {f"M{number}": 4**number for number in range(13)})
+
+
 class Odd(enum.Enum):
     """Its members cannot be hashed."""
 
@@ -118,7 +121,7 @@ class Pair(enum.Flag, boundary=enum.KEEP):
             Right,
             Right.READ | Right.WRITE,
             3,
-            {"type": "integer", "minimum": 0, "maximum": 11, "description": "A sum of: 1 READ, 2 WRITE, 8 RUN."},
+            {"type": "integer", "enum": [0, 1, 2, 3, 8, 9, 10, 11], "description": "A sum of: 1 READ, 2 WRITE, 8 RUN."},
         ),
         (
             Bits,
@@ -173,11 +176,15 @@ def test_a_whole_number_may_be_written_as_a_float(hint, form, value, validation)
         (Mixed, 1, "expected null (NOTHING), true (YES)"),
         (Mixed, {}, "expected null (NOTHING), true (YES)"),
         (Day, "2024-05-03", "expected"),
-        (Right, 4, "a sum of 1 READ, 2 WRITE, 8 RUN"),
-        (Right, 12, "at most 11"),
-        (Right, -1, "at least 0"),
+        (Right, 4, "expected a sum of 1 READ, 2 WRITE, 8 RUN"),
+        (Right, 12, "a sum of 1 READ, 2 WRITE, 8 RUN"),
         (Right, True, "a sum of 1 READ, 2 WRITE"),
         (Right, "READ", "a sum of 1 READ, 2 WRITE"),
+        (Bits, 4, "at most 3"),
+        (Bits, -1, "at least 0"),
+        (Bits, True, "a sum of 1 A, 2 B"),
+        (Bits, "A", "a sum of 1 A, 2 B"),
+        (Wide, 2, "a sum of 1 M0, 4 M1, "),
     ],
 )
 def test_other_values_are_refused(hint, form, words, validation):

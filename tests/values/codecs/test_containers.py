@@ -13,7 +13,7 @@ import typing_extensions
 
 from toolkit import DefinitionError
 
-from .kit import problem, read, schema_of, three_ways, tool_for, written
+from .kit import DATE, problem, read, schema_of, three_ways, tool_for, written
 
 INTEGERS = {"type": "array", "items": {"type": "integer"}}
 UNIQUE = {**INTEGERS, "uniqueItems": True}
@@ -47,7 +47,12 @@ UNIQUE = {**INTEGERS, "uniqueItems": True}
         (typing.Iterable, [1], [1], {"type": "array"}),
         (set[int], {1, 2}, [1, 2], UNIQUE),
         (frozenset[int], frozenset([1]), [1], UNIQUE),
-        (set, {1}, [1], {"type": "array", "uniqueItems": True}),
+        (
+            set,
+            {1},
+            [1],
+            {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}, "uniqueItems": True},
+        ),
         (abc.Set[int], {1}, [1], UNIQUE),
         (abc.MutableSet[int], {1}, [1], UNIQUE),
         (typing.Set[int], {1}, [1], UNIQUE),
@@ -66,7 +71,7 @@ UNIQUE = {**INTEGERS, "uniqueItems": True}
             [1, "2024-05-01"],
             {
                 "type": "array",
-                "prefixItems": [{"type": "integer"}, {"type": "string", "format": "date"}],
+                "prefixItems": [{"type": "integer"}, DATE],
                 "minItems": 2,
                 "maxItems": 2,
             },

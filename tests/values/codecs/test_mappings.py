@@ -15,6 +15,7 @@ import annotated_types as at
 import pytest
 
 from toolkit import DefinitionError
+from toolkit.values.schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TEXT_FORMS
 
 from .kit import problem, read, schema_of, three_ways, tool_for, written
 
@@ -66,16 +67,16 @@ def test_mappings_go_three_ways(hint, value, form, schema, validation):
 @pytest.mark.parametrize(
     ("key", "value", "form", "names"),
     [
-        (int, 1, "1", {"pattern": "^-?(0|[1-9][0-9]*)$"}),
-        (int, -20, "-20", {"pattern": "^-?(0|[1-9][0-9]*)$"}),
-        (float, 1.5, "1.5", None),
+        (int, 1, "1", INTEGER_KEY.schema),
+        (int, -20, "-20", INTEGER_KEY.schema),
+        (float, 1.5, "1.5", NUMBER_KEY.schema),
         (bool, True, "true", {"enum": ["true", "false"]}),
         (Color, Color.RED, "red", {"enum": ["red", "blue"]}),
         (Level, Level.HIGH, "2", {"enum": ["1", "2"], "description": "One of: 1 LOW, 2 HIGH."}),
-        (uuid.UUID, ID, str(ID), {"format": "uuid"}),
-        (date, date(2024, 5, 1), "2024-05-01", {"format": "date"}),
+        (uuid.UUID, ID, str(ID), TEXT_FORMS["uuid"].schema),
+        (date, date(2024, 5, 1), "2024-05-01", TEXT_FORMS["date"].schema),
         (Path, Path("a/b"), "a/b", {"format": "path"}),
-        (Decimal, Decimal("1.50"), "1.50", None),
+        (Decimal, Decimal("1.50"), "1.50", TEXT_FORMS["decimal"].schema),
         (Literal["a", "b"], "a", "a", {"enum": ["a", "b"]}),
         (Literal["only"], "only", "only", {"const": "only"}),
         (Literal[1, 2], 2, "2", {"enum": ["1", "2"]}),
@@ -110,8 +111,8 @@ def test_keys_of_many_types_go_three_ways(key, value, form, names, validation):
         (dict[float, int], {"[" * 90: 1}, "value"),
         (dict[bool, int], {"True": 1}, "value"),
         (dict[Color, int], {"RED": 1}, "value"),
-        (dict[date, int], {"today": 1}, "value.today: expected date"),
-        (dict[uuid.UUID, int], {"x": 1}, "value.x: expected uuid"),
+        (dict[date, int], {"today": 1}, 'value: the key "today" is not expected: expected date such as "2024-05-01"'),
+        (dict[uuid.UUID, int], {"x": 1}, 'value: the key "x" is not expected: expected uuid such as'),
         (Counter[str], {"a": 1.5}, "value.a: expected an integer"),
     ],
 )

@@ -15,13 +15,12 @@ from toolkit import DefinitionError
 from toolkit.spec import Tool
 
 from . import future_records as future
-from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for, written
+from .kit import DATE, problem, read, schema_of, there_and_back, three_ways, tool_for, written
 
 T = TypeVar("T")
 U = TypeVar("U")
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
-DATE = {"type": "string", "format": "date"}
 DAY = date(2024, 5, 1)
 
 
@@ -202,7 +201,7 @@ class AttrsHeir(Attrs):
             record(
                 {
                     "item": {"type": "array", "items": DATE},
-                    "first": {"type": ["string", "null"], "format": "date", "default": None},
+                    "first": {**DATE, "type": ["string", "null"], "default": None},
                 },
                 "item",
             ),
@@ -297,7 +296,7 @@ def test_every_problem_is_told(validation):
     """A model corrects a call once, not field by field."""
     told = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
     assert "value[0].point.x: expected an integer" in told
-    assert "value[0].day: expected a string (date)" in told
+    assert 'value[0].day: expected date such as "2024-05-01", got 3' in told
     assert "value[0].more: unknown key" in told
     assert "value[1].point: required, but missing" in told
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import pytest
 
 from toolkit import DefinitionError
+from toolkit.values.schemas.text_forms import TEXT_FORMS
 
 from .kit import problem, read, schema_of, three_ways, tool_for, written
 
@@ -74,8 +75,10 @@ EAST = timezone(timedelta(hours=5, minutes=30))
     ],
 )
 def test_texts_go_three_ways(hint, value, form, schema, validation):
-    """Each has one text form, which its `format` or encoding names."""
-    three_ways(hint, value, form, TEXT | schema, validation)
+    """Each has one text form, which its `format` or encoding names and its pattern spells out."""
+    (name,) = schema.values()
+    pattern = TEXT_FORMS[name].pattern
+    three_ways(hint, value, form, TEXT | schema | ({"pattern": pattern} if pattern else {}), validation)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_texts_go_three_ways(hint, value, form, schema, validation):
 )
 def test_decimals_go_three_ways(value, form, validation):
     """An exact number is a string, so that no digit is lost."""
-    three_ways(Decimal, value, form, {"type": ["string", "number"], "format": "decimal"}, validation)
+    three_ways(Decimal, value, form, {"type": ["string", "number"], **TEXT_FORMS["decimal"].schema}, validation)
 
 
 @pytest.mark.parametrize(("form", "value"), [(3, Decimal(3)), (0.1, Decimal("0.1")), (-1e300, Decimal("-1e300"))])
@@ -166,7 +169,7 @@ def test_other_spellings_are_understood(hint, form, value, validation):
     ],
 )
 def test_what_cannot_be_converted_is_refused(hint, form, validation):
-    """A schema's `format` refuses nothing, so the conversion does, and says what would be right."""
+    """The pattern or the conversion refuses it, and the message says what would be right."""
     told = problem(hint, form, validation)
     assert told.startswith("value: ")
     assert "expected" in told

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...values.schemas.text_forms import find_text_form
 from ...values.schemas.vocabulary import ANNOTATION_KEYWORDS, UNION_KEYWORDS
 from .dialects import Dialect
 from .merging import definition_name, definition_of, flatten_top_level, merge_schemas
@@ -120,6 +121,12 @@ class _Rewriter:
             self._add_type_keywords(schema, types, result, dropped, place)
         for key in [key for key in dropped if self._may_stay(key, dropped[key])]:
             result[key] = dropped.pop(key)
+        form = find_text_form(schema) if "pattern" in dropped else None
+        if form is not None:
+            # The name of the form and an example say more to a model than a regular expression in words.
+            del dropped["pattern"]
+            if "format" not in result:
+                dropped.setdefault("examples", [form.example])
         return add_remarks(result, dropped)
 
     def _add_type_keywords(

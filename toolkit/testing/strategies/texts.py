@@ -4,6 +4,7 @@ Strategies for strings that have to fit a length, a pattern or a form.
 
 from __future__ import annotations
 
+from ...values.schemas.text_forms import find_text_form
 from .base import Impossible, SchemaStrategy, Strategy, one_of, st
 from .format_texts import texts_of_format
 from .pattern_texts import texts_matching, texts_of_length
@@ -18,7 +19,12 @@ _MAX_EXTRA_CHARACTERS = 16
 def texts(parts: Parts) -> SchemaStrategy:
     """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
     least, most = _find_lengths(parts)
-    patterns = [(part.schema["pattern"], part) for part in parts if "pattern" in part.schema]
+    # A text of one of toolkit's own forms fits the pattern of the form too.
+    patterns = [
+        (part.schema["pattern"], part)
+        for part in parts
+        if "pattern" in part.schema and find_text_form(part.schema) is None
+    ]
     forms = [strategy for part in parts for strategy in _format_strategies(part.schema) if strategy is not None]
     if not patterns and not forms:
         longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)

@@ -229,14 +229,37 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         return result
 
     docstring = _enum_docstring(hint).description
+    sums = _list_sums(mask)
+    has_gaps = mask & (mask + 1)
     schema = {
         "type": "integer",
-        "minimum": 0,
-        "maximum": mask,
+        **({"enum": list(sums)} if has_gaps and sums else {"minimum": 0, "maximum": mask}),
         "description": f"{_end_sentence(docstring)} A sum of: {names}." if docstring else f"A sum of: {names}.",
         FLAG_NAMES: MemberNames({name: member.value for name, member in hint.__members__.items()}),
     }
-    return Codec(schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), emit=emit)
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=hint,
+        breadth=(CodecRank.FLAGS,),
+        choices=sums,
+        emit=emit,
+    )
+
+
+_MAX_SUMS = 4096
+"""The most values that the schema of a flag lists."""
+
+
+def _list_sums(mask: int) -> tuple[int, ...] | None:
+    """Return the sums of the bits of *mask*, in order; None if there are too many."""
+    if 2 ** mask.bit_count() > _MAX_SUMS:
+        return None
+    sums = [0]
+    for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
+        sums += [bit + smaller for smaller in sums]
+    return tuple(sums)
 
 
 def _is_enum(hint: Any) -> bool:

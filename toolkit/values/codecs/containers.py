@@ -12,6 +12,7 @@ import re
 import typing
 from collections import abc
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 import typing_extensions
@@ -154,6 +155,9 @@ def _set_factory(build: Callable[[Any], Any]) -> Callable[[Any, HintReader], Cod
         (item,) = reader.argument_codecs(hint, Any)
         if not item.hashable:
             raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
+        if item.breadth == (CodecRank.ANY,):
+            # Arrays and objects cannot be in a set.
+            item = replace(item, schema={**item.schema, "type": ["string", "number", "boolean", "null"]})
         return list_codec(item, build=build, takes=abc.Set, unique=True)
 
     return factory

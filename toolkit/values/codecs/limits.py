@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -171,7 +172,7 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         def fits(value: Any) -> bool:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 return True
-            return not value % number if isinstance(number, int) else (value / number).is_integer()
+            return _is_multiple(value, number)
 
         def source(writer: CodeWriter, value: str) -> str:
             # jsonschema decides for floats, because it has its own way of rounding.
@@ -186,6 +187,16 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         return isinstance(value, (str, bytes, int, float)) or not value % exact
 
     yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True)
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    """Return whether *value* is a multiple of *factor*, by jsonschema's rule."""
+    if isinstance(factor, int):
+        return not value % factor
+    quotient = value / factor
+    if quotient - quotient == 0:
+        return quotient.is_integer()
+    return (Fraction(value) / Fraction(factor)).denominator == 1  # the quotient is too large for a float
 
 
 def build_digits_limit(name: str, max_count: int) -> Limit:

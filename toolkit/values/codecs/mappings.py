@@ -7,13 +7,16 @@ The keys of a JSON object are text, so a key type must be readable from text.
 from __future__ import annotations
 
 import collections
+import functools
 import json
+import re
 from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
+from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm
 from .base import (
     MAX_PROBLEMS,
     Codec,
@@ -126,14 +129,11 @@ def _emit_dict(writer: CodeWriter, value: str, read_key: Callable[[str], Any], i
     return result
 
 
-_INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
-
-
 def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
     """Return the schema for the property names of an object, and the functions that read and write one name."""
     if key.schema in ({}, {"type": "string"}) and key.breadth in ((CodecRank.TEXT,), (CodecRank.ANY,)):
         return {}, _return_unchanged, _encode_text_key
-    if key.kinds == {"string"}:
+    if key.kinds in ({"string"}, {"string", "number"}):  # the second is Decimal
         return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
     if key.choices is not None:
         texts = [form if isinstance(form, str) else json.dumps(form) for form in key.choices]
@@ -144,17 +144,10 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
                 lambda name: key.decode(forms[name]),
                 lambda value: _as_text(key.encode(value)),
             )
-    if key.kinds == {"integer"}:
-        names = {"pattern": _INTEGER_KEY}
-        return names, lambda name: key.decode(_parse_number_key(name, int)), lambda value: _as_text(key.encode(value))
-    if key.kinds == {"number"}:
-        return (
-            {},
-            lambda name: key.decode(_parse_number_key(name, int | float)),
-            lambda value: _as_text(key.encode(value)),
-        )
-    if key.kinds == {"string", "number"}:  # Decimal
-        return {}, key.decode, key.encode
+    if key.kinds in ({"integer"}, {"number"}):
+        form, read = (INTEGER_KEY, int) if key.kinds == {"integer"} else (NUMBER_KEY, json.loads)
+        parse = functools.partial(_parse_number_key, form, read)
+        return form.schema, lambda name: key.decode(parse(name)), lambda value: _as_text(key.encode(value))
     raise Undescribable(
         "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
     )
@@ -175,15 +168,20 @@ def _encode_text_key(name: Any) -> str:
     return str.__str__(name)
 
 
-def _parse_number_key(name: str, kind: Any) -> Any:
+def _parse_number_key(form: TextForm, read: Callable[[str], Any], name: str) -> Any:
     try:
-        form = json.loads(name)
-    except (ValueError, RecursionError):
-        form = None
-    # Only the text that `json.dumps` writes for a number is accepted. true, NaN and Infinity are refused.
-    if type(form) is bool or not isinstance(form, kind) or json.dumps(form) != name or form - form != 0:
-        raise Refusal.mismatch("a key that is a number", name)
-    return form
+        number = read(name) if _matcher(form)(name) is not None else None
+    except ValueError:  # the number has more digits than Python reads
+        number = None
+    if number is None or number - number != 0:
+        raise Refusal.mismatch(form.expectation, name)
+    return number
+
+
+@functools.cache
+def _matcher(form: TextForm) -> Callable[[str], Any]:
+    # `match` allows a newline at the end, as the schema does. The functions that read a number skip it.
+    return re.compile(form.pattern or "").match
 
 
 def _as_text(form: Any) -> str:

@@ -26,7 +26,9 @@ class CodecRank(IntEnum):
         NUMBER: Every number.
         FORMATTED_TEXT: Text of one form, such as a date or a UUID.
         DECIMAL: Every number, and text that looks like a number.
-        TEXT: Any text. Paths, patterns and bytes are here too, because nearly every text is one.
+        COMPLEX: Text that looks like a number, or like a complex number.
+        TEXT: Any text, as text.
+        CONVERTED_TEXT: Text that becomes a path, a pattern or bytes. Too many texts fit, so `str` comes first.
         TUPLE: An array with a fixed number of items.
         SET: An array without equal items.
         LIST: An array of any length.
@@ -46,7 +48,9 @@ class CodecRank(IntEnum):
     NUMBER = 4
     FORMATTED_TEXT = 5
     DECIMAL = 6
+    COMPLEX = 7
     TEXT = 8
+    CONVERTED_TEXT = 9
     TUPLE = 10
     SET = 11
     LIST = 12

@@ -79,4 +79,6 @@ def _estimate_breadth(schema: Schema) -> tuple[Any, ...]:
         return (CodecRank.FOREIGN_RECORD,)
     breadth = (_RANKS_BY_TYPE.get(kind, CodecRank.UNKNOWN),)
     # A further keyword that constrains the values makes the schema narrower than its bare type.
-    return narrow_breadth(breadth) if schema.keys() - ANNOTATION_KEYWORDS - {"type"} else breadth
+    if schema.keys() - ANNOTATION_KEYWORDS - {"type"}:
+        return narrow_breadth(breadth)
+    return (CodecRank.CONVERTED_TEXT,) if kind == "string" else breadth

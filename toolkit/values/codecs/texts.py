@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import functools
 import ipaddress
 import os
 import pathlib
@@ -19,37 +20,51 @@ from decimal import Context, Decimal
 from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import Codec, CodecRules, HintReader, Refusal, Schema, Undescribable, constant_factory, type_name
+from ..schemas.text_forms import TEXT_FORMS, TextForm
+from .base import Codec, CodecRules, HintReader, Refusal, Undescribable, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
 
 __all__ = ["RULES", "text_codec", "write_pattern"]
 
+_NEWLINE = "\n"
+
+
+@functools.cache
+def _matcher(form: str) -> Callable[[str], Any]:
+    """
+    Return a function that matches a whole text against the pattern of *form*.
+
+    The pattern is compiled when it is first needed, because compiling all of them would slow down the import.
+    """
+    return re.compile(TEXT_FORMS[form].pattern or "").fullmatch
+
 
 def text_codec(
     kind: type,
     parse: Callable[[str], Any],
+    form: TextForm,
     *,
-    example: str,
     write: Callable[[Any], str] = str,
-    schema: Schema,
-    rank: CodecRank = CodecRank.FORMATTED_TEXT,
+    breadth: tuple[Any, ...] = (CodecRank.FORMATTED_TEXT,),
 ) -> Codec:
     """
     Return a codec for a class whose JSON form is a string.
 
-    *parse* must raise `ValueError` for text that it does not know.
+    *parse* must accept the texts that the pattern of *form* accepts, except for a newline at the end, and raise
+    `ValueError` for all others. So no check has to search for the pattern as well.
     """
-    expected = f"{schema.get('format', kind.__name__).replace('-', ' ')} such as {example}"
+    # The pattern ends in `$`, which also matches before a newline at the end of the text.
+    allows_newline = form.pattern is not None
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):
-            raise Refusal.mismatch(expected, value)
+            raise Refusal.mismatch(form.expectation, value)
         try:
-            return parse(value)
+            return parse(value[:-1] if allows_newline and value.endswith("\n") else value)
         except (ValueError, OverflowError):
-            raise Refusal.mismatch(expected, value) from None
+            raise Refusal.mismatch(form.expectation, value) from None
 
     def encode(value: Any) -> str:
         if not isinstance(value, kind):
@@ -59,22 +74,30 @@ def text_codec(
     def emit(writer: CodeWriter, value: str) -> str:
         writer.require_text(value)
         result = writer.new_name()
-        writer.line(f"{result} = {writer.constant(parse)}({value})")
+        call = f"{result} = {writer.constant(parse)}"
+        if not allows_newline:
+            writer.line(f"{call}({value})")
+            return result
+        with writer.block("try:"):
+            writer.line(f"{call}({value})")
+        with writer.block("except ValueError:"):
+            writer.require(f"{value}.endswith({_NEWLINE!r})")
+            writer.line(f"{call}({value}[:-1])")
         return result
 
     return Codec(
-        schema={"type": "string", **schema},
+        schema={"type": "string", **form.schema},
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(rank,),
+        breadth=breadth,
         decisive=True,
         emit=emit,
     )
 
 
 def _parse_date(text: str) -> dt.date:
-    # fromisoformat also accepts 20240501 and 2024-W18-3, and any Unicode digits.
+    # fromisoformat also accepts 20240501 and 2024-W18-3, and any Unicode digits. This is quicker than the pattern.
     if len(text) != 10 or text[4] != "-" or text[7] != "-" or not text.isascii():
         raise ValueError(text)
     return dt.date.fromisoformat(text)
@@ -87,9 +110,9 @@ def _write_date(value: dt.date) -> str:
 
 
 def _parse_datetime(text: str) -> dt.datetime:
-    if text[10:11] not in ("T", "t", " ") or not text.isascii():
+    # fromisoformat also accepts 20240501T12 and other forms, which differ between the versions of Python.
+    if _matcher("date-time")(text) is None:
         raise ValueError(text)
-    _parse_date(text[:10])
     return dt.datetime.fromisoformat(text)
 
 
@@ -100,30 +123,28 @@ def _write_datetime(value: dt.datetime) -> str:
 
 
 def _parse_time(text: str) -> dt.time:
-    if text[2:3] != ":" or not text.isascii():
+    if _matcher("time")(text) is None:
         raise ValueError(text)
     return dt.time.fromisoformat(text)
 
 
-_NUMBER = r"(\d{1,18}(?:\.\d{1,18})?)"
-_DURATION = re.compile(
-    rf"([+-]?)P(?=[\dT])(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?",
-    re.ASCII,
-)
 # The decimal context of the program may round to far fewer digits.
 _EXACT = Context(prec=60)
-_MICROSECONDS = (604_800_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)
+_MICROSECONDS = {"W": 604_800_000_000, "D": 86_400_000_000, "H": 3_600_000_000, "M": 60_000_000, "S": 1_000_000}
+_AMOUNTS = re.compile(r"([0-9]+)(\.[0-9]+)?([WDHMS])").findall
+_MAX_DIGITS = 18
 
 
 def _parse_duration(text: str) -> dt.timedelta:
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    if _matcher("duration")(text) is None:
         raise ValueError(text)
-    sign, *amounts = match.groups(default="0")
     total = Decimal()
-    for amount, unit in zip(amounts, _MICROSECONDS, strict=True):
-        total = _EXACT.fma(Decimal(amount), unit, total)
-    return dt.timedelta(microseconds=round(total) * (-1 if sign == "-" else 1))
+    for whole, fraction, unit in _AMOUNTS(text):
+        if len(whole) > _MAX_DIGITS and len(whole := whole.lstrip("0") or "0") > _MAX_DIGITS:
+            raise OverflowError(text)
+        # The digits that are cut off mean far less than a microsecond.
+        total = _EXACT.fma(Decimal(whole + fraction[: _MAX_DIGITS + 1]), _MICROSECONDS[unit], total)
+    return dt.timedelta(microseconds=round(total) * (-1 if text[0] == "-" else 1))
 
 
 def _write_duration(value: dt.timedelta) -> str:
@@ -138,16 +159,16 @@ def _write_duration(value: dt.timedelta) -> str:
     return f"{sign}P{days}{'T' + clock if clock else '' if days else 'T0S'}"
 
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
 def _parse_uuid(text: str) -> uuid.UUID:
-    if _UUID.fullmatch(text) is None:
+    if _matcher("uuid")(text) is None:
         raise ValueError(text)
     return uuid.UUID(text)
 
 
 def _parse_base64(text: str) -> bytes:
+    # The pattern would take longer than the decoding, and the text may be long.
+    if len(text) % 4 or text.endswith("==="):
+        raise ValueError(text)
     return base64.b64decode(text, validate=True)
 
 
@@ -156,9 +177,11 @@ def _write_base64(value: bytes | bytearray) -> str:
 
 
 def _parse_complex(text: str) -> complex:
-    value = complex(text)
-    if value - value != 0 or not text.isascii():
+    if _matcher("complex")(text) is None:
         raise ValueError(text)
+    value = complex(text)
+    if value - value != 0:
+        raise OverflowError(text)
     return value
 
 
@@ -186,16 +209,16 @@ def write_pattern(value: re.Pattern[Any]) -> str:
 _OWN_FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
 _FLAGS = [("a", re.ASCII), ("i", re.IGNORECASE), ("m", re.MULTILINE), ("s", re.DOTALL), ("x", re.VERBOSE)]
 
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_MAX_EXPONENT = 999_999
 
 
 def _parse_decimal(value: Any) -> Decimal:
-    if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
+    if isinstance(value, str) and _matcher("decimal")(value.removesuffix(_NEWLINE)) is not None:
         return Decimal(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         # The conversion goes through repr, because the model means 0.1, not 0.1000000000000000055.
         return Decimal(repr(value))
-    raise Refusal.mismatch('a decimal number such as "12.50"', value)
+    raise Refusal.mismatch(TEXT_FORMS["decimal"].expectation, value)
 
 
 def _encode_decimal(value: Any) -> str:
@@ -203,6 +226,8 @@ def _encode_decimal(value: Any) -> str:
         raise build_type_error(value, "Decimal")
     if not value.is_finite():
         raise ValueError(f"{value} has no JSON form")
+    if not -_MAX_EXPONENT <= value.adjusted() <= _MAX_EXPONENT:
+        raise ValueError(f"the exponent of {value:.3g} is too long")
     return str(value)
 
 
@@ -219,7 +244,7 @@ def _emit_decimal(writer: CodeWriter, value: str) -> str:
 
 
 DECIMAL = Codec(
-    schema={"type": ["string", "number"], "format": "decimal"},
+    schema={"type": ["string", "number"], **TEXT_FORMS["decimal"].schema},
     decode=_parse_decimal,
     encode=_encode_decimal,
     type=Decimal,
@@ -237,65 +262,57 @@ _PATHS = (
 )
 
 
+def _bytes_codec(kind: type, parse: Callable[[str], Any]) -> Codec:
+    return text_codec(kind, parse, TEXT_FORMS["base64"], write=_write_base64, breadth=(CodecRank.CONVERTED_TEXT,))
+
+
+def _parse_ipv6(text: str) -> ipaddress.IPv6Address:
+    # The class accepts nearly every character in a zone.
+    if "%" in text and _matcher("ipv6")(text) is None:
+        raise ValueError(text)
+    return ipaddress.IPv6Address(text)
+
+
 def _path_codec(kind: type[pathlib.PurePath]) -> Codec:
-    return text_codec(kind, kind, schema={"format": "path"}, example='"notes/today.txt"', rank=CodecRank.TEXT)
+    return text_codec(kind, kind, TEXT_FORMS["path"], breadth=(CodecRank.CONVERTED_TEXT,))
 
 
-def _address_codec(kind: type, form: str, example: str) -> Codec:
-    return text_codec(kind, kind, schema={"format": form}, example=f'"{example}"')
+def _subnet_codec(kind: type, form: str, breadth: int) -> Codec:
+    """Return a codec for a network or an interface. *breadth* puts it after the addresses, whose texts it accepts."""
+
+    def parse(text: str) -> Any:
+        # The class also accepts a mask in place of the prefix length.
+        if _matcher(form)(text) is None:
+            raise ValueError(text)
+        return kind(text)
+
+    return text_codec(kind, parse, TEXT_FORMS[form], breadth=(CodecRank.FORMATTED_TEXT, breadth))
 
 
 # A new form needs a strategy too: `testing/strategies/format_texts.py`.
 _CODECS: dict[Any, Codec] = {
-    dt.datetime: text_codec(
-        dt.datetime,
-        _parse_datetime,
-        schema={"format": "date-time"},
-        example='"2024-05-01T12:30:00Z"',
-        write=_write_datetime,
-    ),
-    dt.date: text_codec(dt.date, _parse_date, schema={"format": "date"}, example='"2024-05-01"', write=_write_date),
-    dt.time: text_codec(dt.time, _parse_time, schema={"format": "time"}, example='"12:30:00"', write=dt.time.isoformat),
-    dt.timedelta: text_codec(
-        dt.timedelta, _parse_duration, schema={"format": "duration"}, example='"P1DT2H30M"', write=_write_duration
-    ),
-    uuid.UUID: text_codec(
-        uuid.UUID, _parse_uuid, schema={"format": "uuid"}, example='"f81d4fae-7dec-11d0-a765-00a0c91e6bf6"'
-    ),
+    dt.datetime: text_codec(dt.datetime, _parse_datetime, TEXT_FORMS["date-time"], write=_write_datetime),
+    dt.date: text_codec(dt.date, _parse_date, TEXT_FORMS["date"], write=_write_date),
+    dt.time: text_codec(dt.time, _parse_time, TEXT_FORMS["time"], write=dt.time.isoformat),
+    dt.timedelta: text_codec(dt.timedelta, _parse_duration, TEXT_FORMS["duration"], write=_write_duration),
+    uuid.UUID: text_codec(uuid.UUID, _parse_uuid, TEXT_FORMS["uuid"]),
     Decimal: DECIMAL,
-    bytes: text_codec(
-        bytes,
-        _parse_base64,
-        schema={"contentEncoding": "base64"},
-        example='"aGVsbG8=" in base64',
-        write=_write_base64,
-        rank=CodecRank.TEXT,
+    bytes: _bytes_codec(bytes, _parse_base64),
+    bytearray: _bytes_codec(bytearray, lambda text: bytearray(_parse_base64(text))),
+    complex: text_codec(
+        complex, _parse_complex, TEXT_FORMS["complex"], write=_write_complex, breadth=(CodecRank.COMPLEX,)
     ),
-    bytearray: text_codec(
-        bytearray,
-        lambda text: bytearray(_parse_base64(text)),
-        schema={"contentEncoding": "base64"},
-        example='"aGVsbG8=" in base64',
-        write=_write_base64,
-        rank=CodecRank.TEXT,
-    ),
-    complex: text_codec(complex, _parse_complex, schema={"format": "complex"}, example='"1+2j"', write=_write_complex),
     re.Pattern: text_codec(
-        re.Pattern,
-        _parse_pattern,
-        schema={"format": "regex"},
-        example='"^a+$"',
-        write=write_pattern,
-        rank=CodecRank.TEXT,
+        re.Pattern, _parse_pattern, TEXT_FORMS["regex"], write=write_pattern, breadth=(CodecRank.CONVERTED_TEXT,)
     ),
     os.PathLike: _path_codec(pathlib.Path),
     **{kind: _path_codec(kind) for kind in _PATHS},
-    ipaddress.IPv4Address: _address_codec(ipaddress.IPv4Address, "ipv4", "192.0.2.1"),
-    ipaddress.IPv6Address: _address_codec(ipaddress.IPv6Address, "ipv6", "2001:db8::1"),
-    ipaddress.IPv4Interface: _address_codec(ipaddress.IPv4Interface, "ipv4-interface", "192.0.2.1/24"),
-    ipaddress.IPv6Interface: _address_codec(ipaddress.IPv6Interface, "ipv6-interface", "2001:db8::1/32"),
-    ipaddress.IPv4Network: _address_codec(ipaddress.IPv4Network, "ipv4-network", "192.0.2.0/24"),
-    ipaddress.IPv6Network: _address_codec(ipaddress.IPv6Network, "ipv6-network", "2001:db8::/32"),
+    ipaddress.IPv4Address: text_codec(ipaddress.IPv4Address, ipaddress.IPv4Address, TEXT_FORMS["ipv4"]),
+    ipaddress.IPv6Address: text_codec(ipaddress.IPv6Address, _parse_ipv6, TEXT_FORMS["ipv6"]),
+    ipaddress.IPv4Network: _subnet_codec(ipaddress.IPv4Network, "ipv4-network", 1),
+    ipaddress.IPv6Network: _subnet_codec(ipaddress.IPv6Network, "ipv6-network", 1),
+    ipaddress.IPv4Interface: _subnet_codec(ipaddress.IPv4Interface, "ipv4-interface", 2),
+    ipaddress.IPv6Interface: _subnet_codec(ipaddress.IPv6Interface, "ipv6-interface", 2),
 }
 
 

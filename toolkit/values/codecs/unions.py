@@ -1,7 +1,8 @@
 """
 Convert a value of one of several types.
 
-The member with the narrowest JSON form wins, then the one that is declared first. If records have a literal tag, the
+The member with the narrowest JSON form wins, then the one that is declared first. For text, `str` wins over paths,
+patterns and bytes, because their schemas cannot tell which text was meant for them. If records have a literal tag, the
 tag chooses the record.
 """
 
@@ -16,7 +17,7 @@ from typing import Any, Optional, Union, get_args
 
 from ...errors import Problem
 from ..schemas.messages import describe_expectation
-from ..schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, stated_types
+from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
 from .base import (
     Codec,
     CodecRules,
@@ -30,6 +31,7 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
+from .ranks import CodecRank
 
 __all__ = ["RULES", "union_codec"]
 
@@ -127,7 +129,11 @@ def _collect_choices(members: Sequence[Codec]) -> tuple[Any, ...] | None:
 def _union_schema(members: Sequence[Codec]) -> Schema:
     """Return `anyOf`, or the shorter `type: [...]` if it means the same."""
     schemas: list[Schema] = []
+    takes_any_text = any(member.breadth == (CodecRank.TEXT,) for member in members)
     for member in members:
+        is_unreachable = takes_any_text and CodecRank.TEXT < member.breadth[0] <= CodecRank.CONVERTED_TEXT
+        if is_unreachable and ANNOTATION_KEYWORDS.isdisjoint(member.schema):
+            continue  # every text goes to `str`, so a model should not prepare text for this member
         if member.schema not in schemas:
             schemas.append(member.schema)
     if {} in schemas:

@@ -18,6 +18,7 @@ from typing import Any
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
 from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name, get_member_names
+from .text_forms import find_text_form
 from .union_tags import UnionTag, find_tags
 from .vocabulary import UNION_KEYWORDS, stated_types
 
@@ -86,6 +87,10 @@ def describe_expectation(schema: Any) -> str:
         return (
             f"an object with {_join_words([show_value(key, max_chars=30) for key in schema['required']], max_items=4)}"
         )
+    form = find_text_form(schema)
+    if form is not None:
+        # An exact number may also be sent as a plain number, but text is what its author asks for.
+        return _join_with_or([form.expectation, *(["null"] if "null" in types else [])])
     words = [_TYPE_WORDS.get(kind, str(kind)) for kind in types]
     text = _join_with_or(words) if words else "another value"
     return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
@@ -226,6 +231,11 @@ def _begin_with_neighbours(name: str, candidates: Collection[str]) -> Iterable[s
     return itertools.chain(ordered[max(0, place - _MAX_NEIGHBOURS) : place + _MAX_NEIGHBOURS], candidates)
 
 
+def _describe_pattern(error: Any) -> str:
+    form = find_text_form(error.schema)
+    return f"text that matches {error.validator_value[:100]}" if form is None else form.expectation
+
+
 def _other_message(error: Any) -> str:
     return f"does not fit what `{error.validator}` asks"
 
@@ -245,7 +255,7 @@ _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     "multipleOf": _mismatch_message(lambda factor: f"a multiple of {show_value(factor)}"),
     "minLength": _mismatch_message(lambda limit: f"at least {show_value(limit)} characters"),
     "maxLength": _count_message("at most", "characters"),
-    "pattern": _mismatch_message(lambda source: f"text that matches {source[:100]}"),
+    "pattern": lambda error: f"expected {_describe_pattern(error)}, got {show_value(error.instance)}",
     "items": lambda error: f"expected at most {error.message} items, got {len(error.instance)}",
     "minItems": _count_message("at least", "items"),
     "maxItems": _count_message("at most", "items"),
