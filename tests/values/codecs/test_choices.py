@@ -265,6 +265,16 @@ def test_choices_without_a_json_form_are_refused(hint, words):
     assert "parameter `value`" in str(caught.value)
 
 
+def test_flags_with_gaps_are_an_enum_up_to_4096_values():
+    """A number that is no sum of the members is refused by the schema; a longer list would be too long to send."""
+    longest = enum.Flag("longest", {f"M{number}": 4**number for number in range(12)})
+    assert len(schema_of(longest)["enum"]) == 4096
+    assert schema_of(longest)["enum"][:5] == [0, 1, 4, 5, 16]
+    assert "enum" not in schema_of(Wide)
+    assert schema_of(Wide)["maximum"] == sum(4**number for number in range(13))
+    assert schema_of(dict[Bits, int])["propertyNames"] == {"enum": ["0", "1", "2", "3"]}
+
+
 def test_a_description_does_not_hide_the_names_of_flags():
     """A number alone would tell a model nothing."""
     assert schema_of(Annotated[Bits, "What to do."])["description"] == "What to do. A sum of: 1 A, 2 B."

@@ -81,7 +81,7 @@ def text_codec(
         with writer.block("try:"):
             writer.line(f"{call}({value})")
         with writer.block("except ValueError:"):
-            writer.require(f"{value}.endswith({_NEWLINE!r})")
+            writer.line(f"if {value}[-1:] != {_NEWLINE!r}: return U")
             writer.line(f"{call}({value}[:-1])")
         return result
 
@@ -123,7 +123,9 @@ def _write_datetime(value: dt.datetime) -> str:
 
 
 def _parse_time(text: str) -> dt.time:
-    if _matcher("time")(text) is None:
+    # The most frequent form needs no pattern.
+    is_usual = len(text) == 8 and text[2] == text[5] == ":" and text < "24" and text.isascii()
+    if not is_usual and _matcher("time")(text) is None:
         raise ValueError(text)
     return dt.time.fromisoformat(text)
 
