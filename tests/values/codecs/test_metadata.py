@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
 from toolkit import BadArgs, DefinitionError, Tool, register_codec
+from toolkit.values.schemas.text_forms import TEXT_FORMS
 
 from .kit import problem, read, schema_of, tool_for, written
 
@@ -417,7 +418,7 @@ def test_a_plain_validator_needs_no_json_form_of_the_class(validation):
         (Annotated[list[str], BeforeValidator(split, json_schema_input_type=str)], {"type": "string"}),
         (Annotated[int, PlainValidator(int)], {}),
         (pydantic.FilePath, {"type": "string", "format": "path", "description": "A file that exists."}),
-        (pydantic.UUID4, {"type": "string", "format": "uuid4"}),
+        (pydantic.UUID4, {"type": "string", "format": "uuid4", "pattern": TEXT_FORMS["uuid"].pattern}),
         (pydantic.Base64Str, {"type": "string", "format": "base64"}),
         (
             pydantic.Json[list[int]],
@@ -432,7 +433,7 @@ def test_a_plain_validator_needs_no_json_form_of_the_class(validation):
         (Annotated[int, at.Unit("m"), "How far."], {"type": "integer", "description": "How far. Unit: m."}),
         (
             Annotated[datetime, at.Timezone(...)],
-            {"type": "string", "format": "date-time", "description": "With a time zone."},
+            {"type": "string", **TEXT_FORMS["date-time"].schema, "description": "With a time zone."},
         ),
         (Annotated[int, Field(title="Age", deprecated=True)], {"type": "integer", "title": "Age", "deprecated": True}),
         (Annotated[int, msgspec.Meta(title="Age")], {"type": "integer", "title": "Age"}),
