@@ -117,6 +117,7 @@ def test_limits_go_three_ways(hint, good, bad, schema, validation):
         (Annotated[str, at.Predicate(at.Not(str.islower))], ["A"], ["a"]),
         (Annotated[float, at.Le(2**53)], [2**53], [2**53 + 1]),
         (Annotated[int, at.MultipleOf(0.5)], [3], []),
+        (Annotated[float, at.MultipleOf(0.5)], [1.5, 1e308, 10**308], [0.25]),
         (Annotated[float | date, at.Le(2**53)], [2**53, "2024-05-01"], [2**53 + 1]),
         (Annotated[Decimal | None, Field(max_digits=2)], ["12", None], ["123"]),
         (Annotated[str, Field(min_length=0, max_length=1)], ["", "a"], ["ab"]),

@@ -176,7 +176,8 @@ def test_a_whole_number_may_be_written_as_a_float(hint, form, value, validation)
         (Mixed, 1, "expected null (NOTHING), true (YES)"),
         (Mixed, {}, "expected null (NOTHING), true (YES)"),
         (Day, "2024-05-03", "expected"),
-        (Right, 4, "a sum of 1 READ, 2 WRITE, 8 RUN"),
+        (Right, 4, "expected a sum of 1 READ, 2 WRITE, 8 RUN"),
+        (Right, 12, "a sum of 1 READ, 2 WRITE, 8 RUN"),
         (Right, True, "a sum of 1 READ, 2 WRITE"),
         (Right, "READ", "a sum of 1 READ, 2 WRITE"),
         (Bits, 4, "at most 3"),
@@ -262,6 +263,16 @@ def test_choices_without_a_json_form_are_refused(hint, words):
     with pytest.raises(DefinitionError, match=words) as caught:
         tool_for(hint)
     assert "parameter `value`" in str(caught.value)
+
+
+def test_flags_with_gaps_are_an_enum_up_to_4096_values():
+    """A number that is no sum of the members is refused by the schema; a longer list would be too long to send."""
+    longest = enum.Flag("longest", {f"M{number}": 4**number for number in range(12)})
+    assert len(schema_of(longest)["enum"]) == 4096
+    assert schema_of(longest)["enum"][:5] == [0, 1, 4, 5, 16]
+    assert "enum" not in schema_of(Wide)
+    assert schema_of(Wide)["maximum"] == sum(4**number for number in range(13))
+    assert schema_of(dict[Bits, int])["propertyNames"] == {"enum": ["0", "1", "2", "3"]}
 
 
 def test_a_description_does_not_hide_the_names_of_flags():

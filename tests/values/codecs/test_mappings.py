@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NewType
 
 import annotated_types as at
 import pytest
+from jsonschema import Draft202012Validator
 
 from toolkit import DefinitionError
 from toolkit.values.schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TEXT_FORMS
@@ -119,6 +120,25 @@ def test_keys_of_many_types_go_three_ways(key, value, form, names, validation):
 def test_wrong_entries_are_refused_where_they_are(hint, form, words, validation):
     """The path of a problem leads to the key."""
     assert words in problem(hint, form, validation)
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        (int, {"0": 0, "-1": -1, "12": 12, "-0": None, "00": None, "01": None, "+1": None, "1.0": None, "1e2": None}),
+        (float, {"-0": 0.0, "1": 1.0, "1.50": 1.5, "1e2": 100.0, "00": None, "+1": None, ".5": None, "NaN": None}),
+        (Decimal, {"-0": Decimal(0), "00": Decimal(0), "+1": Decimal(1), ".5": Decimal("0.5"), "NaN": None}),
+    ],
+)
+def test_the_schema_and_the_check_agree_on_keys_that_are_numbers(key, names, validation):
+    """A name that the schema accepts is a key, and a name that it refuses is a problem."""
+    judge = Draft202012Validator(schema_of(dict[key, int]))
+    for name, value in names.items():
+        assert judge.is_valid({name: 1}) == (value is not None), name
+        if value is None:
+            assert "is not expected: expected a" in problem(dict[key, int], {name: 1}, validation)
+        else:
+            assert read(dict[key, int], {name: 1}, validation) == {value: 1}
 
 
 @pytest.mark.parametrize(

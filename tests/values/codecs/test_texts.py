@@ -109,6 +109,17 @@ def test_a_number_is_accepted_for_a_decimal(form, value, validation):
         (complex, "2j", 2j),
         (Decimal, ".5", Decimal("0.5")),
         (Path, "", Path()),
+        (timedelta, "PT30M1H", timedelta(minutes=90)),
+        (timedelta, f"PT{'0' * 30}1.{'0' * 30}1S", timedelta(seconds=1)),
+        (complex, "(1-j)", 1 - 1j),
+        (ipaddress.IPv6Address, "::ffff:192.0.2.1", ipaddress.IPv6Address("::ffff:192.0.2.1")),
+        (ipaddress.IPv6Address, "fe80::1%eth0", ipaddress.IPv6Address("fe80::1%eth0")),
+        (ipaddress.IPv4Network, "192.0.2.1", ipaddress.IPv4Network("192.0.2.1/32")),
+        (date, "2024-05-01\n", date(2024, 5, 1)),
+        (time, "12:30:00\n", time(12, 30)),
+        (bytes, "aGVsbG8=\n", b"hello"),
+        (Decimal, "1.5\n", Decimal("1.5")),
+        (Path, "a\n", Path("a\n")),
     ],
 )
 def test_other_spellings_are_understood(hint, form, value, validation):
@@ -123,6 +134,20 @@ def test_other_spellings_are_understood(hint, form, value, validation):
         (datetime, "2024-05-01"),
         (datetime, "2024-13-01T00:00:00"),
         (datetime, "20240501T120000"),
+        (datetime, "2024-05-01T1230"),
+        (datetime, "2024-05-01T12:30+05:3015"),
+        (time, "24:00:00"),
+        (time, "12:30:0٣"),
+        (time, "12:30:00\n\n"),
+        (timedelta, f"P{'9' * 30}D"),
+        (complex, "(1+2j"),
+        (complex, "1_0"),
+        (complex, " 1"),
+        (bytes, "aGVsbG8=aGVsbG8="),
+        (bytes, "aGVs===="),
+        (ipaddress.IPv4Network, "192.0.2.0/255.255.255.0"),
+        (ipaddress.IPv6Address, "fe80::1%"),
+        (ipaddress.IPv6Address, "fe80::1%a b"),
         (datetime, "2024-05-01T12:30:0٣"),
         (datetime, 1714566600),
         (date, "2024-02-30"),
@@ -179,6 +204,9 @@ def test_a_refusal_shows_an_example():
     """A model learns the form from the message."""
     assert problem(date, "May 1st") == 'value: expected date such as "2024-05-01", got "May 1st"'
     assert "P1DT2H30M" in problem(timedelta, "long")
+    assert problem(bytes | None, "?") == 'value: expected bytes such as "aGVsbG8=" in base64, got "?"'
+    assert problem(date | None, 5) == 'value: expected date such as "2024-05-01" or null, got 5'
+    assert problem(Decimal, "?") == 'value: expected a decimal number such as "12.50", got "?"'
 
 
 @pytest.mark.parametrize(
@@ -190,6 +218,8 @@ def test_a_refusal_shows_an_example():
         (Decimal, 1.5),
         (Decimal, Decimal("NaN")),
         (Decimal, Decimal("Infinity")),
+        (Decimal, Decimal("1e1000000")),
+        (Decimal, Decimal("1e-1000000")),
         (complex, complex("nan")),
         (complex, "1"),
         (bytes, "text"),

@@ -19,11 +19,10 @@ _MAX_EXTRA_CHARACTERS = 16
 def texts(parts: Parts) -> SchemaStrategy:
     """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
     least, most = _find_lengths(parts)
-    # A text of one of toolkit's own forms fits the pattern of the form too.
     patterns = [
         (part.schema["pattern"], part)
         for part in parts
-        if "pattern" in part.schema and find_text_form(part.schema) is None
+        if "pattern" in part.schema and not _has_own_pattern(part.schema)
     ]
     forms = [strategy for part in parts for strategy in _format_strategies(part.schema) if strategy is not None]
     if not patterns and not forms:
@@ -48,6 +47,15 @@ def _find_lengths(parts: Parts) -> tuple[int, int | None]:
         place = next(part.place for part in parts if part.schema.get("maxLength") == most)
         raise Impossible("maxLength", f"{place}/maxLength", f"is less than minLength {least}")
     return int(least), None if most is None else int(most)
+
+
+def _has_own_pattern(schema: dict[str, object]) -> bool:
+    """Return whether the pattern is that of the format, so that a text of the format fits it."""
+    form = find_text_form(schema)
+    name = schema.get("format") or schema.get("contentEncoding")
+    # A format such as `uuid4` is narrower than the form whose pattern it has.
+    names = form.keywords.values() if form is not None and form.keywords else ()
+    return isinstance(name, str) and any(map(name.startswith, names)) and texts_of_format(name) is not None
 
 
 def _format_strategies(schema: dict[str, object]) -> list[Strategy | None]:

@@ -237,7 +237,13 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         FLAG_NAMES: MemberNames({name: member.value for name, member in hint.__members__.items()}),
     }
     return Codec(
-        schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), choices=sums, emit=emit
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=hint,
+        breadth=(CodecRank.FLAGS,),
+        choices=sums,
+        emit=emit,
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 from ..patterns import compile_pattern
 from ..schemas.text_forms import TEXT_FORMS, TextForm
-from .base import Codec, CodecRules, HintReader, NoJsonForm, Refusal, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, Refusal, Undescribable, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
@@ -81,7 +81,7 @@ def text_codec(
         with writer.block("try:"):
             writer.line(f"{call}({value})")
         with writer.block("except ValueError:"):
-            writer.require(f"{value}.endswith({_NEWLINE!r})")
+            writer.line(f"if {value}[-1:] != {_NEWLINE!r}: return U")
             writer.line(f"{call}({value}[:-1])")
         return result
 
@@ -123,7 +123,9 @@ def _write_datetime(value: dt.datetime) -> str:
 
 
 def _parse_time(text: str) -> dt.time:
-    if _matcher("time")(text) is None:
+    # The most frequent form needs no pattern.
+    is_usual = len(text) == 8 and text[2] == text[5] == ":" and text < "24" and text.isascii()
+    if not is_usual and _matcher("time")(text) is None:
         raise ValueError(text)
     return dt.time.fromisoformat(text)
 

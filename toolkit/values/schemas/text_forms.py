@@ -121,14 +121,14 @@ INTEGER_KEY = TextForm("12", 'an integer such as "12"', "^(0|-?[1-9][0-9]{0,999}
 NUMBER_KEY = TextForm("1.5", 'a number such as "1.5"', r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$")
 """The text of a number as a key of an object, as JSON writes it."""
 
-_KEY_FORMS = {form.pattern: form for form in (INTEGER_KEY, NUMBER_KEY)}
+_FORMS_BY_PATTERN = {form.pattern: form for form in (*TEXT_FORMS.values(), INTEGER_KEY, NUMBER_KEY)}
 
 
 def find_text_form(schema: Mapping[str, Any]) -> TextForm | None:
-    """Return the form that *schema* names and whose pattern it states, or None if there is no such form."""
+    """Return the form whose pattern *schema* states, or None. Of several forms, it is the one that *schema* names."""
     pattern = schema.get("pattern")
-    name = schema.get("format") or schema.get("contentEncoding")
-    if not isinstance(pattern, str) or not isinstance(name, (str, type(None))):
+    if not isinstance(pattern, str):
         return None
-    form = _KEY_FORMS.get(pattern) if name is None else TEXT_FORMS.get(name)
-    return form if form is not None and form.pattern == pattern else None
+    name = schema.get("format")
+    form = TEXT_FORMS.get(name) if isinstance(name, str) else None
+    return form if form is not None and form.pattern == pattern else _FORMS_BY_PATTERN.get(pattern)
