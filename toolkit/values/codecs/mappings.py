@@ -148,7 +148,7 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
         form, read = (INTEGER_KEY, int) if key.kinds == {"integer"} else (NUMBER_KEY, json.loads)
         parse = functools.partial(_parse_number_key, form, read)
         return form.schema, lambda name: key.decode(parse(name)), lambda value: _as_text(key.encode(value))
-    raise Undescribable(
+    raise NoJsonForm(
         "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
     )
 

@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 from ..patterns import compile_pattern
 from ..schemas.text_forms import TEXT_FORMS, TextForm
-from .base import Codec, CodecRules, HintReader, Refusal, Undescribable, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, NoJsonForm, Refusal, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
