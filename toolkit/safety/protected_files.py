@@ -81,7 +81,10 @@ class ProtectedFiles:
         if not names and is_write and with_content and is_absolute:
             # The root of the disk holds every file that is protected by its whole path.
             return next((shape.rule for shape in self._patterns if shape.is_anchored), None)
-        has_clue = self._clue_regex.search("/".join(names)) is not None
+        text = "/".join(names)
+        has_clue = self._clue_regex.search(text) is not None
+        if not has_clue and ":" not in text and self._patterns_by_first_name.keys().isdisjoint(names):
+            return None  # The path of almost every file ends here.
         for start, name in enumerate(names):
             shapes = [shape for reading in _spellings(name) for shape in self._patterns_by_first_name.get(reading, ())]
             if has_clue and self._clue_regex.search(name):
@@ -163,7 +166,7 @@ def fold_names(path: str) -> tuple[str, ...]:
         # Convert to capitals and back: some letters, such as the dotless i, are equal to others only in capitals.
         text = unicodedata.normalize("NFKC", text.upper().casefold())
     names = text.replace("\\", "/").split("/")
-    return tuple(name.rstrip(". ") or name for name in names if name not in {"", ".", ".."})
+    return tuple([name.rstrip(". ") or name for name in names if name not in {"", ".", ".."}])
 
 
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
