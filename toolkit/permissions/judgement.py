@@ -284,8 +284,10 @@ class CallJudges:
         accesses = list(accesses)
         if not accesses:
             return []
-        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         findings = self.safety.judge(accesses)
+        if not findings and not self._own_files:
+            return []
+        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         return own_findings + [
             check_finding if check_finding.source == "arguments" else replace(check_finding, source="check")
             for check_finding in findings

@@ -95,9 +95,8 @@ class SafetyChecks:
         for name in off:
             if name not in checks:
                 raise ValueError(f"without: there is no check {name!r}{_suggest_names(name, checks)}")
-        self._checks = {name: check for name, check in checks.items() if name not in off}
+        self._checks = {name: (check, _kinds_of(check)) for name, check in checks.items() if name not in off}
         self.has_further_checks = not {check.name for check in built_in}.issuperset(self._checks)
-        self._kinds = {name: _kinds_of(check) for name, check in self._checks.items()}
 
     @property
     def root(self) -> str:
@@ -115,9 +114,9 @@ class SafetyChecks:
         for access in accesses:
             # An object that is no access has no kind. Every check looks at it, fails and so refuses it.
             kind, file = getattr(access, "kind", None), _AccessedFile(access, self._folders)
-            for name, kinds in self._kinds.items():
+            for name, (check, kinds) in self._checks.items():
                 if kinds is None or kind is None or kind in kinds:
-                    finding = _run_check(name, self._checks[name], file)
+                    finding = _run_check(name, check, file)
                     if finding is not None:
                         findings.append(finding)
         return findings

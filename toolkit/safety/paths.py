@@ -20,6 +20,7 @@ from .protected_files import fold_names
 
 __all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path"]
 
+_NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR})
 _MAX_LINKS = 40
 _MAX_PATH_BYTES = 4096
 _MAX_NAME_BYTES = 255
@@ -240,7 +241,7 @@ def _read_link(path: str) -> str | None:
     try:
         target = os.readlink(path)
     except OSError as error:
-        if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
+        if error.errno in _NO_LINK:
             return None
         # The path may still be a link, and may lead to any place.
         raise ValueError(f"{quote_path(path)} cannot be followed ({error.strerror}); choose another place") from None

@@ -10,6 +10,7 @@ This module does not look at the disk. So it does not notice a hard link to a pr
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 import unicodedata
@@ -59,7 +60,7 @@ class ProtectedFiles:
             if shape.clue is None:
                 self._patterns_by_first_name.setdefault(str(shape.names[0]), []).append(shape)
         # One search for these texts rules out most paths, so that their names are not matched against any pattern.
-        self._clue_regex = re.compile("|".join(re.escape(shape.clue or "") for shape in self._wildcard_patterns))
+        self._clue_regex = _compile_search({shape.clue or "" for shape in self._wildcard_patterns})
         self._first_names = "\n".join(self._patterns_by_first_name)
         self._patterns_by_glob: dict[tuple[str, bool], list[_CompiledPattern]] = {}
 
@@ -236,6 +237,21 @@ class _CompiledPattern:
         if end > len(names):
             return is_write
         return self.is_tree if end < len(names) else not any(_name_matches(names[-1], but) for but in self.but)
+
+
+def _compile_search(texts: set[str]) -> re.Pattern[str]:
+    """
+    Return an expression that finds any of *texts*.
+
+    Texts that begin with the same letter stand together. So the search compares each letter of a path with eight first
+    letters instead of fifty texts, which takes less than half the time.
+    """
+    groups = itertools.groupby(sorted(texts), key=lambda text: text[:1])
+    return re.compile(
+        "|".join(
+            f"{re.escape(letter)}(?:{'|'.join(re.escape(text[1:]) for text in group)})" for letter, group in groups
+        )
+    )
 
 
 _compile_pattern = lru_cache(maxsize=1024)(_CompiledPattern)
