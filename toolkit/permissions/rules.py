@@ -177,7 +177,7 @@ class Rule:
         try:
             if self.word == "allow":
                 return self._allows(request)
-            values = self.values(request)
+            values = set(self.values(request))  # a marked parameter is named twice: by its name and by its access
             return any(self.concerns_value(value, request.root) for value in values) or self._concerns_files(request)
         except Exception:  # noqa: BLE001 -- a value may raise any error when it is read; then the match is unknown
             return self.word != "allow"

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from .._option_checks import require_list
 from .protected_files import fold_names
 
-__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path"]
+__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path", "resolve_places"]
 
 _NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR})
 _MAX_LINKS = 40
@@ -41,6 +41,14 @@ class ResolvedPath(NamedTuple):
 
     path: str
     other_names: tuple[str, ...]
+
+
+def resolve_places(path: str, root: str, *, start: str) -> tuple[ResolvedPath, ...]:
+    """Do the same as `Folders.places`. *root* is resolved, and links above *start* are not followed."""
+    place = _follow_path(_check_path(path), root, start=start)
+    if ".." not in path:
+        return (place,)
+    return (place, _follow_path(os.path.normpath(path), root, start=start))
 
 
 def resolve_path(path: str, root: str) -> str:
@@ -97,10 +105,7 @@ class Folders:
             BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
             ValueError: The path may not be followed. The message says why.
         """
-        place = _follow_path(_check_path(path), self.root, start=self._start)
-        if ".." not in path:
-            return (place,)
-        return (place, _follow_path(os.path.normpath(path), self.root, start=self._start))
+        return resolve_places(path, self.root, start=self._start)
 
     def explain_refusal(self, path: str, access: Literal["read", "write"]) -> str | None:
         """Return why *path* may not be accessed, with the remedy, or None if it may be accessed."""
