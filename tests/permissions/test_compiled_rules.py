@@ -1,13 +1,16 @@
 """Compiled rules: the values that they look at, and the ones that they leave to the rule itself."""
 
 import enum
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 
+from toolkit.access import Reads
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
+from toolkit.safety import SafetyChecks
 from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
@@ -45,3 +48,17 @@ async def test_a_rule_holds_for_every_type_of_argument(hint, pattern, denied, al
     dispatcher = Dispatcher(catalog, permissions=Permissions("auto", [f"deny {subject.format(pattern)}"]))
     kinds = [(await dispatcher.call("do", {"value": value})).kind for value in (denied, allowed)]
     assert kinds == ["denied", "ok"]
+
+
+async def test_a_rule_without_a_parameter_is_about_the_marked_path(tmp_path):
+    """Also if another parameter comes first."""
+
+    async def do(text: str, path: Annotated[Path, Reads]) -> int:
+        """Do it."""
+        return 1
+
+    catalog = Catalog(Tool.described(do, read_only=True))
+    permissions = Permissions("auto", ["deny do(src/**)"])
+    dispatcher = Dispatcher(catalog, permissions=permissions, safety=SafetyChecks([tmp_path]))
+    sent = [{"text": "x", "path": "src/a"}, {"text": "src/a", "path": "x"}]
+    assert [(await dispatcher.call("do", arguments)).kind for arguments in sent] == ["denied", "ok"]

@@ -81,20 +81,22 @@ def folder() -> Iterator[str]:
         yield inside
 
 
-def build_tool(place: str, kind: str, stated: dict[str, Any]) -> Tool:
-    async def do(path: Any, value: Any = None) -> str:
+def build_tool(place: str, kind: str, stated: dict[str, Any], *, is_path_first: bool) -> Tool:
+    async def path_first(path: Any, value: Any) -> str:
         return "done"
 
+    async def value_first(value: Any, path: Any) -> str:
+        return "done"
+
+    do = path_first if is_path_first else value_first
     do.__annotations__ = {"path": PLACES[place], "value": TYPES[kind][0], "return": str}
-    if kind != "maybe":
-        do.__defaults__ = None
-    return Tool.described(do, description="Do it.", **stated)
+    return Tool.described(do, name="do", description="Do it.", **stated)
 
 
 @given(st.sampled_from(sorted(PLACES)), st.sampled_from(sorted(TYPES)), facts, rules, st.sampled_from(MODES), st.data())
 def test_the_gate_lets_nothing_run_that_the_judgement_would_not(folder, place, kind, stated, texts, mode, data):
     """A quick yes means allow; and what is allowed without a grant, an allow about arguments or bypass is a quick yes."""
-    tool = build_tool(place, kind, stated)
+    tool = build_tool(place, kind, stated, is_path_first=data.draw(st.booleans()))
     path = data.draw(st.sampled_from(PATHS))
     sent = {"path": [path, "docs/b"] if place == "reads some" else path, "value": data.draw(TYPES[kind][1])}
     session = data.draw(st.none() | st.builds(Session, principal=st.sampled_from([None, "ada"])))
