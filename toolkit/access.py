@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
+from pathlib import Path
 from typing import Any, ClassVar, get_args, get_origin
 
 from typing_extensions import TypeAliasType
@@ -102,6 +103,8 @@ def _target_text(target: Any, kind: str) -> str:
     An object without a text of its own raises `TypeError`, because it could be judged as one thing and opened as
     another.
     """
+    if type(target) in _SINGLE_TARGETS:
+        return str(target)
     if isinstance(target, Enum):
         target = target.value
     if isinstance(target, os.PathLike):
@@ -148,12 +151,19 @@ def _iter_markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
         yield from _iter_markers(argument, visited)
 
 
+# Values of exactly these types are one target. This is looked at first, because it takes less time than `isinstance`.
+_SINGLE_TARGETS = frozenset({str, type(Path())})
+
+
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
     """
     Yield one access for each target in a decoded argument.
 
     None has no target, and a collection has several.
     """
+    if type(value) in _SINGLE_TARGETS:
+        yield kind(value)
+        return
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, os.PathLike)):

@@ -220,8 +220,8 @@ async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
     """Until it returns False."""
 
     class Gated(Saying, Judge):
-        def gate(self, tool, names):
-            return lambda session: session is None
+        def gate(self, tool, names, build_request):
+            return lambda session, arguments: session is None
 
     made, judge = world(), Gated("deny")
     assert (await made.call(permissions=judge)).kind == "ok"

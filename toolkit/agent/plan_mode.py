@@ -16,7 +16,7 @@ from ..content import TextPart
 from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
-from ..permissions.judge import CallGate, Judge
+from ..permissions.judge import CallGate, Judge, RequestBuilder
 from ..permissions.request import PermissionRequest
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
@@ -165,6 +165,6 @@ class PlanGuard(Judge):
         """Return whether a search, an error message or the definitions may show *tool*."""
         return self._mode_of(session) != "plan" or self._may_use(tool)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate:
+    def gate(self, tool: Tool, names: frozenset[str], build_request: RequestBuilder) -> CallGate:
         """Return a function that tells whether calls of *tool* may run in a session."""
-        return lambda session: self.could_allow(tool, names, session)
+        return lambda session, arguments: self.could_allow(tool, names, session)

@@ -102,8 +102,8 @@ class Stages:
             options=options,
             author_check=plan.validate is not None,
             before=bool(chain.before),
-            judged=is_recorded or plan.allows_any_arguments is None,
-            gated=plan.allows_any_arguments not in (None, allow_any_call),
+            judged=is_recorded or plan.gate is None,
+            gated=plan.gate not in (None, allow_any_call),
             around=bool(chain.around) and part != "tool",
             calling=calling,
             time_limit=has_limit,
@@ -128,7 +128,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     """
     name, tool, function = plan.name, plan.tool, plan.function
     check_and_convert, max_chars = plan.check_and_convert, plan.max_chars
-    may_run: Any = plan.allows_any_arguments
+    may_run: Any = plan.gate
     limit: Any = plan.timeout_seconds
     clock, call_numbers, abandoned = settings.clock, settings.call_numbers, settings.abandoned
     hook_runner, cleanup_seconds = settings.hook_runner, settings.cleanup_seconds
@@ -220,7 +220,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 arguments, decoded = run.state.arguments, run.state.decoded
             elif on.part == "whole" and (on.judged or on.gated or on.before) and result is None:
                 is_asked = on.before and run is not None and bool(run.ask_reasons)
-                if on.judged or is_asked or (on.gated and not may_run(session)):
+                if on.judged or is_asked or (on.gated and not may_run(session, decoded)):
                     run = run or begin(call, arguments, decoded, number, session, principal, started)
                     result = await run.judge()
                     arguments, decoded = run.state.arguments, run.state.decoded

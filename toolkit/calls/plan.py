@@ -41,9 +41,9 @@ class CallPlan:
             never waits for anything. "wait": it is awaited and may wait, so that it can be cancelled. "thread": it is
             called in a thread. "loop": it is called on the event loop. None: it needs an argument that is not in the
             decoded arguments, or it yields.
+        gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
+            is judged.
         names: Every name that the tool has or had.
-        allows_any_arguments: A quick check whether a call may run. If it returns False, the call is judged. If it is
-            None, every call is judged.
         needs_redaction: Whether a value has to be masked.
         pipeline: The stages that a call runs through. The planner sets it.
     """
@@ -51,13 +51,13 @@ class CallPlan:
     __slots__ = (
         "_secrets",
         "_settings",
-        "allows_any_arguments",
         "check_and_convert",
         "checker",
         "checks_output",
         "direct_call",
         "encode",
         "function",
+        "gate",
         "logger",
         "max_chars",
         "name",
@@ -100,7 +100,7 @@ class CallPlan:
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)
-        self.allows_any_arguments = settings.judges.gate(tool, self.names)
+        self.gate = settings.judges.gate(tool, self.names)
         self.validate = facts.validate
         self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
@@ -111,7 +111,7 @@ class CallPlan:
 
     def may_run(self, session: Session | None) -> bool:
         """Return whether a call may run with any arguments. Otherwise it has to be judged."""
-        return self.allows_any_arguments is not None and self.allows_any_arguments(session)
+        return self.gate is not None and self.gate(session, None)
 
     def could_be_allowed(self, session: Session | None) -> bool:
         """Return whether any call could ever run in *session*. If not, the model is not told about the parameters."""

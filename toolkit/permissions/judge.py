@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, get_args
 
@@ -22,6 +22,7 @@ from .request import PermissionRequest
 __all__ = [
     "CallGate",
     "Judge",
+    "RequestBuilder",
     "SupportsJudge",
     "ask_judge",
     "ask_judge_now",
@@ -29,8 +30,21 @@ __all__ = [
     "verdict_without_permissions",
 ]
 
-CallGate: TypeAlias = Callable[[Session | None], bool]
-"""A function that tells, by the session, whether a call may run with any arguments."""
+CallGate: TypeAlias = Callable[[Session | None, Mapping[str, Any] | None], bool]
+"""
+A function that tells quickly whether a call may run without being judged.
+
+It gets the session and the decoded arguments, and returns True only if the full judgement would allow the call. The
+arguments are None if they are not known yet; then True means that the call may run with any arguments.
+"""
+
+RequestBuilder: TypeAlias = Callable[[Mapping[str, Any]], PermissionRequest]
+"""
+A function that returns the request of a call with these decoded arguments, for a gate.
+
+The request has the accesses that the markers of the parameters state, but no findings and no session. Its arguments are
+the ones that run, so a gate must not change them.
+"""
 
 
 class SupportsJudge(Protocol):
@@ -58,12 +72,12 @@ class Judge(ABC):
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
         """Return the verdict on whether the call may run."""
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
+    def gate(self, tool: Tool, names: frozenset[str], build_request: RequestBuilder) -> CallGate | None:
         """
         Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
 
-        The function gets the session. True means that the call may run with any arguments. False means that the call
-        has to be judged. It is used only if this is the only judge.
+        The gate is used only if this is the only judge, and the tool has neither `approval` nor `preflight`. The safety
+        checks judge a call besides. *build_request* is for a gate that looks at more than the arguments.
         """
         return None
 

@@ -26,9 +26,11 @@ from ..session import Session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, strictest
+from .access_gate import build_access_gate, can_check_twice
 from .judge import (
     CallGate,
     Judge,
+    RequestBuilder,
     SupportsJudge,
     ask_judge,
     ask_judge_now,
@@ -41,6 +43,7 @@ from .tool_statements import (
     collect_accesses,
     deny_failed_preflight,
     deny_write_by_read_only,
+    list_marked_accesses,
     parameters_naming,
 )
 
@@ -123,19 +126,37 @@ class CallJudges:
         return self._safety
 
     def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
-        """
-        Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
-
-        The function gets the session. True means that the call may run with any arguments. False means that the call
-        has to be judged.
-        """
+        """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
         facts = tool.facts
-        if facts.preflight is not None or tool.signature.accesses or facts.approval != "never" or len(self._judges) > 1:
+        if facts.preflight is not None or facts.approval != "never" or len(self._judges) > 1:
             return None
-        if not self._judges:
-            return allow_any_call
-        judge = self._judges[0]
-        return judge.gate(tool, names) if isinstance(judge, Judge) else None
+        gate: CallGate | None = allow_any_call
+        if self._judges:
+            judge = self._judges[0]
+            gate = judge.gate(tool, names, self._build_gate_request(tool, names)) if isinstance(judge, Judge) else None
+        if gate is None or not tool.signature.accesses:
+            return gate
+        if not can_check_twice(self._safety, tool):
+            return None
+        return build_access_gate(tool, gate, self._check_accesses)
+
+    def _build_gate_request(self, tool: Tool, names: frozenset[str]) -> RequestBuilder:
+        """Return a function that builds the requests for the gate of a judge."""
+        call = ToolCall(tool.name, tool=tool)
+
+        def build_request(arguments: Mapping[str, Any]) -> PermissionRequest:
+            accesses = tuple(list_marked_accesses(tool, arguments))
+            root = self._find_root(accesses)
+            return PermissionRequest(
+                call=call, tool=tool, names=names, arguments=arguments, accesses=accesses, root=root
+            )
+
+        return build_request
+
+    def _find_root(self, accesses: Collection[Access]) -> str:
+        """Return the folder that relative paths start from."""
+        # Rules also compare paths without a marker. Without safety checks, these start from the process's folder.
+        return "." if self._safety is None and not accesses else self.safety.root
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
         """
@@ -233,8 +254,7 @@ class CallJudges:
             # The judged arguments have to be the ones that run, so a judge can change only its own copy.
             arguments=MappingProxyType(copy_arguments(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
-            # Rules also compare paths without a marker. Without safety checks, these start from the process's folder.
-            root="." if self._safety is None and not accesses else self.safety.root,
+            root=self._find_root(accesses),
             findings=tuple(findings),
             session=call.session,
             principal=call.principal,
@@ -264,8 +284,10 @@ class CallJudges:
         accesses = list(accesses)
         if not accesses:
             return []
-        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         findings = self.safety.judge(accesses)
+        if not findings and not self._own_files:
+            return []
+        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         return own_findings + [
             check_finding if check_finding.source == "arguments" else replace(check_finding, source="check")
             for check_finding in findings
@@ -290,7 +312,7 @@ class CallJudges:
         )
 
 
-def allow_any_call(session: Session | None) -> bool:
+def allow_any_call(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
     """Return True: the gate for a dispatcher without judges."""
     return True
 

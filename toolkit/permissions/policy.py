@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Self
+from typing import Any, Self
 
 from .._option_checks import describe_type, require_list
 from ..approvals.identity import identity_of
@@ -23,8 +23,9 @@ from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
+from .compiled_rules import compile_rule
 from .grants import build_grant, check_grant, find_covering_grant, is_answerable
-from .judge import CallGate, Judge
+from .judge import CallGate, Judge, RequestBuilder
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
 from .request import PermissionRequest
@@ -210,12 +211,11 @@ class Permissions(Judge):
         mode = self.mode_of(request.session)
         return _judge_request(request, rules, mode)
 
-    def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
+    def gate(self, tool: Tool, names: frozenset[str], build_request: RequestBuilder) -> CallGate | None:
         """
-        Return a function that tells quickly whether a call of *tool* may run; None if its arguments matter.
+        Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
 
-        The function gets the session. True means that the call may run with any arguments. False means that the call
-        has to be judged.
+        An allow rule about arguments does not count here: without it, the call is only judged more often.
         """
         rules = self._rules_about(tool, names)
         if type(self) is not Permissions:
@@ -223,15 +223,27 @@ class Permissions(Judge):
         if tool.facts.preflight is None and not tool.signature.accesses:
             # The tool states no access before it runs, so no access rule holds for the call.
             rules = tuple(rule for rule in rules if rule.access is None)
-        if any(rule.needs_arguments for rule in rules):
-            return None
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
-        allowing_modes = {mode for mode in MODES if _judge_request(request, rules, mode).word == "allow"}
+        other_rules = [rule for rule in rules if not rule.needs_arguments]
+        allowing_modes = {mode for mode in MODES if _judge_request(request, other_rules, mode).word == "allow"}
+        checks = [
+            compile_rule(rule, tool, build_request) for rule in rules if rule.needs_arguments and rule.word != "allow"
+        ]
+        if checks and tool.facts.preflight is not None:
+            return None  # Only the judgement knows what the call states.
 
-        def may_run(session: Session | None) -> bool:
+        def may_run(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
             return (self._mode if session is None or session._mode is None else session._mode) in allowing_modes  # noqa: SLF001
 
-        return may_run
+        def may_run_with(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
+            if arguments is None or not may_run(session, arguments):
+                return False
+            try:
+                return not any(check(arguments) for check in checks)
+            except Exception:  # noqa: BLE001 -- a value may raise any error when it is read; then the call is judged
+                return False
+
+        return may_run_with if checks else may_run
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """

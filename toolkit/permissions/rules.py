@@ -118,6 +118,11 @@ class Rule:
         return self.access is None and (self.pattern is None or (self.argument is None and self.pattern in _ANYTHING))
 
     @property
+    def pattern_kind(self) -> Kind | None:
+        """The kind that the pattern looks like; None if it looks like no kind in particular."""
+        return _guess_kind(str(self.pattern), self.argument)
+
+    @property
     def names_where(self) -> bool:
         """
         Whether the rule says which place outside a call may reach.
@@ -172,8 +177,8 @@ class Rule:
         try:
             if self.word == "allow":
                 return self._allows(request)
-            values = self.values(request)
-            return any(self._concerns(value, request.root) for value in values) or self._concerns_files(request)
+            values = set(self.values(request))  # a marked parameter is named twice: by its name and by its access
+            return any(self.concerns_value(value, request.root) for value in values) or self._concerns_files(request)
         except Exception:  # noqa: BLE001 -- a value may raise any error when it is read; then the match is unknown
             return self.word != "allow"
 
@@ -198,7 +203,8 @@ class Rule:
         values = self.values(request)
         return bool(values) and all(self.allows_value(value, request.root) for value in values)
 
-    def _concerns(self, value: RuleValue, root: str) -> bool:
+    def concerns_value(self, value: RuleValue, root: str) -> bool:
+        """Return whether this deny or ask rule could match *value*."""
         if self.ignores_case and self._matches_ignoring_case(value):
             return True
         return self.pattern is None or _concerns(self.pattern, value, root)
@@ -206,7 +212,7 @@ class Rule:
     def _concerns_files(self, request: PermissionRequest) -> bool:
         """Return whether a rule about files matches a file that a command of the call redirects to or from."""
         paths = self._find_redirected_paths(request)
-        return any(path is None or self._concerns(RuleValue(path, "path"), request.root) for path in paths)
+        return any(path is None or self.concerns_value(RuleValue(path, "path"), request.root) for path in paths)
 
     def has_unknown_file(self, request: PermissionRequest) -> bool:
         """Return whether this rule is about files and a command of the call redirects to or from an unknown file."""
@@ -226,9 +232,7 @@ class Rule:
         """Return the values of the call that the pattern is compared with."""
         if self.access is not None:
             return values_of_access(request, self.access)
-        return values_of(
-            request, self.argument, _guess_kind(str(self.pattern), self.argument), widely=self.word != "allow"
-        )
+        return values_of(request, self.argument, self.pattern_kind, widely=self.word != "allow")
 
     def __str__(self) -> str:
         return f"{self.word} {self.text}"

@@ -29,6 +29,7 @@ __all__ = [
     "collect_accesses",
     "deny_failed_preflight",
     "deny_write_by_read_only",
+    "list_marked_accesses",
     "parameters_naming",
 ]
 
@@ -46,12 +47,7 @@ async def collect_accesses(
 
     If `preflight` has a parameter `permissions`, it gets the value that *make_permissions* returns.
     """
-    accesses = [
-        access
-        for name, kind in tool.signature.accesses.items()
-        if name in decoded
-        for access in accesses_in(decoded[name], kind)
-    ]
+    accesses = list_marked_accesses(tool, decoded)
     preflight = tool.facts.preflight
     if preflight is not None:
         function = bind_call(preflight, copy.copy(call))
@@ -66,6 +62,16 @@ async def collect_accesses(
             raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
         accesses += listed
     return tuple(dict.fromkeys(accesses))
+
+
+def list_marked_accesses(tool: Tool, decoded: Mapping[str, Any]) -> list[Access]:
+    """Return what a call is about to touch by the markers of its parameters."""
+    return [
+        access
+        for name, kind in tool.signature.accesses.items()
+        if name in decoded
+        for access in accesses_in(decoded[name], kind)
+    ]
 
 
 def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ..access import Access
 from ..errors import find_nearest
 from ..verdicts import Finding
 from .hosts import AllowedHosts, check_url
-from .paths import BadPath, Folders, quote_path, resolve_path
+from .paths import BadPath, Folders, ResolvedPath, quote_path, resolve_path
 from .protected_files import BUILT_IN, Protected, ProtectedFiles
 from .repositories import find_repository_rule
 
@@ -64,6 +64,9 @@ class SafetyChecks:
         allowed_hosts: Hosts that tools may reach although they are private, such as "localhost:8080".
         without: The names of the checks that are switched off.
         further: The application's own checks.
+
+    Attributes:
+        has_further_checks: Whether a check of the application is active.
     """
 
     def __init__(
@@ -81,19 +84,19 @@ class SafetyChecks:
         files = ProtectedFiles(
             _build_protected_table(require_list(protected, "protected"), require_list(unprotected, "unprotected"))
         )
-        built_in: list[Check] = [
+        built_in: list[Check | _FileCheck] = [
             _FolderCheck(self._folders),
-            _ProtectedFileCheck(self._folders, files),
+            _ProtectedFileCheck(files),
             _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
-        checks = _index_by_name([*built_in, *further])
+        checks = _index_by_name(built_in, further)
         off = require_list(without, "without")
         for name in off:
             if name not in checks:
                 raise ValueError(f"without: there is no check {name!r}{_suggest_names(name, checks)}")
-        self._checks = {name: check for name, check in checks.items() if name not in off}
-        self._kinds = {name: _kinds_of(check) for name, check in self._checks.items()}
+        self._checks = {name: (check, _kinds_of(check)) for name, check in checks.items() if name not in off}
+        self.has_further_checks = not {check.name for check in built_in}.issuperset(self._checks)
 
     @property
     def root(self) -> str:
@@ -107,19 +110,44 @@ class SafetyChecks:
 
     def judge(self, accesses: Iterable[Access]) -> list[Finding]:
         """Return every finding against *accesses*, in their order. The list is empty if there is none."""
-        findings = (self._run_check(name, access) for access in accesses for name in self._checks)
-        return [finding for finding in findings if finding is not None]
+        findings: list[Finding] = []
+        for access in accesses:
+            # An object that is no access has no kind. Every check looks at it, fails and so refuses it.
+            kind, file = getattr(access, "kind", None), _AccessedFile(access, self._folders)
+            for name, (check, kinds) in self._checks.items():
+                if kinds is None or kind is None or kind in kinds:
+                    finding = _run_check(name, check, file)
+                    if finding is not None:
+                        findings.append(finding)
+        return findings
 
-    def _run_check(self, name: str, access: Access) -> Finding | None:
+
+class _AccessedFile:
+    """The file of one access. Both checks of files look at it, and the links in its path are followed once."""
+
+    __slots__ = ("_folders", "_places", "access")
+
+    def __init__(self, access: Access, folders: Folders) -> None:
+        self.access = access
+        self._folders = folders
+        self._places: tuple[ResolvedPath, ...] | None = None
+
+    @property
+    def places(self) -> tuple[ResolvedPath, ...]:
+        """The places that the path may lead to. Reading this raises the errors of `Folders.places`."""
+        if self._places is None:
+            self._places = self._folders.places(self.access.target)
+        return self._places
+
+
+def _run_check(name: str, check: Check | _FileCheck, file: _AccessedFile) -> Finding | None:
+    try:
+        finding = check.judge_file(file) if isinstance(check, _FileCheck) else check.judge(file.access)
+        return None if finding is None else _validate_finding(finding, f"check `{name}`")
+    except Exception as error:  # noqa: BLE001 -- after any error the access was not judged
         by = f"check `{name}`"
-        try:
-            kinds = self._kinds[name]
-            if kinds is not None and access.kind not in kinds:
-                return None
-            return _validate_finding(self._checks[name].judge(access), by)
-        except Exception as error:  # noqa: BLE001 -- after any error the access was not judged
-            _log.warning("%s failed", by, exc_info=True)
-            return _refusal(by, f"{by} failed ({type(error).__name__}), so the call is denied; fix the check")
+        _log.warning("%s failed", by, exc_info=True)
+        return _refusal(by, f"{by} failed ({type(error).__name__}), so the call is denied; fix the check")
 
 
 def _validate_finding(finding: object, by: str) -> Finding | None:
@@ -147,43 +175,53 @@ def _correction(by: str, reason: str) -> Finding:
     return Finding("deny", by, reason, "arguments")
 
 
-class _FolderCheck:
-    name = "folder"
+class _FileCheck:
+    """Base class of the checks that judge the places which a path leads to."""
+
+    name: str
     kinds = ("read", "write")
 
-    def __init__(self, folders: Folders) -> None:
-        self._folders = folders
-
-    def judge(self, access: Access) -> Finding | None:
+    def judge_file(self, file: _AccessedFile) -> Finding | None:
+        """Return a finding against the access to *file*, or None if there is none."""
         try:
-            reason = self._folders.find_objection(access.target, _reads_or_writes(access))
-        except BadPath as error:
-            return _correction(self.name, str(error))
-        return _refusal(self.name, reason) if reason else None
-
-
-class _ProtectedFileCheck:
-    name = "protected-file"
-    kinds = ("read", "write")
-
-    def __init__(self, folders: Folders, files: ProtectedFiles) -> None:
-        self._folders = folders
-        self._files = files
-
-    def judge(self, access: Access) -> Finding | None:
-        try:
-            places = self._folders.places(access.target)
+            places = file.places
         except BadPath as error:
             return _correction(self.name, str(error))
         except ValueError as error:
             return _refusal(self.name, str(error))
+        access = file.access
+        reason = self.find_objection(access.target, places, "read" if access.kind == "read" else "write")
+        return None if reason is None else _refusal(self.name, reason)
+
+    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
+        """Return why *path*, which leads to *places*, may not be accessed, or None if it may be accessed."""
+        raise NotImplementedError
+
+
+class _FolderCheck(_FileCheck):
+    name = "folder"
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
+        return self._folders.find_objection_to_places(path, places, access)
+
+
+class _ProtectedFileCheck(_FileCheck):
+    name = "protected-file"
+
+    def __init__(self, files: ProtectedFiles) -> None:
+        self._files = files
+
+    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
         # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
-        for path in {name: None for place in places for name in (*place.other_names, place.path)}:
-            rule = self._files.find_rule(path, _reads_or_writes(access))
-            if rule is None and _reads_or_writes(access) == "write":
-                rule = find_repository_rule(self._files, path)
+        for name in {name: None for place in places for name in (*place.other_names, place.path)}:
+            rule = self._files.find_rule(name, access)
+            if rule is None and access == "write":
+                rule = find_repository_rule(self._files, name)
             if rule is not None:
-                return _refusal(self.name, _explain_protection(path, rule))
+                return _explain_protection(name, rule)
         return None
 
 
@@ -218,10 +256,6 @@ class _HostCheck:
         return check_url(access.target, self._allowed)
 
 
-def _reads_or_writes(access: Access) -> Literal["read", "write"]:
-    return "read" if access.kind == "read" else "write"
-
-
 def _explain_protection(path: str, rule: Protected) -> str:
     restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
     return (
@@ -233,9 +267,9 @@ def _explain_protection(path: str, rule: Protected) -> str:
 # Helpers that read the options of the application.
 
 
-def _index_by_name(checks: Iterable[Check]) -> dict[str, Check]:
-    by_name: dict[str, Check] = {}
-    for check in checks:
+def _index_by_name(built_in: Iterable[Check | _FileCheck], further: Iterable[Check]) -> dict[str, Check | _FileCheck]:
+    by_name = {check.name: check for check in built_in}
+    for check in further:
         name = getattr(check, "name", None)
         if not isinstance(name, str) or not name or not callable(getattr(check, "judge", None)):
             raise TypeError(f"further: {check!r} is not a check; it needs a `name` and a method `judge(access)`")
@@ -245,7 +279,7 @@ def _index_by_name(checks: Iterable[Check]) -> dict[str, Check]:
     return by_name
 
 
-def _kinds_of(check: Check) -> frozenset[str] | None:
+def _kinds_of(check: Check | _FileCheck) -> frozenset[str] | None:
     kinds = getattr(check, "kinds", None)
     return None if kinds is None else frozenset(require_list(kinds, f"kinds of check {check.name}"))
 

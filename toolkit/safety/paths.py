@@ -18,8 +18,9 @@ from typing import Literal, NamedTuple
 from .._option_checks import require_list
 from .protected_files import fold_names
 
-__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path"]
+__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path", "resolve_places"]
 
+_NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR})
 _MAX_LINKS = 40
 _MAX_PATH_BYTES = 4096
 _MAX_NAME_BYTES = 255
@@ -42,6 +43,14 @@ class ResolvedPath(NamedTuple):
     other_names: tuple[str, ...]
 
 
+def resolve_places(path: str, root: str, *, start: str) -> tuple[ResolvedPath, ...]:
+    """Do the same as `Folders.places`. *root* is resolved, and links above *start* are not followed."""
+    place = _follow_path(_check_path(path), root, start=start)
+    if ".." not in path:
+        return (place,)
+    return (place, _follow_path(os.path.normpath(path), root, start=start))
+
+
 def resolve_path(path: str, root: str) -> str:
     """
     Return the place that *path* leads to: absolute, normalised, with links followed.
@@ -52,7 +61,7 @@ def resolve_path(path: str, root: str) -> str:
         BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
         ValueError: The path may not be followed. The message says why.
     """
-    return _follow_path(_check_path(path), root).path
+    return _follow_path(_check_path(path), os.path.abspath(root)).path
 
 
 class Folders:
@@ -80,6 +89,7 @@ class Folders:
         self.root = self.writable[0]
         self._names = {folder: fold_names(folder) for folder in (*self.writable, *self.read_only)}
         self._read_only_names = [self._names[folder] for folder in self.read_only]
+        self._innermost_first = sorted(self._names, key=len, reverse=True)
         # No tool can change the links above the root. So they are followed once, and not again for every path.
         is_fixed = not any(_is_inside(self.root, folder) for folder in self.writable if folder != self.root)
         self._start = self.root if is_fixed else "/"
@@ -95,10 +105,7 @@ class Folders:
             BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
             ValueError: The path may not be followed. The message says why.
         """
-        place = _follow_path(_check_path(path), self.root, start=self._start)
-        if ".." not in path:
-            return (place,)
-        return (place, _follow_path(os.path.normpath(path), self.root, start=self._start))
+        return resolve_places(path, self.root, start=self._start)
 
     def explain_refusal(self, path: str, access: Literal["read", "write"]) -> str | None:
         """Return why *path* may not be accessed, with the remedy, or None if it may be accessed."""
@@ -122,23 +129,33 @@ class Folders:
             raise
         except ValueError as error:
             return str(error)
-        return next(filter(None, (self._objection_to(path, place.path, access) for place in places)), None)
+        return self.find_objection_to_places(path, places, access)
 
-    def _objection_to(self, path: str, place: str, access: Literal["read", "write"]) -> str | None:
-        leads = f"{quote_path(path)} leads to {quote_path(place)}, which" if place != path else quote_path(path)
-        inner = max((folder for folder in self._names if _is_inside(place, folder)), key=len, default=None)
+    def find_objection_to_places(
+        self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]
+    ) -> str | None:
+        """Do the same as `find_objection` for a *path* that leads to *places*."""
+        for place in places:
+            reason = self._find_reason(place.path, access)
+            if reason is not None:
+                leads_to = f" leads to {quote_path(place.path)}, which" if place.path != path else ""
+                return f"{quote_path(path)}{leads_to} {reason}"
+        return None
+
+    def _find_reason(self, place: str, access: Literal["read", "write"]) -> str | None:
+        inner = next((folder for folder in self._innermost_first if _is_inside(place, folder)), None)
         if inner is None:
             writable = ", ".join(map(quote_path, self.writable))
-            return f"{leads} is outside the folders of this workspace ({writable}); {_REMEDY}"
+            return f"is outside the folders of this workspace ({writable}); {_REMEDY}"
         if access == "read":
             return None
         names = fold_names(place)
         depth = len(self._names[inner])
         # The comparison ignores case: on some disks VENDOR is the same folder as vendor, which is read-only.
         if any(len(folder) >= depth and folder == names[: len(folder)] for folder in self._read_only_names):
-            return f"{leads} is in a folder that is only read; {_REMEDY}"
+            return f"is in a folder that is only read; {_REMEDY}"
         if any(folder[: len(names)] == names for folder in self._names.values()):
-            return f"{leads} is, or holds, a folder of this workspace; change what is in it instead"
+            return "is, or holds, a folder of this workspace; change what is in it instead"
         return None
 
 
@@ -177,7 +194,9 @@ def _check_path(path: str) -> str:
         data = os.fsencode(path)
     except UnicodeEncodeError:
         raise BadPath(f"{quote_path(path)} holds characters that no path can; send it without") from None
-    if len(data) > _MAX_PATH_BYTES or any(len(name) > _MAX_NAME_BYTES for name in data.split(b"/")):
+    if len(data) > _MAX_PATH_BYTES or (
+        len(data) > _MAX_NAME_BYTES and any(len(name) > _MAX_NAME_BYTES for name in data.split(b"/"))
+    ):
         raise BadPath(
             f"{quote_path(path)} is too long for a path: a name has at most 255 bytes, and a path 4096; shorten it"
         )
@@ -188,12 +207,15 @@ def _follow_path(path: str, root: str, *, start: str = "/") -> ResolvedPath:
     """
     Follow *path* name by name.
 
-    The walk begins at *start* if *path* is relative and *start* is its resolved root. Otherwise it begins at `/`.
+    *root* is absolute and has no `..` in it. The walk begins at *start*, a resolved folder, if *path* lies in it.
+    Otherwise it begins at `/`.
     """
-    whole = os.path.join(os.path.abspath(root), path)
+    whole = os.path.join(root, path)
     if os.name == "nt":  # pragma: no cover -- `realpath` knows the drives, shares and junctions of Windows
         return ResolvedPath(os.path.realpath(whole), (os.path.abspath(whole),))
-    at, rest = (start, path) if start == root and not path.startswith("/") else ("/", whole)
+    at, rest = "/", whole
+    if start != "/" and whole.startswith(f"{start}/"):
+        at, rest = start, whole[len(start) :]
     passed = [os.path.normpath(whole)]
     links = 0
     waiting = rest.split("/")[::-1]
@@ -224,7 +246,7 @@ def _read_link(path: str) -> str | None:
     try:
         target = os.readlink(path)
     except OSError as error:
-        if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
+        if error.errno in _NO_LINK:
             return None
         # The path may still be a link, and may lead to any place.
         raise ValueError(f"{quote_path(path)} cannot be followed ({error.strerror}); choose another place") from None

@@ -22,7 +22,7 @@ import itertools
 import os
 from dataclasses import dataclass
 
-from ...safety.paths import Folders, resolve_path
+from ...safety.paths import resolve_path, resolve_places
 from .names import fold_case, matches_parts
 
 __all__ = ["PathPattern"]
@@ -79,14 +79,15 @@ class PathPattern:
 
         Raise `ValueError` if *path* cannot be a path.
         """
-        folders = Folders([root])
-        # A path that goes through links has several names, and the rule may mean any of them.
-        names = [_fold_parts(name) for place in folders.places(path) for name in (place.path, *place.other_names)]
-        forms = [
-            (_fold_parts(os.path.abspath(root)), _fold_parts(os.path.abspath(os.path.join(root, self._full_base)))),
-            (_fold_parts(folders.root), _fold_parts(resolve_path(self._full_base, root))),
-        ]
-        return any(self._covers(name, *form) for name, form in itertools.product(names, forms))
+        top, base = resolve_path(root, os.getcwd()), self._full_base
+        # A path that goes through links has several names, and the rule may mean any of them. So has the base.
+        names = {name for place in resolve_places(path, top, start=top) for name in (place.path, *place.other_names)}
+        forms = {
+            (os.path.abspath(root), os.path.abspath(os.path.join(root, base))),
+            (top, resolve_places(base, top, start=top)[0].path),
+        }
+        folded_forms = [(_fold_parts(form_top), _fold_parts(form_base)) for form_top, form_base in forms]
+        return any(self._covers(name, *form) for name, form in itertools.product(map(_fold_parts, names), folded_forms))
 
     def _covers(self, path: list[str], top: list[str], base: list[str]) -> bool:
         rest = [*map(fold_case, self.rest), "**"]
