@@ -98,7 +98,7 @@ def _encode_value(value: Any, plan: CallPlan) -> ToolResult:
     if encoded is not None:
         form, text = encoded
         if is_strict_json(form) and text is replace_surrogates(text):
-            result = ToolResult(text, form)
+            result = _build_plain_result(text, form)
             return result if plan.output_is_exact else _check_value(result, plan)
         value = form
     form = require_json(value, plan.output_shape)

@@ -15,7 +15,7 @@ import dataclasses
 import enum
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -52,7 +52,20 @@ def as_text(value: Any) -> str:
 
     *value* must be strict JSON.
     """
-    return value if type(value) is str else _ENCODER.encode(value)
+    return value if type(value) is str else _write_json(value)
+
+
+def _choose_writer() -> Callable[[Any], str]:
+    """Return the function that writes JSON. Python's encoder makes its C part anew for each value; here it is made once."""
+    make_encoder = getattr(json.encoder, "c_make_encoder", None)
+    write_text = getattr(json.encoder, "c_encode_basestring", None)
+    if make_encoder is None or write_text is None:  # not every Python has the C part
+        return _ENCODER.encode
+    encode = make_encoder(None, _ENCODER.default, write_text, None, ":", ",", False, False, False)
+    return lambda value: "".join(encode(value, 0))
+
+
+_write_json = _choose_writer()
 
 
 def as_json(value: Any) -> Any:
