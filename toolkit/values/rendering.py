@@ -56,7 +56,7 @@ def as_text(value: Any) -> str:
 
 
 def _choose_writer() -> Callable[[Any], str]:
-    """Return the function that writes JSON. Python's encoder makes its C part anew for each value; here it is made once."""
+    """Return the function that writes JSON. Python's encoder makes its C part for each value, here it is made once."""
     make_encoder = getattr(json.encoder, "c_make_encoder", None)
     write_text = getattr(json.encoder, "c_encode_basestring", None)
     if make_encoder is None or write_text is None:  # not every Python has the C part
