@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions import ApprovalRequest, AuthNeeded, AuthRequest, Changed, Decision, Edit, Grant, Precondition
+from toolkit.decisions import (
+    ApprovalRequest,
+    ArgumentEdit,
+    AuthNeeded,
+    AuthRequest,
+    Changed,
+    Decision,
+    Grant,
+    Precondition,
+)
 from toolkit.errors import ToolError
 
 texts = st.text(max_size=8)
@@ -35,7 +44,9 @@ REQUESTS = st.builds(
         max_size=2,
     ).map(tuple),
     repairs=st.lists(texts, max_size=2).map(tuple),
-    edits=st.lists(st.builds(Edit, by=st.none() | texts, before=arguments, after=arguments), max_size=2).map(tuple),
+    edits=st.lists(st.builds(ArgumentEdit, by=st.none() | texts, before=arguments, after=arguments), max_size=2).map(
+        tuple
+    ),
     session=st.none() | texts,
     principal=st.none() | texts,
     waits_for=st.none() | texts,
@@ -169,7 +180,7 @@ def test_an_interrupt_is_an_error_where_no_dispatcher_catches_it(error, text):
 def test_what_is_no_edit_is_refused(edit):
     """The message names it."""
     data = ApprovalRequest(tool="t", call_id="c", reason="r").to_json()
-    with pytest.raises(ValueError, match="is no Edit"):
+    with pytest.raises(ValueError, match="is no ArgumentEdit"):
         ApprovalRequest.from_json({**data, "edits": [edit]})
 
 

@@ -16,7 +16,16 @@ from ._option_checks import OptionTypes, check_option_types
 from ._versioned_json import check_field_types, split_version
 from .errors import ToolError
 
-__all__ = ["ApprovalRequest", "AuthNeeded", "AuthRequest", "Changed", "Decision", "Edit", "Grant", "Precondition"]
+__all__ = [
+    "ApprovalRequest",
+    "ArgumentEdit",
+    "AuthNeeded",
+    "AuthRequest",
+    "Changed",
+    "Decision",
+    "Grant",
+    "Precondition",
+]
 
 _VERSION = 1
 
@@ -59,7 +68,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class ArgumentEdit:
     """
     What a person has changed in the arguments of a call while approving it.
 
@@ -152,7 +161,7 @@ class ApprovalRequest:
     preconditions: tuple[Precondition, ...] = ()
     grants: tuple[Grant, ...] = ()
     repairs: tuple[str, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[ArgumentEdit, ...] = ()
     session: str | None = None
     principal: str | None = None
     waits_for: str | None = None
@@ -209,7 +218,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_to_json_value(item) for item in value]
-    if isinstance(value, Edit):
+    if isinstance(value, ArgumentEdit):
         return value.to_json()
     if isinstance(value, (Precondition, Grant, AuthRequest)):
         return {member.name: _to_json_value(getattr(value, member.name)) for member in fields(value)}
@@ -234,15 +243,15 @@ def _build_record(kind: type[Any], data: Any) -> Any:
         raise ValueError(f"not an approval request: {error}") from None
 
 
-def _build_edit(data: Any) -> Edit:
+def _build_edit(data: Any) -> ArgumentEdit:
     if (
         not isinstance(data, Mapping)
         or data.keys() != {"by", "before", "after"}
         or not isinstance(data["by"], str | None)
         or not (isinstance(data["before"], dict) and isinstance(data["after"], dict))
     ):
-        raise ValueError(f"not an approval request: {data!r:.60} is no Edit")
-    return Edit(**data)
+        raise ValueError(f"not an approval request: {data!r:.60} is no ArgumentEdit")
+    return ArgumentEdit(**data)
 
 
 _NULLABLE = ("sha256", "url")

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkit.approvals.seal import Seal
-from toolkit.decisions import ApprovalRequest, AuthRequest, Edit, Grant, Precondition
+from toolkit.decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
 
 KEY = bytes(range(32))
 IDENTITY = "f" * 64
@@ -26,7 +26,7 @@ DRAWN = {
     **dict.fromkeys(("preview", "session", "principal", "waits_for"), MAYBE),
     **dict.fromkeys(("asked_by", "repairs"), st.lists(TEXT, max_size=2).map(tuple)),
     "arguments": ARGUMENTS,
-    "edits": st.lists(st.builds(Edit, by=MAYBE, before=ARGUMENTS, after=ARGUMENTS), max_size=2).map(tuple),
+    "edits": st.lists(st.builds(ArgumentEdit, by=MAYBE, before=ARGUMENTS, after=ARGUMENTS), max_size=2).map(tuple),
     "is_cut": st.booleans(),
     "preconditions": st.lists(st.builds(Precondition, path=TEXT, sha256=MAYBE), max_size=2).map(tuple),
     "grants": st.lists(

@@ -14,7 +14,7 @@ from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals, Termina
 from toolkit.approvals.process_owner import owner
 from toolkit.catalog import Catalog
 from toolkit.context import Secret
-from toolkit.decisions import ApprovalRequest, Decision, Edit
+from toolkit.decisions import ApprovalRequest, ArgumentEdit, Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolError
 from toolkit.permissions import Permissions
@@ -169,7 +169,7 @@ async def test_a_change_that_is_asked_about_again_is_told_in_the_end(desk, tmp_p
     rules = ["ask send(to=carol)"]
     first = desk.dispatcher(*rules, approvals=Approvals(SQLiteApprovals(path)))
     waiting = await resume(first, {**LETTER, "to": "carol"})
-    assert (waiting.kind, waiting.request.edits) == ("waiting", (Edit(**EDIT),))
+    assert (waiting.kind, waiting.request.edits) == ("waiting", (ArgumentEdit(**EDIT),))
     assert ApprovalRequest.from_json(json.loads(json.dumps(waiting.request.to_json()))) == waiting.request
     second = desk.dispatcher(*rules, approvals=Approvals(SQLiteApprovals(path)))
     edited = {"to": "carol", "text": "goodbye"}

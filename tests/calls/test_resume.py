@@ -19,7 +19,7 @@ from toolkit.access import Writes
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals, file_change
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
-from toolkit.decisions import ApprovalRequest, Decision, Edit, Grant
+from toolkit.decisions import ApprovalRequest, ArgumentEdit, Decision, Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolError, Transient
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
@@ -756,7 +756,7 @@ OTHERS: dict[str, Any] = {
     "grants": (Grant(tool="x", scope="tool"),),
     "asked_by": ("nobody",),
     "repairs": ("mended",),
-    "edits": (Edit(by="ada", before={}, after={}),),
+    "edits": (ArgumentEdit(by="ada", before={}, after={}),),
     "preconditions": (),
     "is_cut": True,
     "auth": None,

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..decisions import Edit
+from ..decisions import ArgumentEdit
 from ..policies.redaction import MASK
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
@@ -23,7 +23,7 @@ _MAX_VALUE_CHARS = 100
 
 def build_edit(
     before: Mapping[str, Any], after: Mapping[str, Any], by: str | None, secrets: Collection[str]
-) -> Edit | None:
+) -> ArgumentEdit | None:
     """
     Return what a person has changed in the arguments, in JSON form; None if both are the same.
 
@@ -36,15 +36,15 @@ def build_edit(
     def select(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {name: MASK if name in secrets else arguments[name] for name in changed if name in arguments}
 
-    return Edit(by=by, before=select(before), after=select(after))
+    return ArgumentEdit(by=by, before=select(before), after=select(after))
 
 
-def describe_edits(edits: Sequence[Edit]) -> str:
+def describe_edits(edits: Sequence[ArgumentEdit]) -> str:
     """Return what was changed and by whom, in one line for each edit."""
     return "\n".join(f"{_name(edit)} changed the arguments: {describe_edit(edit)}" for edit in edits)
 
 
-def describe_edit(edit: Edit) -> str:
+def describe_edit(edit: ArgumentEdit) -> str:
     """Return what was changed, in a few words. Long values are cut."""
     changes = list(_list_changes(edit))
     more = len(changes) - _MAX_ARGUMENTS
@@ -52,7 +52,7 @@ def describe_edit(edit: Edit) -> str:
     return make_visible("; ".join(shown), keep_lines=False)
 
 
-def _list_changes(edit: Edit) -> Iterator[str]:
+def _list_changes(edit: ArgumentEdit) -> Iterator[str]:
     for name in {**edit.before, **edit.after}:
         before, after = (_show(values, name) for values in (edit.before, edit.after))
         if after is None:
@@ -65,7 +65,7 @@ def _list_changes(edit: Edit) -> Iterator[str]:
             yield f"`{name}` is {after} (was {before})"
 
 
-def _name(edit: Edit) -> str:
+def _name(edit: ArgumentEdit) -> str:
     return "the user" if edit.by is None else make_visible(edit.by[:_MAX_VALUE_CHARS], keep_lines=False)
 
 

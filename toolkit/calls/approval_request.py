@@ -13,7 +13,7 @@ from ..approvals.edits import build_edit
 from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
-from ..decisions import ApprovalRequest, AuthRequest, Edit, Precondition
+from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Precondition
 from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
@@ -188,7 +188,7 @@ def is_unaltered(record: Record, tool: Tool) -> bool:
     return identity_of(tool) == record.identity and digest == request.digest
 
 
-def find_edits(record: Record, tool: Tool) -> tuple[Edit, ...]:
+def find_edits(record: Record, tool: Tool) -> tuple[ArgumentEdit, ...]:
     """Return what people have changed in the arguments of *record*, the person who approved it included."""
     request = record.request
     if is_unaltered(record, tool) or not isinstance(record.arguments, Mapping):

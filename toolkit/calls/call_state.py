@@ -30,7 +30,7 @@ from .settings import Settings
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals.records import Record
-    from ..decisions import ApprovalRequest, Edit
+    from ..decisions import ApprovalRequest, ArgumentEdit
 
 __all__ = ["CallState"]
 
@@ -65,7 +65,7 @@ class CallState:
 
     # Values that seldom differ are on the class, as in `ToolResult`.
     approved: ApprovalRequest | None = None
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[ArgumentEdit, ...] = ()
     is_over = False
     judgement: Judgement | None = None
     repairs: Sequence[str] = ()
