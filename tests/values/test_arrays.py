@@ -9,8 +9,8 @@ import pytest
 
 from toolkit import Catalog, Dispatcher
 from toolkit.values.arrays import UNKNOWN, replace_arrays, to_plain_value
-from toolkit.values.no_json_form import NoJsonForm
 from toolkit.values.rendering import as_json, as_text, require_json
+from toolkit.values.unsendable_value import UnsendableValue
 
 NAN = float("nan")
 
@@ -190,7 +190,7 @@ def test_only_arrays_are_replaced_by_plain_values():
 
 def test_an_array_that_is_too_large_is_not_unfolded():
     """It would fill the memory; the error says what to do."""
-    with pytest.raises(NoJsonForm, match="6,000,000 items, and at most 5,000,000 can be given; return a part"):
+    with pytest.raises(UnsendableValue, match="6,000,000 items, and at most 5,000,000 can be given; return a part"):
         require_json(Array([], size=6_000_000))
 
 
@@ -230,7 +230,7 @@ def test_values_of_numpy():
     assert require_json([np.ma.array([1, 2], mask=[0, 1]), np.ma.masked]) == [[1, None], None]
     assert require_json(np.array([{"a": np.int8(1)}, None])) == [{"a": 1}, None]
     assert require_json({np.int64(3): np.int64(4)}) == {"3": 4}
-    with pytest.raises(NoJsonForm, match="items"):
+    with pytest.raises(UnsendableValue, match="items"):
         require_json(np.broadcast_to(0, (10**9,)))
 
 

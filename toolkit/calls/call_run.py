@@ -84,6 +84,7 @@ class CallRun:
     _execution: Execution | None = None
     _state: CallState | None = None
     _has_run = False
+    _passing_id = 0
 
     def __init__(
         self,
@@ -209,6 +210,9 @@ class CallRun:
 
     async def recover_from(self, error: BaseException) -> ToolResult:
         """Return the result of a call whose function the pipeline called, and which raised *error*."""
+        if must_propagate(error):
+            self._passing_id = id(error)
+            raise error
         return await self.execution.recover_from(error, self.state.arguments, self.state.decoded)
 
     @property
@@ -302,6 +306,7 @@ class CallRun:
         """Stamp the *result* of the call. From now on no progress of the tool is reported."""
         if self._state is not None:
             self._state.is_over = True
+        self.inner_result = None  # the traceback of its error holds frames that hold this object
         self.stamp(result, duration_seconds)
 
     def stamp(self, result: ToolResult, duration_seconds: float) -> None:
@@ -375,8 +380,14 @@ class CallRun:
         return isinstance(error, ApprovalError) and self.approval_stage.approval.claimed_record is None
 
     def _has_to_raise(self, error: BaseException) -> bool:
+        if id(error) == self._passing_id:
+            return True
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
-        return is_bug or must_propagate(error)
+        if is_bug or must_propagate(error):
+            # Its traceback grows when it is raised again, so only the first handler can tell.
+            self._passing_id = id(error)
+            return True
+        return False
 
     async def record_cut_short(self, error: BaseException) -> None:
         """Note in the store of approvals that *error* ended the call before it had a result."""

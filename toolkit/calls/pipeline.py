@@ -319,6 +319,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                     run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                     result = await run.end_after_hook(error, step)
                 _stamp(result, run, name, number, duration_seconds)
+            answer = None  # as with `result` below
 
         # Finish the result.
         if on.part != "tool":

@@ -14,10 +14,10 @@ from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs import OutputRefusal
-from ..values.no_json_form import NoJsonForm
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
+from ..values.unsendable_value import UnsendableValue
 from .plan import CallPlan
 
 __all__ = ["new_blank", "render_hook_result", "render_part", "render_result"]
@@ -46,7 +46,7 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
             result = _check_value(_build_from_parts(value), plan)
         else:
             result = _encode_value(value, plan)
-    except NoJsonForm as error:
+    except UnsendableValue as error:
         result = _build_failure(f"the tool ran, but its result cannot be given: {error}", plan, cause=error)
     except OutputRefusal as refusal:
         reason = replace_surrogates(str(refusal)[:300])
@@ -71,7 +71,7 @@ def render_hook_result(value: Any) -> ToolResult:
         else:
             form = require_json(value)
             result = ToolResult(as_text(form), form)
-    except NoJsonForm as error:
+    except UnsendableValue as error:
         return ToolResult.failure("internal", f"a hook gave a result that cannot be sent: {error}", cause=error)
     result.returned = value.returned if isinstance(value, ToolResult) else None
     return result
@@ -124,7 +124,7 @@ def _encode_by_annotation(
             return None
         form = encode(plain_value)
         return form, as_text(form)
-    except (OutputRefusal, NoJsonForm):
+    except (OutputRefusal, UnsendableValue):
         raise
     except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
         return None if replaces_arrays else _encode_by_annotation(value, encode, replaces_arrays=True)

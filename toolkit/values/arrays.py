@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from .no_json_form import NoJsonForm
+from .unsendable_value import UnsendableValue
 
 __all__ = ["UNKNOWN", "Shape", "replace_arrays", "to_plain_value"]
 
@@ -36,7 +36,7 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
     The items may be of any class. A missing value (`NaT`, `NA`, a masked item) is None.
 
     Raises:
-        NoJsonForm: There are too many items.
+        UnsendableValue: There are too many items.
     """
     kind = type(value)
     for package in _iter_packages(kind):
@@ -79,7 +79,9 @@ def _iter_packages(kind: type) -> Iterator[str]:
 
 def _check_size(count: int) -> None:
     if count > _MAX_ITEMS:
-        raise NoJsonForm(f"it has {count:,} items, and at most {_MAX_ITEMS:,} can be given; return a part or a summary")
+        raise UnsendableValue(
+            f"it has {count:,} items, and at most {_MAX_ITEMS:,} can be given; return a part or a summary"
+        )
 
 
 # Arrays, and numbers that know their `dtype`.

@@ -2,8 +2,8 @@
 Convert any value to strict JSON and to text.
 
 `as_json` never fails. NaN, cycles, bytes and objects of unknown classes become something that can be sent and read.
-`require_json` does the same for the results of tools, but raises `NoJsonForm` where `as_json` can only describe a value
-in words. If a tool's return annotation names a more specific type, the codec of that type encodes the value first.
+`require_json` does the same for the results of tools, but raises `UnsendableValue` where `as_json` can only describe a
+value in words. If a return annotation names a more specific type, the codec of that type encodes the value first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 
 from .arrays import UNKNOWN, Shape, to_plain_value
 from .codecs import Codec, create_hint_reader, has_registered_codec
-from .no_json_form import NoJsonForm
 from .strictjson.checks import INT_LIMIT, is_valid_text
+from .unsendable_value import UnsendableValue
 
 __all__ = [
     "as_json",
@@ -80,7 +80,7 @@ def require_json(value: Any, shape: Shape | None = None) -> Any:
     A table can be an array or an object. *shape* says which is wanted.
 
     Raises:
-        NoJsonForm: *value*, or a value in it, has no JSON form.
+        UnsendableValue: *value*, or a value in it, has no JSON form.
     """
     return _StrictConversion(shape).convert(value)
 
@@ -165,7 +165,7 @@ class _Conversion:
         self._ancestor_ids.add(identity)
         try:
             return self._convert_structure(value, kind)
-        except NoJsonForm:
+        except UnsendableValue:
             raise
         except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; its text is still of use
             return self.describe(value)
@@ -203,7 +203,7 @@ class _Conversion:
         converted: list[Any] = []
         try:
             converted.extend(map(self.convert, items))
-        except NoJsonForm as error:
+        except UnsendableValue as error:
             error.below(len(converted))
             raise
         return converted
@@ -214,7 +214,7 @@ class _Conversion:
             name = as_text(self.convert(key))
             try:
                 converted.append((name, self.convert(item)))
-            except NoJsonForm as error:
+            except UnsendableValue as error:
                 error.below(name)
                 raise
         return dict_with_unique_keys(converted)
@@ -249,10 +249,10 @@ class _Conversion:
 
 
 class _StrictConversion(_Conversion):
-    """A conversion that raises `NoJsonForm` for a value that could only be described in words."""
+    """A conversion that raises `UnsendableValue` for a value that could only be described in words."""
 
     def describe(self, value: Any) -> str:
-        raise NoJsonForm.of_class(type(value))
+        raise UnsendableValue.of_class(type(value))
 
 
 def _read_codec(kind: type) -> Codec | None:

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterable, Awaitable, Iterator
 
 from ..errors import Problem
 
-__all__ = ["NoJsonForm"]
+__all__ = ["UnsendableValue"]
 
 
-class NoJsonForm(TypeError):  # noqa: N818 -- named after what it says about the value
+class UnsendableValue(TypeError):  # noqa: N818 -- named after what it says about the value
     """
     A value without a JSON form.
 
@@ -26,11 +26,11 @@ class NoJsonForm(TypeError):  # noqa: N818 -- named after what it says about the
         self.path: tuple[str | int, ...] = ()
 
     @classmethod
-    def of_class(cls, kind: type) -> NoJsonForm:
+    def of_class(cls, kind: type) -> UnsendableValue:
         """Return the error for a value of the class *kind*."""
         return cls(f"{_describe_class(kind)} has no JSON form; {_find_remedy(kind)}")
 
-    def below(self, key: str | int) -> NoJsonForm:
+    def below(self, key: str | int) -> UnsendableValue:
         """Return this error with *key* added to the front of its path."""
         self.path = (key, *self.path)
         return self
