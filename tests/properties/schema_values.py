@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import fractions
 import ipaddress
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -134,6 +135,9 @@ class SchemaReader:
         return numbers | _HUGE if low is None and high is None else numbers
 
     def _texts(self, schema: dict[str, Any]) -> Values:
+        if schema.get("contentMediaType") == "application/json":
+            # Text that is not JSON is one of the exceptions.
+            return self.read(schema.get("contentSchema", True)).map(json.dumps)
         if "pattern" in schema:
             texts: Values = st.from_regex(schema["pattern"], alphabet=_CHARACTERS)
         else:

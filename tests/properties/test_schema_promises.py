@@ -191,6 +191,7 @@ HINTS |= {
 FURTHER_HINTS = [
     *(Color, Level, Gaps, Bits, Cat, Dog, Record[dt.time], Pair, Options, OtherOptions, Holder[bytes], Measured),
     *(Model, Struct, Alias, T, typing.AnyStr, NewType("Name", bytes), "dt.date", dataclasses.InitVar[int]),
+    *(pydantic.Json, pydantic.Json[list[int]]),
 ]
 """Hints that a predicate recognises."""
 
