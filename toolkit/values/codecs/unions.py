@@ -22,11 +22,11 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     OutputRefusal,
     Refusal,
     Schema,
     Undescribable,
+    UnsendableType,
     join_with_or,
     problems_of,
     type_name,
@@ -50,7 +50,7 @@ _JSON_TYPES: dict[type, set[str]] = {
 
 def _read_union(hint: Any, reader: HintReader) -> Codec:
     if hint is types.UnionType:
-        raise NoJsonForm("UnionType has no JSON form: a model cannot send a type", "take a Literal of names")
+        raise UnsendableType("UnionType has no JSON form: a model cannot send a type", "take a Literal of names")
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
@@ -79,11 +79,11 @@ def read_members(hint: Any, members: Sequence[Any], reader: HintReader) -> list[
     If the reader notes omitted members, a member without a JSON form is left out. Null alone is not enough to remain.
     """
     codecs: list[Codec] = []
-    omitted: list[tuple[Any, NoJsonForm]] = []
+    omitted: list[tuple[Any, UnsendableType]] = []
     for member in members:
         try:
             codecs.append(reader.codec(member))
-        except NoJsonForm as error:
+        except UnsendableType as error:
             omitted.append((member, error))
     if omitted and (reader.omitted_members is None or all(codec.schema == {"type": "null"} for codec in codecs)):
         raise omitted[0][1]
