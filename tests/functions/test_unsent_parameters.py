@@ -25,7 +25,7 @@ from toolkit import (
     Writes,
     tool,
 )
-from toolkit.values.codecs.base import CodecRules, HintReader, NoJsonForm
+from toolkit.values.codecs.base import CodecRules, HintReader, UnsendableType
 from toolkit.values.codecs.rules import _ALL_RULES as ALL_RULES
 
 
@@ -184,6 +184,29 @@ def test_variable_parameters_without_a_json_form_are_left_out():
     assert made.schema["additionalProperties"] is False
     args, kwargs = made.signature.bind(made.check({"a": 1}))
     assert take(*args, **kwargs) == [1, (), 2, {}]
+
+
+def test_required_items_of_an_unpacked_tuple_are_not_left_out():
+    """A call without them fails."""
+
+    def take(a: int, *rest: *tuple[int, Session]):
+        """Take."""
+
+    assert "parameter `rest`: Session has no JSON form" in refusal(take)
+
+
+class Nested(TypedDict):
+    inner: "list[Nested]"
+    run: Callable[[], None]
+
+
+def test_a_record_that_contains_itself_names_the_place_once():
+    """The path to the field is not repeated at every level."""
+
+    def take(nested: Nested):
+        """Take."""
+
+    assert refusal(take).count("Nested.run") == 1
 
 
 def test_positional_only_parameters_are_left_out_in_their_place():
@@ -552,7 +575,7 @@ def test_records_without_a_json_form_are_read_in_bounded_time():
 
     def read_runner(hint, reader):
         runs.append(hint)
-        raise NoJsonForm("no runner")
+        raise UnsendableType("no runner")
 
     rules = CodecRules({**ALL_RULES.by_origin, Session: read_runner}, ALL_RULES.by_predicate)
     reader = HintReader(rules, {"Node": union, "Runner": Session})

@@ -23,11 +23,11 @@ from ..values.codecs import (
     MISSING,
     Codec,
     HintReader,
-    NoJsonForm,
     ObjectField,
     RefusedMetadata,
     Undescribable,
     Unresolved,
+    UnsendableType,
     apply_metadata,
     read_field_default,
     read_typed_dict_fields,
@@ -102,7 +102,7 @@ class Parameters:
                 self.fields.append(self._build_field(parameter, hint))
             if omitted:
                 self._narrowed[name] = list(dict.fromkeys(omitted))
-        except NoJsonForm as error:
+        except UnsendableType as error:
             if self._leave_out(parameter, error.reason):
                 return
             text = describe_refusal(parameter, hint, error.reason) if error.is_unknown else str(error)
@@ -259,7 +259,10 @@ class Parameters:
         if len(items) == 2 and items[1] is Ellipsis:
             return self._build_positional_field(name, items[0])
         items = items[self.bound_items :]
-        codec = self.reader.codec(tuple[items])  # type: ignore[valid-type]  # the items are known only at run time
+        try:
+            codec = self.reader.codec(tuple[items])  # type: ignore[valid-type]  # the items are known only at run time
+        except UnsendableType as error:
+            raise Undescribable(str(error)) from error  # the items are required, so they cannot be left out
         return ObjectField(name=name, codec=codec, required=bool(items), factory=None if items else tuple)
 
     def _resolve_unpacked(self, hint: Any) -> Any:

@@ -10,13 +10,13 @@ from .annotated import apply_metadata, read_field_default
 from .base import (
     Codec,
     HintReader,
-    NoJsonForm,
     OutputRefusal,
     Refusal,
     RefusedMetadata,
     Schema,
     Undescribable,
     Unresolved,
+    UnsendableType,
     type_name,
 )
 from .code_writer import UNSURE, CodeWriter, compile_codec
@@ -35,7 +35,6 @@ __all__ = [
     "CodeWriter",
     "Codec",
     "HintReader",
-    "NoJsonForm",
     "ObjectField",
     "OutputRefusal",
     "Refusal",
@@ -43,6 +42,7 @@ __all__ = [
     "Schema",
     "Undescribable",
     "Unresolved",
+    "UnsendableType",
     "apply_metadata",
     "assemble_schema",
     "build_schema_emitter",

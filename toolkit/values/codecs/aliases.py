@@ -13,10 +13,10 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     Schema,
     Undescribable,
     Unresolved,
+    UnsendableType,
     constant_factory,
     type_name,
 )
@@ -84,7 +84,7 @@ def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
 
 
 def _read_missing_name(hint: Any, reader: HintReader) -> Codec:
-    raise NoJsonForm(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
+    raise UnsendableType(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
 
 
 def _read_qualified(hint: Any, reader: HintReader) -> Codec:
@@ -142,7 +142,7 @@ def _read_self(hint: Any, reader: HintReader) -> Codec:
 
 def _refuse_hint(reason: str, remedy: str) -> typing.Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
-        raise NoJsonForm(f"{type_name(hint)} has no JSON form: {reason}", remedy)
+        raise UnsendableType(f"{type_name(hint)} has no JSON form: {reason}", remedy)
 
     return factory
 

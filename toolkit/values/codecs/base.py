@@ -25,7 +25,7 @@ from ..strictjson.checks import show_value
 from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
-from .hint_errors import NoJsonForm, RefusedMetadata, Undescribable, Unresolved
+from .hint_errors import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .ranks import CodecRank
 from .type_checking_names import bind_references, module_names
 
@@ -37,13 +37,13 @@ __all__ = [
     "Codec",
     "CodecRules",
     "HintReader",
-    "NoJsonForm",
     "OutputRefusal",
     "Refusal",
     "RefusedMetadata",
     "Schema",
     "Undescribable",
     "Unresolved",
+    "UnsendableType",
     "constant_factory",
     "find_registered_factory",
     "join_with_or",
@@ -212,7 +212,7 @@ class HintReader:
         self._codecs_by_key: dict[Any, tuple[str, Codec | None]] = {}
         self._codecs_by_name: dict[str, Codec] = {}
         self._recursive_keys: set[Any] = set()
-        self._failures: dict[Any, NoJsonForm] = {}
+        self._failures: dict[Any, UnsendableType] = {}
 
     def codec(self, hint: Any) -> Codec:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
@@ -229,7 +229,7 @@ class HintReader:
         for recognises, factory in self._rules.by_predicate:
             if recognises(hint):
                 return factory(hint, self)
-        raise NoJsonForm(
+        raise UnsendableType(
             f"{type_name(hint)} has no JSON form",
             "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
             is_unknown=True,
@@ -265,7 +265,7 @@ class HintReader:
         except SyntaxError as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
         except Exception as error:  # a type checker may accept what the running program cannot evaluate
-            raise NoJsonForm(f"the annotation {name!r} cannot be evaluated: {error}") from error
+            raise UnsendableType(f"the annotation {name!r} cannot be evaluated: {error}") from error
 
     def _resolve_reference(self, reference: ForwardRef) -> Any:
         module = reference.__forward_module__
@@ -320,7 +320,7 @@ class HintReader:
             for table, size in zip(tables, sizes, strict=True):
                 for newcomer in list(table)[size:]:
                     del table[newcomer]
-            if isinstance(error, NoJsonForm):
+            if isinstance(error, UnsendableType):
                 self._failures[key] = error
             raise
         if inline and key not in self._recursive_keys:

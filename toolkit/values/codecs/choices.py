@@ -23,10 +23,10 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     Refusal,
     Schema,
     Undescribable,
+    UnsendableType,
     join_with_or,
     type_name,
 )
@@ -119,7 +119,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
         if isinstance(value, enum.Enum):
             form = _enum_form(type(value), value, reader)
         elif type(value) not in _JSON_TYPE:
-            raise NoJsonForm(
+            raise UnsendableType(
                 f"{type_name(hint)} holds {type_name(type(value))}, which has no JSON form of its own; "
                 f"use strings, numbers, booleans, None or members of an enum"
             )
@@ -139,7 +139,9 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
         form = _enum_form(hint, member, reader)
         _, twin = pairs.setdefault(_json_key(form), (form, member))
         if twin is not member:
-            raise NoJsonForm(f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value")
+            raise UnsendableType(
+                f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"
+            )
     if not pairs:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
     members = [(member.name, form) for form, member in pairs.values()]
@@ -187,14 +189,14 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> 
     value = member.value
     if type(value) in _JSON_TYPE:
         if isinstance(value, float) and value - value != 0:
-            raise NoJsonForm(f"{kind.__qualname__}.{member.name} is {value}, which has no JSON form")
+            raise UnsendableType(f"{kind.__qualname__}.{member.name} is {value}, which has no JSON form")
         return value
     try:
         form = reader.codec(type(value)).encode(value)
     except Exception:  # noqa: BLE001 -- a registered codec is the user's code; the remedy is the same
         form = value
     if type(form) not in _JSON_TYPE:
-        raise NoJsonForm(
+        raise UnsendableType(
             f"{kind.__qualname__}.{member.name} has the value {value!r}; a model can send strings, numbers, "
             f"booleans and null, so give the member one of these as its value"
         )

@@ -15,7 +15,7 @@ from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import close_hint, substitute_variables, widest_type
-from .base import Codec, HintReader, NoJsonForm, RefusedMetadata, Undescribable, type_name
+from .base import Codec, HintReader, RefusedMetadata, Undescribable, UnsendableType, type_name
 from .objects import MISSING
 from .type_checking_names import module_names
 
@@ -63,8 +63,8 @@ class ClassHints:
         try:
             with self.scope(owner):
                 return self.reader.codec(written if annotation is MISSING else annotation)
-        except NoJsonForm as error:
-            raise error.below(f"{self.cls.__name__}.{name}") from error
+        except UnsendableType as error:
+            raise error.below(f"{self.cls.__name__}.{name}: ") from error
         except (Undescribable, RefusedMetadata) as error:
             place = f"{self.cls.__name__}.{name}: "
             # A class that contains itself would name the same place at every level.

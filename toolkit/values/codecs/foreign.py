@@ -21,11 +21,10 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     Refusal,
     Schema,
-    Undescribable,
     Unresolved,
+    UnsendableType,
     find_registered_factory,
     type_name,
 )
@@ -99,14 +98,14 @@ def _refuse(value: Any) -> Any:
 
 
 def _check_argument(hint: Any, kind: type, *, can_decode: bool) -> None:
-    """Raise `Undescribable` if the codec that was registered for *kind* cannot decode an argument of type *hint*."""
+    """Raise `UnsendableType` if the codec that was registered for *kind* cannot decode an argument of type *hint*."""
     if not can_decode:
-        raise Undescribable(
+        raise UnsendableType(
             f"{type_name(hint)} is registered for results only; give `register_codec({kind.__name__}, ...)` "
             "a `schema` and a `decode` too"
         )
     if (get_origin(hint) or hint) is not kind:
-        raise Undescribable(
+        raise UnsendableType(
             f"{type_name(hint)} is a subclass of {kind.__name__}, whose registered codec decodes only "
             f"{kind.__name__} itself; call `register_codec` for {type_name(hint)}"
         )
@@ -205,15 +204,15 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
         # What is sent back may differ from what is accepted: it has the computed fields, and not the excluded ones.
         schema = adapter.json_schema(by_alias=True, mode="serialization" if reader.for_output else "validation")
     except (ImportError, SchemaError) as error:
-        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
+        raise UnsendableType(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise Unresolved(type_name(hint)) from error
-        raise NoJsonForm(
+        raise UnsendableType(
             f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
         ) from error
     except Exception as error:
-        raise NoJsonForm(f"pydantic cannot describe {type_name(hint)}: {error}") from error
+        raise UnsendableType(f"pydantic cannot describe {type_name(hint)}: {error}") from error
 
     refuse_ignored_metadata(hint, "pydantic")
 
@@ -283,7 +282,7 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     except NameError as error:
         raise Unresolved(error.name or type_name(hint)) from error
     except TypeError as error:
-        raise NoJsonForm(
+        raise UnsendableType(
             f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
             f"use types that it can, or `register_codec`"
         ) from error

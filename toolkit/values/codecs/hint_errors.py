@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ...errors import DefinitionError
 
-__all__ = ["NoJsonForm", "RefusedMetadata", "Undescribable", "Unresolved"]
+__all__ = ["RefusedMetadata", "Undescribable", "Unresolved", "UnsendableType"]
 
 
 class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
     """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
 
 
-class NoJsonForm(Undescribable):
+class UnsendableType(Undescribable):
     """
     A type whose values a model cannot send.
 
@@ -30,9 +30,11 @@ class NoJsonForm(Undescribable):
         self.remedy = remedy
         self.is_unknown = is_unknown
 
-    def below(self, place: str) -> NoJsonForm:
+    def below(self, place: str) -> UnsendableType:
         """Return the same error, seen from the record whose field is at *place*."""
-        return NoJsonForm(f"{place}: {self.reason}", self.remedy, is_unknown=self.is_unknown)
+        # A class that contains itself would name the same place at every level.
+        reason = f"{place}{self.reason.removeprefix(place)}"
+        return UnsendableType(reason, self.remedy, is_unknown=self.is_unknown)
 
 
 class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above

@@ -22,9 +22,9 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     Refusal,
     Schema,
+    UnsendableType,
     problems_below,
     type_name,
 )
@@ -148,7 +148,7 @@ def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any]
         form, read = (INTEGER_KEY, int) if key.kinds == {"integer"} else (NUMBER_KEY, json.loads)
         parse = functools.partial(_parse_number_key, form, read)
         return form.schema, lambda name: key.decode(parse(name)), lambda value: _as_text(key.encode(value))
-    raise NoJsonForm(
+    raise UnsendableType(
         "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
     )
 
@@ -203,7 +203,7 @@ def _read_default_dict(hint: Any, reader: HintReader) -> Codec:
         if factory is not None:
             factory()
     except Exception:  # noqa: BLE001 -- if the constructor raises anything, it cannot make a default
-        raise NoJsonForm(f"{type_name(hint)}: the default for a missing key is not known; use dict") from None
+        raise UnsendableType(f"{type_name(hint)}: the default for a missing key is not known; use dict") from None
 
     def build(entries: dict[Any, Any]) -> Any:
         return collections.defaultdict(factory, entries)

@@ -19,7 +19,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
 from .annotated import read_field_default
-from .base import Codec, CodecRules, HintReader, NoJsonForm, RefusedMetadata
+from .base import Codec, CodecRules, HintReader, RefusedMetadata, UnsendableType
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .objects import MISSING, ObjectField, object_codec
 
@@ -123,7 +123,7 @@ def _parameter_field(hints: ClassHints, parameter: inspect.Parameter) -> ObjectF
     If the parameter has no annotation, the class's field with the same name supplies it.
     """
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-        raise NoJsonForm(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
+        raise UnsendableType(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
     name = parameter.name
     return ObjectField(
         name=name,

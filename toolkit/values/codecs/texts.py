@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 from ..patterns import compile_pattern
 from ..schemas.text_forms import TEXT_FORMS, TextForm
-from .base import Codec, CodecRules, HintReader, NoJsonForm, Refusal, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, Refusal, UnsendableType, constant_factory, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .scalars import build_type_error
@@ -320,7 +320,7 @@ _CODECS: dict[Any, Codec] = {
 
 def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     if get_args(hint) == (bytes,):
-        raise NoJsonForm(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
+        raise UnsendableType(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
     return _CODECS[re.Pattern]
 
 

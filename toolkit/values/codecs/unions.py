@@ -22,11 +22,11 @@ from .base import (
     Codec,
     CodecRules,
     HintReader,
-    NoJsonForm,
     OutputRefusal,
     Refusal,
     Schema,
     Undescribable,
+    UnsendableType,
     join_with_or,
     problems_of,
     type_name,
@@ -34,7 +34,7 @@ from .base import (
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 
-__all__ = ["RULES", "read_members", "union_codec"]
+__all__ = ["RULES", "union_codec"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -50,12 +50,12 @@ _JSON_TYPES: dict[type, set[str]] = {
 
 def _read_union(hint: Any, reader: HintReader) -> Codec:
     if hint is types.UnionType:
-        raise NoJsonForm("UnionType has no JSON form: a model cannot send a type", "take a Literal of names")
+        raise UnsendableType("UnionType has no JSON form: a model cannot send a type", "take a Literal of names")
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
     visible = [member for member in get_args(hint) if not _is_hidden(member)]
-    codec = union_codec(read_members(hint, visible or get_args(hint), reader), reader)
+    codec = union_codec(_read_members(visible or get_args(hint), reader), reader)
     return _accept_hidden(codec, [reader.codec(member) for member in hidden], reader) if hidden else codec
 
 
@@ -72,18 +72,18 @@ def _accept_hidden(codec: Codec, hidden: Sequence[Codec], reader: HintReader) ->
     return replace(codec, encode=functools.partial(_encode_member, (codec, *hidden), reader), members=())
 
 
-def read_members(hint: Any, members: Sequence[Any], reader: HintReader) -> list[Codec]:
+def _read_members(members: Sequence[Any], reader: HintReader) -> list[Codec]:
     """
-    Return the codecs of *members*, the members of the union *hint*.
+    Return the codecs of the members of a union.
 
     If the reader notes omitted members, a member without a JSON form is left out. Null alone is not enough to remain.
     """
     codecs: list[Codec] = []
-    omitted: list[tuple[Any, NoJsonForm]] = []
+    omitted: list[tuple[Any, UnsendableType]] = []
     for member in members:
         try:
             codecs.append(reader.codec(member))
-        except NoJsonForm as error:
+        except UnsendableType as error:
             omitted.append((member, error))
     if omitted and (reader.omitted_members is None or all(codec.schema == {"type": "null"} for codec in codecs)):
         raise omitted[0][1]
