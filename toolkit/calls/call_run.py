@@ -271,7 +271,10 @@ class CallRun:
                     except StopIteration as end:
                         hook_result = end.value
                     else:
-                        hook_result = await runner.finish_hook(hook_result, waits_for, step)
+                        try:
+                            hook_result = await runner.finish_hook(hook_result, waits_for, step)
+                        finally:
+                            del waits_for  # it may hold the error, and the traceback of the error holds this frame
                 elif inspect.isawaitable(hook_result):
                     hook_result = await runner.await_hook(hook_result, step)
             else:

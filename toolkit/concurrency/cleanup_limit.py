@@ -75,16 +75,14 @@ def finish_with_limit(
                     proxy.start(asyncio.get_running_loop(), raised.args)
             if proxy is not None:
                 proxy.future = None
+            # The future may hold the error, and the traceback of the error holds this frame. Without this, only the
+            # garbage collector would free them.
+            waits_for = task_view = None
             waits_for = coroutine.send(sent) if error is None else coroutine.throw(error)
             if proxy is not None and proxy.is_late:
                 break
     except StopIteration as end:
         return end.value
-    except BaseException:
-        # The future may hold the error, and the traceback of the error holds this frame. Without this, only the garbage
-        # collector would free them.
-        del waits_for, task_view
-        raise
     finally:
         error = None
         if proxy is not None and proxy.timer is not None:
