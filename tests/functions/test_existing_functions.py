@@ -13,9 +13,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
+from tests.functions import existing_functions
 from tests.functions.existing_functions import SKIPPED
 
 HERE = Path(__file__).parent
@@ -29,7 +31,12 @@ SAMPLE = (
 )
 """A sample that takes a few seconds: functions in C and in Python, with and without annotations."""
 
-PROGRAMS = {"ruff": "a program", "tree-sitter": "classes in C", "tree-sitter-bash": "one function in C"}
+PROGRAMS = {
+    "ruff": "a program",
+    "tree-sitter": "classes in C",
+    "tree-sitter-bash": "one function in C",
+    "jiter": "three functions in Rust",
+}
 """The packages of the development group that are not decorated, and why."""
 
 MODULES = {"attrs": "attr", "google-genai": "google.genai", "pyyaml": "yaml"}
@@ -85,6 +92,19 @@ def test_every_public_function_of_a_package_is_built_or_refused(name):
     if importlib.util.find_spec(module.partition(".")[0]) is None:
         pytest.skip(f"{name} is not installed")
     check(decorate([module], 1800), RECORD[name])
+
+
+@pytest.mark.long
+@pytest.mark.unmeasured
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "share"), [("pandas", 0.7), ("httpx", 0.9)])
+def test_most_functions_that_a_package_offers_at_its_top_become_tools(name, share):
+    """The others take a DataFrame, or return a context manager."""
+    package = pytest.importorskip(name)
+    functions = [value for key, value in vars(package).items() if key[0] != "_" and isinstance(value, FunctionType)]
+    outcomes = [existing_functions.decorate(function) for function in functions]
+    assert not [text for outcome, text in outcomes if outcome == "crashed"]
+    assert sum(outcome == "built" for outcome, _ in outcomes) >= share * len(functions), outcomes
 
 
 def test_every_package_of_the_development_group_is_recorded():
