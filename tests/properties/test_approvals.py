@@ -253,7 +253,8 @@ class Approving(RuleBasedStateMachine):
         self.reply = None
         principal = request.principal if speaker == "right" else speaker
         session = found.session if place == "right" else place
-        grant = request.grants[0] if granted and request.grants else None
+        edited = edited if approved else None  # a denial has neither
+        grant = request.grants[0] if approved and granted and request.grants else None
         decision = Decision(
             approved=approved,
             arguments=None if edited is None else {"number": edited},
