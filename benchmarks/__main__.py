@@ -19,6 +19,7 @@ from . import (
     judging,
     refusing,
     search,
+    sizes,
 )
 from .timing import print_table
 
@@ -28,6 +29,7 @@ BENCHMARKS = {
     "Refusing bad arguments, all problems worded": refusing,
     "One call, and many": dispatching,
     "One call in many configurations": configurations,
+    "One call, and how its cost grows": sizes,
     "Permissions and safety checks": judging,
     "Searching 50,000 files": files,
     "Definitions": defining,
