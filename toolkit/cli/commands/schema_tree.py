@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from ...spec import Tool
 from ...values.schemas.messages import describe_expectation
+from ...values.schemas.text_forms import find_text_form
 from ...values.schemas.vocabulary import UNION_KEYWORDS, stated_types
 from ...values.strictjson.checks import show_value
 from ..output import to_safe_text
@@ -143,8 +144,9 @@ def _label(name: str, schema: Any, *, is_required: bool) -> Text:
 
 
 def _describe_limits(schema: Mapping[str, Any]) -> Iterator[str]:
+    has_known_form = find_text_form(schema) is not None  # then its name says what the pattern says
     for word, text in _LIMITS.items():
-        if schema.get(word) not in (None, False):
+        if schema.get(word) not in (None, False) and not (word == "pattern" and has_known_form):
             yield text.format(show_value(schema[word], max_chars=40))
 
 
