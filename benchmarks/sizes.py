@@ -81,7 +81,10 @@ def _with_result(size: int) -> Candidate:
 
 
 def _with_tools(size: int) -> Candidate:
-    others = [Tool.from_schema(f"other_{number}", "Do nothing.", {"type": "object"}, _do_nothing) for number in range(size - 1)]
+    others = [
+        Tool.from_schema(f"other_{number}", "Do nothing.", {"type": "object"}, _do_nothing)
+        for number in range(size - 1)
+    ]
     dispatcher = Dispatcher(Catalog(add, *others))
     return lambda: dispatcher.call("add", {"a": 2, "b": 3})
 

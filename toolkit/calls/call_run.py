@@ -28,7 +28,7 @@ from .error_results import build_error_result, build_hook_error_result
 from .execution import Execution
 from .plan import CallPlan
 from .render_result import render_hook_result
-from .result_notes import add_metadata, has_notes, render_notes
+from .result_notes import add_metadata, render_notes
 from .settings import Settings
 from .truncation import truncate_result
 
@@ -323,12 +323,12 @@ class CallRun:
             result.attempts, result.retries = self.attempts, ()
         else:
             result.attempts, result.retries = execution.count, execution.notes
-        if self._state is not None and has_notes(self._state):
+        if self._state is not None and self._state.needs_notes:
             add_metadata(result, self._state)
 
     def add_notes(self, result: ToolResult) -> None:
         """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
-        if not has_notes(self.state):
+        if not self.state.needs_notes:
             return
         max_chars = self.plan.max_chars
         notes = render_notes(self.state, self.state.redaction(), max_chars // 2)

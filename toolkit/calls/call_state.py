@@ -81,6 +81,11 @@ class CallState:
         self.decoded = decoded
         self.deadline = deadline
 
+    @property
+    def needs_notes(self) -> bool:
+        """Whether the result has to say what people changed, or that the call has run before."""
+        return bool(self.edits) or self.repeats is not None
+
     # Changing the arguments.
 
     async def check(self, *, repair: bool = True) -> ToolResult | None:

@@ -14,14 +14,9 @@ from .call_state import CallState
 if TYPE_CHECKING:  # not loaded here, because few calls need notes
     from ..policies.redaction import Redaction
 
-__all__ = ["add_metadata", "has_notes", "render_notes"]
+__all__ = ["add_metadata", "render_notes"]
 
 _REPEATED = "this call was approved and run before; this is its recorded result"
-
-
-def has_notes(state: CallState) -> bool:
-    """Return whether the result of the call of *state* needs notes."""
-    return bool(state.edits) or state.repeats is not None
 
 
 def add_metadata(result: ToolResult, state: CallState) -> None:
