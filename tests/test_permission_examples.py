@@ -24,6 +24,7 @@ def _run_example(example: Path) -> str:
     return run.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "kinds"),
     [

@@ -15,6 +15,7 @@ def written():
     return record([sys.executable, str(DEMO)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_picture_shows_what_the_demo_does(written, name):
     """If this fails, run `python -m benchmarks.record_demo` and look at the pictures."""

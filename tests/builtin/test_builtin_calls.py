@@ -486,6 +486,7 @@ async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root,
 @given(
     pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
 )
+@pytest.mark.long
 async def test_no_path_leads_out(dispatcher, root, tmp_path, pieces, without):
     """However names, links and `..` are put together, what is outside is neither read nor changed."""
     for name, target in {"src/up": "..", "src/out": "../../outside.txt", "src/in": "../notes.txt"}.items():

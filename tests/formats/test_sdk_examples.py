@@ -39,6 +39,7 @@ async def printed(file: str, **environment: str) -> str:
     return said.decode()
 
 
+@pytest.mark.long
 async def test_without_a_key_the_stand_in_answers(file, provider, path):
     """It calls the tool twice and says what came of it."""
     assert await printed(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"

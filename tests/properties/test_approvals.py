@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -409,5 +410,5 @@ class Approving(RuleBasedStateMachine):
 # The modes in which an ask of a hook is settled without a person: it runs, or is denied.
 _SETTLED = ("deny_unlisted", "bypass")
 
-TestApproving = Approving.TestCase
+TestApproving = pytest.mark.long(Approving.TestCase)
 TestApproving.settings = settings(stateful_step_count=30)

@@ -201,6 +201,7 @@ async def raced(dispatcher, root, known, draw, count):
     return ends, leaks
 
 
+@pytest.mark.long
 async def test_no_byte_crosses_the_border_by_a_thousand_calls(stage, way):
     """Each answer is from inside or an error, and nothing outside is touched."""
     await race(stage, way, 2 * TIMES, calls=1_000)

@@ -262,6 +262,7 @@ def test_every_predicate_has_a_case(entry):
     assert any(map(recognises, FURTHER_HINTS))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promise", ALL, ids=operator.attrgetter("name"))
 @given(data=st.data())
 def test_what_the_schema_accepts_the_check_accepts(promise, data):

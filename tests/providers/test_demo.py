@@ -81,6 +81,7 @@ async def test_a_no_is_told_to_the_model():
     assert said.rstrip().endswith("- The shop opens.")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 async def test_without_a_key_the_variable_is_named(name):
     """And nothing claims to have worked."""

@@ -23,6 +23,7 @@ def page():
     return read_table(PAGE.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("user", USERS)
 def test_the_table_says_what_is_measured(user, level):

@@ -149,6 +149,7 @@ def test_the_shared_catalog_is_restored_where_a_test_is_the_first_to_import(pyte
     run().assert_outcomes(passed=2)
 
 
+@pytest.mark.long
 def test_each_tool_becomes_a_test(pytester, run):
     """One fails with the smallest arguments and what to do; the destructive one is not run."""
     pytester.makepyfile(mytools=TOOLS)
@@ -179,6 +180,7 @@ def test_a_catalog_in_a_module_is_checked_alone(pytester, run):
     run("--toolkit-check", "mytools:good", "-k", "shout").assert_outcomes(passed=1, deselected=2)
 
 
+@pytest.mark.long
 def test_a_tool_is_run_if_it_is_named(pytester, run):
     """Also one that is destructive; a name that no tool has is a mistake."""
     pytester.makepyfile(mytools=TOOLS)

@@ -82,6 +82,7 @@ def snapshot(folder):
     return {os.path.join(at, name): Path(at, name).read_bytes() for at, _, files in os.walk(folder) for name in files}
 
 
+@pytest.mark.long
 def test_no_byte_from_outside_is_ever_read(stage, way):
     """Eight thousand reads by each way: what was inside, or an error, and both happen."""
     root, outside = stage

@@ -249,6 +249,7 @@ async def test_a_hundred_at_once(start):
     assert _zombies() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
     """Nobody is left to end them, so the system does."""

@@ -728,6 +728,7 @@ FILES = st.lists(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), m
 MARKS = st.sampled_from([b"", b"", b"", "\ufeff".encode(), b"\xff\xfe", b"\xfe\xff"])
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, mark=MARKS, ignore_case=st.booleans(), fixed=st.booleans())

@@ -320,6 +320,7 @@ def test_in_a_terminal_somebody_is_asked_and_sees_it_happen(shop):
     assert "thinking" not in "\n".join(lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])
 def test_a_plan_is_carried_out_if_somebody_agrees(shop, answer, is_done):
     """Nothing but a clear yes counts."""
@@ -360,6 +361,7 @@ def resumed(stub):
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("answer", "said"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
 def test_whoever_resumes_a_run_is_asked_what_it_waits_for(shop, answer, said):
     """And it goes on with the answer, to its end."""
@@ -373,6 +375,7 @@ def test_whoever_resumes_a_run_is_asked_what_it_waits_for(shop, answer, said):
     assert (kept().status, kept().text) == ("done", "It is done.")
 
 
+@pytest.mark.long
 def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
     """Somebody has to agree; a copy of the file is no second plan."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))

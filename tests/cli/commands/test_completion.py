@@ -140,6 +140,7 @@ def at_a_prompt(listed, tmp_path):
     return words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
 def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell):
     """Wherever it cuts words; no blank follows what still wants a value."""
@@ -161,6 +162,7 @@ def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, list
     assert at_a_prompt(shell, ("toolkit list unh\t", "eard_of.py")) == ["list", "unheard_of.py"]
 
 
+@pytest.mark.long
 @needs("fish")
 @pytest.mark.parametrize(
     ("line", "offered"),

@@ -256,6 +256,7 @@ def test_any_text_is_judged(text):
 REPEATED = ["|", "a|", "a;", "`<x ", "`", "$(", "${", "((", "[[ ", "{a,b}", "$x", "<<a\n", "eval ", "sudo ", "sh -c ", "x=1 ", "f(){ f;};", "&|", "'a' ", "a && ", "\\\n", "#\n", "case a in "]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("unit", REPEATED)
 def test_no_text_takes_long(unit):

@@ -46,6 +46,7 @@ def findings(tmp_path_factory):
         del os.environ["BROKEN_FOLDER"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "rule"), broken.LAWS, ids=["-".join(each) for each in broken.LAWS])
 def test_a_broken_law_is_caught_and_named(findings, name, rule):
     """With the tool, the place, and what would be right."""

@@ -315,6 +315,7 @@ SYNTAX = '''
 '''
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations"])
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_new_syntax_is_read(version, future, tmp_path):
