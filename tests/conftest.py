@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
-settings.register_profile("quick", settings.get_profile("default"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=15)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
