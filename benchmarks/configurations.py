@@ -129,7 +129,7 @@ def _texts(tools: ToolSet) -> dict[str, Candidate]:
         function, arguments = tools.several if what == "several parameters" else tools.nested
         text = json.dumps(arguments)
         context: Any = ToolContext(context=None, tool_name=function.__name__, tool_call_id="1", tool_arguments=text)
-        from_openai, from_anthropic = function_tool(function), beta_async_tool(function)
+        from_openai, from_anthropic = function_tool(function, strict_mode=False), beta_async_tool(function)
         found[f"JSON text, {what}"] = _call(_dispatcher(function), function, text)
         found[f"openai-agents, {what}"] = lambda tool=from_openai, context=context, text=text: tool.on_invoke_tool(
             context, text
