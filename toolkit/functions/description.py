@@ -7,7 +7,6 @@ that is not defined yet waits for the first use or for `Catalog.finish`.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 from ..docstrings.parsing import Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
-from ..values.schemas.member_names import remove_member_names
+from ..values.schemas.member_names import copy_without_names
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
@@ -118,8 +117,8 @@ class Description:
         if self._schema_copies is None:
             signature = self.signature
             self._schema_copies = (
-                copy.deepcopy(remove_member_names(signature.schema)),
-                copy.deepcopy(remove_member_names(signature.output_schema)),
+                copy_without_names(signature.schema),
+                copy_without_names(signature.output_schema),
             )
         return self._schema_copies
 

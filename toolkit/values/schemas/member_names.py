@@ -3,7 +3,7 @@ Keep the names of enum members in a schema, beside their values.
 
 A member is sent as its value. If that value is a number, its name says more. Messages show the names, and a repair
 accepts a name in place of the value. The names are under keywords of this package. No check reads these keywords, and
-`remove_member_names` removes them from every schema that is shown.
+`copy_without_names` leaves them out of every schema that is shown.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from .vocabulary import map_subschemas
-
 __all__ = [
     "FLAG_NAMES",
     "MEMBER_NAMES",
     "NO_VALUE",
     "MemberNames",
+    "copy_without_names",
     "find_named_value",
     "fold_name",
     "get_member_names",
-    "remove_member_names",
 ]
 
 MEMBER_NAMES = "x-toolkit-member-names"
@@ -110,9 +108,10 @@ def fold_name(name: str) -> str:
     return _SEPARATORS.sub("", name).lower()
 
 
-def remove_member_names(schema: Any) -> Any:
-    """Return *schema* without the names, at every depth. Values that are not schemas are shared with *schema*."""
-    if not isinstance(schema, Mapping):
-        return schema
-    rest = {keyword: value for keyword, value in schema.items() if not isinstance(value, MemberNames)}
-    return map_subschemas(rest, remove_member_names)
+def copy_without_names(schema: Any) -> Any:
+    """Return a copy of *schema* without the names, at every depth."""
+    if isinstance(schema, dict):
+        return {
+            keyword: copy_without_names(value) for keyword, value in schema.items() if type(value) is not MemberNames
+        }
+    return [copy_without_names(item) for item in schema] if isinstance(schema, list) else schema
