@@ -25,7 +25,7 @@ ORDER = {
     "builtin/files": "encodings read_stamps changes missing_paths near_matches replacements edit_tool file_kinds line_pages read_tool write_tool __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
-    "calls": "resources attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes truncation call_run specialized pipeline planner resume unstarted batch call_copies trio_check __init__",
+    "calls": "resources attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes truncation call_run specialized stages pipeline planner resume unstarted batch call_copies trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values atomic_files output display/ completion/ targets call_policy exit_codes failures command interruptible_loop commands/ main __init__",

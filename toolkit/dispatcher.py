@@ -19,7 +19,6 @@ from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_call
 from .calls.call_run import CallOptions
 from .calls.call_state import CallState
-from .calls.pipeline import Stages, find_pipeline
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
@@ -168,8 +167,8 @@ class Dispatcher:
         call.tool = plan.tool
         if resources is None and timeout_seconds is None:
             return plan.pipeline(call.arguments, call.id, call.session, call.principal, call)
-        pipeline = find_pipeline(plan, self.settings, call.name, Stages.of(plan, self.settings, options=True))
         options = CallOptions({} if resources is None else resources, timeout_seconds)
+        pipeline = plan.pipeline_with_options or self._planner.prepare_for_options(plan, call.name)
         return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
 
     def _copy_call(

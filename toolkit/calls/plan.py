@@ -46,6 +46,7 @@ class CallPlan:
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
         pipeline: The stages that a call runs through. The planner sets it.
+        pipeline_with_options: The same for calls that bring resources or a time limit, once there was such a call.
     """
 
     __slots__ = (
@@ -68,6 +69,7 @@ class CallPlan:
         "output_shape",
         "output_validator",
         "pipeline",
+        "pipeline_with_options",
         "plain_output_type",
         "timeout_seconds",
         "tool",
@@ -106,6 +108,7 @@ class CallPlan:
         self._secrets = signature.secrets
         self._settings = settings
         self.pipeline: Callable[..., Coroutine[Any, Any, ToolResult]]
+        self.pipeline_with_options: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
         self.direct_call = _choose_direct_call(tool)
 

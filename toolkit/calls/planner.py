@@ -12,10 +12,11 @@ from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
 from ..spec import Tool
-from .pipeline import Stages, find_pipeline
+from .pipeline import Pipeline, find_pipeline
 from .plan import CallPlan
 from .resources import missing_resources
 from .settings import Settings
+from .stages import Stages
 
 __all__ = ["Planner"]
 
@@ -61,6 +62,12 @@ class Planner:
             # The catalog changed meanwhile, and `plans_by_name` was emptied before this plan was added.
             self.plans_by_name.pop(name, None)
         return plan
+
+    def prepare_for_options(self, plan: CallPlan, name: str) -> Pipeline:
+        """Make the pipeline for calls of *name* that bring options. Few tools need it, so it is made when needed."""
+        pipeline = find_pipeline(plan, self._settings, name, Stages.of(plan, self._settings, options=True))
+        plan.pipeline_with_options = pipeline
+        return pipeline
 
     def check_and_follow(self) -> tuple[Callable[[], None], ...]:
         """

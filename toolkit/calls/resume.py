@@ -30,9 +30,10 @@ from ..values.rendering import describe_value
 from .approval import find_running
 from .approval_request import is_unaltered
 from .call_run import CallOptions, CallRun
-from .pipeline import Stages, find_pipeline
+from .pipeline import find_pipeline
 from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
+from .stages import Stages
 
 __all__ = ["build_call", "find_record_and_plan", "resume_call"]
 
