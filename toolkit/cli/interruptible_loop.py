@@ -22,7 +22,7 @@ from collections.abc import Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine"]
+__all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine", "wake_on_signal"]
 
 T = TypeVar("T")
 
@@ -76,12 +76,8 @@ def open_interruptible_loop() -> Iterator[InterruptibleLoop]:
         if threading.current_thread() is not threading.main_thread():
             yield interruptible  # Python handles signals in the main thread only
             return
-        receiver, sender = socket.socketpair()
-        with receiver, sender:
-            receiver.setblocking(False)
-            sender.setblocking(False)
+        with wake_on_signal() as receiver:
             loop.add_reader(receiver, receiver.recv, 4096)
-            previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
             # A program that handles Ctrl-C itself goes on doing so.
             is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
             if is_default:
@@ -91,5 +87,21 @@ def open_interruptible_loop() -> Iterator[InterruptibleLoop]:
             finally:
                 if is_default:
                     signal.signal(signal.SIGINT, signal.default_int_handler)
-                signal.set_wakeup_fd(previous_fd)
                 loop.remove_reader(receiver)
+
+
+@contextlib.contextmanager
+def wake_on_signal() -> Iterator[socket.socket]:
+    """Yield a socket that can be read from as soon as a signal has come. Only the main thread ever gets one."""
+    receiver, sender = socket.socketpair()
+    with receiver, sender:
+        if threading.current_thread() is not threading.main_thread():
+            yield receiver
+            return
+        receiver.setblocking(False)
+        sender.setblocking(False)
+        previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+        try:
+            yield receiver
+        finally:
+            signal.set_wakeup_fd(previous_fd)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ from ..command import subcommand, target_argument
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
-from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
+from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop, wake_on_signal
 from ..output import Output
 from ..targets import open_target
 from .saved_runs import SavedRun
@@ -203,6 +204,9 @@ def confirm_plan(terminal: str = "/dev/tty") -> bool:
             return False
         termios.tcflush(device, termios.TCIFLUSH)  # text that was typed before the question is no answer to it
         device.write(b"Carry out this plan? [y]es, [n]o: ")
+        with wake_on_signal() as receiver:
+            # Ctrl-C just before `readline` would be noticed only after the next line. So the signal itself wakes this.
+            select.select([device, receiver], [], [])
         return device.readline().strip().lower() in (b"y", b"yes")
     return False
 
