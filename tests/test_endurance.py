@@ -11,6 +11,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 @pytest.mark.parametrize(("part", "count"), [("batch", 200), ("calls", 600), ("answers", 240)])
+@pytest.mark.long
 def test_a_short_run_finds_no_violation(part, count, capsys):
     """One line is printed, and the exit code is 0."""
     assert endurance.main(["--part", part, "--count", str(count)]) == 0

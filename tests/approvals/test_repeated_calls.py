@@ -57,6 +57,7 @@ def effects(folder: Path) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
+@pytest.mark.long
 def test_two_processes_that_ask_about_one_call_at_once_get_one_request(tmp_path):
     """Approving it in both runs the effect once."""
     with asking(tmp_path) as one, asking(tmp_path) as two:

@@ -72,6 +72,7 @@ def edit_call(path="src/app.py", old="return 1", new="return 2"):
     return "edit", {"path": path, "edits": [{"old": old, "new": new}]}
 
 
+@pytest.mark.long
 def test_the_example_writes_edits_greps_and_runs_a_command():
     """The demo shows the mistake, the diff that mends it, and no secret."""
     example = Path(__file__).parents[2] / "examples" / "10_builtin_tools.py"

@@ -74,6 +74,7 @@ def test_a_foreign_group_cannot_act():
     st.dictionaries(st.sampled_from(["", "a", "files", "a_long_name_for_a_group", "web"]), st.integers(1, 30)),
     st.integers(20, 400),
 )
+@pytest.mark.long
 def test_the_budget_holds(groups, max_tokens):
     """Whatever the catalog, the summary fits."""
     assert len(catalog_of(groups).summary(max_tokens=max_tokens)) / CHARS_PER_TOKEN_OF_NAMES <= max_tokens

@@ -69,6 +69,7 @@ def check(report, recorded):
 
 
 @pytest.mark.unmeasured
+@pytest.mark.long
 def test_existing_functions_become_tools_or_are_refused_with_a_reason():
     """A sample of all, with the share that was recorded."""
     report = decorate(SAMPLE.split(), 300)

@@ -29,6 +29,7 @@ def test_the_same_seed_gives_the_same_lines_each_with_the_stand_in():
     assert all(STAND_IN in line for line in lines)
 
 
+@pytest.mark.long
 def test_bash_tells_which_lines_start_the_stand_in():
     """Also in the background, in a subshell, and with an environment of its own."""
     starts = [
@@ -54,6 +55,7 @@ def test_bash_tells_which_lines_start_the_stand_in():
         bash.close()
 
 
+@pytest.mark.long
 def test_a_line_that_loops_without_an_end_is_ended_and_its_neighbours_are_run():
     """Whether it works itself, starts programs, or goes on in the background."""
     loops = ["while :; do :; done", "until nosuch; do false; done", "while true; do ls; done", "while :; do :; done &"]
@@ -93,6 +95,7 @@ def test_a_line_that_was_there_before_is_counted_but_not_judged_again():
     assert tally.harmless == again.harmless > 0
 
 
+@pytest.mark.long
 def test_no_line_that_is_judged_harmless_starts_the_stand_in():
     """And enough of them are judged harmless for that to say something."""
     tally = fuzz(20_261, _SHORT)

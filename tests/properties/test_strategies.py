@@ -69,6 +69,7 @@ def test_nothing_fits_a_schema_for_which_nothing_is_drawn(schema, candidates):
 
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @given(case=cases(), data=st.data())
+@pytest.mark.long
 def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
     """Whatever types its parameters have: it fits the schema, and can be decoded."""
     drawn = data.draw(arguments(case.tool))

@@ -133,6 +133,7 @@ def bomb(encoding: str) -> bytes:
 @pytest.mark.parametrize("is_streamed", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.long
 async def test_a_compressed_bomb_takes_little_memory(is_streamed, content_type, encoding):
     """What unfolds is counted while it does."""
     answer = Answer(200, bomb(encoding), {"Content-Encoding": encoding, "Content-Type": content_type})
@@ -240,6 +241,7 @@ def client_sockets(url: str) -> int:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="this system does not list its sockets in /proc")
+@pytest.mark.long
 def test_connections_are_closed_with_their_loop(threaded_server):
     """One provider used from thirty loops keeps no socket of a loop that has ended."""
     asked = provider("openai", api_key=KEY, base_url=threaded_server)

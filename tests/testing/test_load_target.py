@@ -143,6 +143,7 @@ LOAD = "from toolkit.testing import catalog_of; found = catalog_of({target!r}); 
 
 @pytest.mark.parametrize("target", ["tools", "tools.py", "calendar.py"])
 @pytest.mark.parametrize("name", ["calendar", "jsonschema"])
+@pytest.mark.long
 def test_a_file_beside_the_target_stands_in_for_no_other_module(tmp_path, target, name):
     """Whoever imports the calendar, or an installed package, gets that; the target itself may have such a name."""
     (tmp_path / "tools.py").write_text(TOOLS)

@@ -60,6 +60,7 @@ def test_nothing_of_toolkit_is_imported_until_it_is_used(pytester, run):
     run().assert_outcomes(passed=1)
 
 
+@pytest.mark.long
 def test_the_fixtures_work_together(pytester, run):
     """A catalog, a dispatcher that runs it, a recorder that saw it, a provider, a workspace."""
     pytester.makepyfile("""
@@ -101,6 +102,7 @@ def test_the_fixtures_work_together(pytester, run):
     run().assert_outcomes(passed=5)
 
 
+@pytest.mark.long
 def test_the_shared_catalog_is_restored(pytester, run):
     """What a test adds or removes is undone; what an imported module defines stays, for nobody defines it again."""
     pytester.makepyfile(
@@ -133,6 +135,7 @@ def test_the_shared_catalog_is_restored(pytester, run):
     run().assert_outcomes(passed=2)
 
 
+@pytest.mark.long
 def test_the_shared_catalog_is_restored_where_a_test_is_the_first_to_import(pytester, run):
     """A test that brings toolkit in leaves no tool of its own behind."""
     pytester.makepyfile("""
@@ -192,6 +195,7 @@ def test_a_tool_is_run_if_it_is_named(pytester, run):
     result.stderr.fnmatch_lines(["ERROR: --toolkit-check-run: no tool that is checked is called 'wpie'"])
 
 
+@pytest.mark.long
 def test_files_that_must_not_change_are_watched(pytester, run):
     """A read-only tool that writes is caught."""
     pytester.makepyfile(
@@ -232,6 +236,7 @@ def test_an_option_that_cannot_be_used_is_a_usage_error(run, option, value, word
     result.stderr.fnmatch_lines([f"*argument --toolkit-check-{option}: {words}"])
 
 
+@pytest.mark.long
 def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
     """What is no finding keeps its traceback."""
     pytester.mkdir("folder")

@@ -34,6 +34,7 @@ def python(script, **options):
     return run(sys.executable, "-c", lines, **options)
 
 
+@pytest.mark.long
 def test_a_killed_write_leaves_the_old_file_or_the_new_one(scratch):
     """Two hundred writers are killed at any moment: the file is always whole, and what is left can be swept."""
     seen = json.loads(run(sys.executable, HERE / "killer.py", scratch, "200", "1"))

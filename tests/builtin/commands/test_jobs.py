@@ -146,6 +146,7 @@ async def test_a_conversation_can_be_ended(dispatcher, session):
     assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
 
 
+@pytest.mark.long
 def test_jobs_end_with_the_program(tmp_path):
     """Also if it ends in the ordinary way, with the session still held."""
     code = f"""

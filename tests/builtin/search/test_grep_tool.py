@@ -753,6 +753,7 @@ def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, patter
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, ignore_case=st.booleans())
 @settings(max_examples=15)
+@pytest.mark.long
 def test_the_whole_answer_is_the_same(tmp_path_factory, pattern, files, ignore_case):
     """Through the tool, sandbox included."""
     root = tmp_path_factory.mktemp("same")

@@ -65,6 +65,7 @@ def test_every_kind_of_mistake_is_made(what, path, here):
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", ["very deep arrays", "a number without end", "half of a character", "many keys"])
+@pytest.mark.long
 def test_hostile_arguments_are_drawn(what):
     """Where a schema refuses them, they stand."""
     found = least(mistaken_arguments(book), lambda mistake: mistake.description == what)
@@ -110,6 +111,7 @@ def test_a_schema_that_accepts_nothing_is_drawn_against():
     ],
     ids=["nothing", "hardly anything"],
 )
+@pytest.mark.long
 def test_what_can_hardly_be_drawn_from_is_drawn_against(schema):
     """A bad call needs no good one to begin with, and no health check is in its way."""
 
