@@ -206,7 +206,7 @@ def confirm_plan(terminal: str = "/dev/tty") -> bool:
         device.write(b"Carry out this plan? [y]es, [n]o: ")
         with wake_on_signal() as receiver:
             # Ctrl-C just before `readline` would be noticed only after the next line. So the signal itself wakes this.
-            select.select([device, receiver], [], [])
+            select.select([device.fileno(), receiver.fileno()], [], [])
         return device.readline().strip().lower() in (b"y", b"yes")
     return False
 
