@@ -142,6 +142,7 @@ async def test_a_stream_is_reported_and_collected(catalog, style):
 
 @pytest.mark.parametrize("style", ["sync", "async"])
 @pytest.mark.parametrize("end", ["exception", "timeout", "cancel"])
+@pytest.mark.long
 async def test_a_stream_is_closed_however_it_ends(catalog, style, end, release):
     """Closing the call closes the generator."""
     closed, started = threading.Event(), threading.Event()

@@ -57,6 +57,7 @@ def test_a_list_is_a_table_in_colour(terminal):
     assert firsts == ["the", "name", "free_days", "cancel", "order", "flaky", "sleep", "broken"]
 
 
+@pytest.mark.long
 def test_no_colour_is_used_where_none_is_wanted(terminal):
     """`NO_COLOR` is kept to; so is a terminal that knows none."""
     coloured = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])m")

@@ -222,6 +222,7 @@ PROVIDERS = {
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @given(script=SCRIPTS, options=OPTIONS, answers=ANSWERS, prompts=PROMPTS)
+@pytest.mark.long
 def test_every_provider_is_sent_what_it_accepts(name, script, options, answers, prompts):
     """The body of the next request, for a conversation that ended in any way."""
     kind, check = PROVIDERS[name]

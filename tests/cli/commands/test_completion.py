@@ -156,6 +156,7 @@ def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell
 
 
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+@pytest.mark.long
 def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, listed, shell):
     """It knows them better than we do."""
     listed.write("unheard_of.py", "")
