@@ -1,6 +1,8 @@
 """A call has a digest, a result has words for the model, and both survive being written down."""
 
+import copy
 import json
+import pickle
 
 import pytest
 from hypothesis import given
@@ -373,3 +375,43 @@ def test_a_stored_result_may_have_the_former_kind():
     assert ToolResult.from_json({**data, "kind": "tool"}).kind == "failed"
     with pytest.raises(ValueError, match="'tool' is not a kind of error; use one of failed"):
         ToolResult.failure("tool", "no")
+
+
+class Writer:
+    """Writes the text of a result, and counts how often."""
+
+    count = 0
+
+    def __call__(self, result: ToolResult, value: object, max_chars: int) -> None:
+        self.count += 1
+        result.text, result.truncated = f"{value} in {max_chars}", True
+
+
+def test_a_deferred_text_is_written_when_it_is_read():
+    """Once, whichever of the two is read first."""
+    for first in ("text", "truncated"):
+        result, writer = ToolResult(), Writer()
+        del result.text
+        result.deferred_text = writer, [1], 5
+        assert writer.count == 0
+        getattr(result, first)
+        assert (result.text, result.truncated, writer.count) == ("[1] in 5", True, 1)
+
+
+def test_a_text_that_is_set_is_not_written():
+    result, writer = ToolResult(), Writer()
+    result.deferred_text = writer, [1], 5
+    result.text = "mine"
+    assert (result.text, writer.count) == ("mine", 0)
+
+
+def test_a_copy_or_a_pickle_has_the_text():
+    result, writer = ToolResult(), Writer()
+    del result.text
+    result.deferred_text = writer, [1], 5
+    assert copy.copy(result).text == "[1] in 5"
+    assert pickle.loads(pickle.dumps(result)).text == "[1] in 5"  # noqa: S301 -- our own bytes
+
+
+def test_the_class_has_the_defaults():
+    assert (ToolResult.text, ToolResult.truncated, ToolResult.returned) == ("", False, None)

@@ -7,9 +7,9 @@ values by convention. They are not frozen, because a frozen dataclass of this si
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
@@ -152,6 +152,39 @@ class _NoError:
             )
 
 
+DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, int], None], Any, int]
+"""A function that sets the text of a result, and what it needs: the value, and the most characters."""
+
+
+class _WrittenWhenRead:
+    """
+    Makes `text` and `truncated` when one of them is first read, and stands for the default of results without them.
+
+    Many programs use the value of a result and never read its text, whose JSON takes longer to write than a call takes.
+    As with `_NoError`, an attribute that is set is found before this object.
+    """
+
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type[ToolResult], name: str) -> None:
+        self._name = name
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
+        if result is not None and result.deferred_text is not None:
+            write, value, max_chars = result.deferred_text
+            write(result, value, max_chars)
+            return result.__dict__.get(self._name, self._default)
+        return self._default
+
+
+class _ReturnedOrValue:
+    """Makes `result.returned` the value until it is set, because a value that needs no encoding is not stored twice."""
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
+        return result.value if result is not None and result.attempts and result.kind == "ok" else None
+
+
 def format_call_id(number: int | str) -> str:
     """
     Return the id of a call: *number* itself if it is a text, or an id made from the number.
@@ -172,7 +205,7 @@ class ToolResult:
 
     Attributes:
         kind: How the call ended.
-        text: The text that the model reads.
+        text: The text that the model reads. If it is the JSON text of `value`, it is written when it is first read.
         value: The structured value in JSON form, which follows the output schema if there is one.
         parts: Further content, such as images and files.
         error: What went wrong, for kinds that are errors.
@@ -181,11 +214,16 @@ class ToolResult:
         attempts: How many times the tool was tried; 0 if it never ran.
         retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
-        returned: The Python object that the tool returned.
+        returned: The object that the tool returned: the same object, neither copied nor encoded. It is also there if
+            the object has no JSON form, and the call failed for that reason. It is None if the tool returned nothing,
+            did not run or raised, and if the result comes from a cache. It is not part of the JSON of a result, so it
+            is None after a result was stored, pickled or sent. It is None as well if redaction masked something in the
+            result, because the object cannot be masked.
+        deferred_text: What `text` and `truncated` are made from when one of them is read.
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
-    text: str = ""
+    text: str = cast("str", _WrittenWhenRead(""))
     value: Any = None
     kind: Kind = "ok"
     number: int | str = ""
@@ -196,9 +234,11 @@ class ToolResult:
     attempts: int = 0
     retries: Sequence[str] = ()
     duration_seconds: float = 0.0
-    truncated: bool = False
+    truncated: bool = cast("bool", _WrittenWhenRead(default=False))
     metadata: dict[str, Any] | None = None
     error: ErrorInfo | None = cast("ErrorInfo | None", _NoError())
+    returned: Any = _ReturnedOrValue()
+    deferred_text: DeferredText | None = None
 
     def __init__(self, text: str = "", value: Any = None, kind: Kind = "ok", **further: Any) -> None:
         self.text = text
@@ -221,26 +261,6 @@ class ToolResult:
         # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
         self.number = str(value)
 
-    @property
-    def returned(self) -> Any:
-        """
-        The object that the tool returned: the same object, neither copied nor encoded.
-
-        It is also there if the object has no JSON form, and the call failed for that reason. It is None if the tool
-        returned nothing, did not run or raised, and if the result comes from a cache. It is not part of the JSON of a
-        result, so it is None after a result was stored, pickled or sent. It is None as well if redaction masked
-        something in the result, because the object cannot be masked.
-        """
-        fields = self.__dict__
-        if "_returned" in fields:
-            return fields["_returned"]
-        # The fast path does not store a value that is its own JSON form a second time.
-        return self.value if self.attempts and self.kind == "ok" else None
-
-    @returned.setter
-    def returned(self, value: Any) -> None:
-        self.__dict__["_returned"] = value
-
     def __copy__(self) -> ToolResult:
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
@@ -248,7 +268,9 @@ class ToolResult:
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle or a deep copy would have to copy the returned object, which may be of any class.
-        return {**self.__dict__, "_returned": None}
+        fields = {**self.__dict__, "text": self.text, "truncated": self.truncated, "returned": None}
+        fields.pop("deferred_text", None)
+        return fields
 
     @classmethod
     def failure(
@@ -347,7 +369,7 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "returned"]) - {"number"}
+_FIELDS = frozenset([*ToolResult.__annotations__, "call_id"]) - {"number", "deferred_text"}
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),

@@ -19,8 +19,9 @@ from ..concurrency.abandoned import CancellableJob
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..decisions import Decision
 from ..errors import ToolError, ToolkitError
-from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step
-from ..results import ToolCall, ToolResult
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, Step, show_call
+from ..results import ToolCall, ToolResult, build_call_id
+from ..session import Session
 from ..values.rendering import describe_value
 from .attempt import TimedOut, must_propagate
 from .call_state import CallState
@@ -61,8 +62,11 @@ class CallRun:
     One call that needs more than its arguments. Its parts are made when they are first needed.
 
     Attributes:
-        call: The call as it was requested.
-        started: When it started.
+        name: The name by which the tool is called.
+        number: The id of the call, or the number from which it is made.
+        session: The conversation, if there is one.
+        principal: The user, if the caller named one.
+        started: When the call started.
         options: What the call brings with it.
         attempts: How many attempts the pipeline made itself before it needed `execution`.
         ask_reasons: Why before-hooks want a person to agree.
@@ -83,26 +87,45 @@ class CallRun:
     _approval_stage: ApprovalStage | None = None
     _execution: Execution | None = None
     _state: CallState | None = None
-    _has_run = False
+    has_run = False
     _passing_id = 0
 
     def __init__(
         self,
-        call: ToolCall,
         plan: CallPlan,
         settings: Settings,
-        started: float,
+        name: str,
+        call: ToolCall | None,
+        arguments: Any,
         decoded: Any,
+        number: int | str,
+        session: Session | None,
+        principal: str | None,
+        started: float,
         attempts: int = 0,
         options: CallOptions = NO_OPTIONS,
     ) -> None:
-        self.call = call
         self.plan = plan
         self.settings = settings
+        self.name = name
+        self.number = number
+        self.session = session
+        self.principal = principal
         self.started = started
         self.attempts = attempts
         self.options = options
+        self._call = call
+        self._arguments = arguments
         self._decoded = decoded
+
+    @property
+    def call(self) -> ToolCall:
+        """The call as it was requested. Few stages need one, so it is made for them if the caller gave none."""
+        if self._call is None:
+            principal = self.principal or (None if self.session is None else self.session.principal)
+            call_id = build_call_id(self.number)
+            self._call = ToolCall(self.name, self._arguments, call_id, self.session, principal, tool=self.plan.tool)
+        return self._call
 
     @property
     def state(self) -> CallState:
@@ -116,7 +139,7 @@ class CallRun:
     @property
     def arguments(self) -> Any:
         """The arguments as they are at this point."""
-        return self.call.arguments if self._state is None else self._state.arguments
+        return self._arguments if self._state is None else self._state.arguments
 
     @property
     def decoded(self) -> Any:
@@ -200,8 +223,9 @@ class CallRun:
     def wrap_in_hooks(self, run_tool: Callable[..., Coroutine[Any, Any, ToolResult]]) -> Run:
         """Return a function that runs the tool inside the around-hooks. *run_tool* runs it without them."""
         inner: Run = partial(run_tool, None, None, None, None, None, None, self)
+        run_hook = self._run_hook
         for step in reversed(self.settings.chain.around):
-            inner = partial(self._run_hook, step, inner)
+            inner = partial(run_hook, step, inner)
         return inner
 
     async def run_attempts(self) -> ToolResult:
@@ -229,7 +253,7 @@ class CallRun:
         try:
             while (interrupt := self.execution.interrupt) is not None and result.kind == "waiting":
                 self.execution.reset()
-                self._has_run = False
+                self.has_run = False
                 answer = await self.approval_stage.handle_interrupt(interrupt)
                 if answer is not None:
                     return answer
@@ -259,7 +283,9 @@ class CallRun:
 
     async def _run_hook(self, step: Step, inner: Run) -> ToolResult:
         # Each hook has its own view, because the inner hooks work while this one waits for them.
-        shown_call = ShownCall.of(self.call, self.arguments)
+        shown_call = show_call(
+            self.name, self.number, self.plan.tool, self.arguments, self.session, self.principal, self._call
+        )
         runner = self.settings.hook_runner
         try:
             if step.is_plain and self.options.timeout_seconds is None:
@@ -292,11 +318,10 @@ class CallRun:
             del hook_result
 
     def refuse_second_run(self) -> None:
-        """Raise `RuntimeError` if an around-hook runs the tool again, and that is not harmless."""
+        """Raise `RuntimeError` if it is not harmless that an around-hook runs the tool again."""
         facts = self.plan.tool.facts
-        if self._has_run and (facts.destructive or not facts.idempotent):
+        if facts.destructive or not facts.idempotent:
             raise RuntimeError(f"run() was called again, and `{self.plan.name}` must not be run twice")
-        self._has_run = True
 
     # The end of the call.
 
@@ -315,7 +340,7 @@ class CallRun:
     def stamp(self, result: ToolResult, duration_seconds: float) -> None:
         """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
         execution = self._execution
-        result.number = self.call.id
+        result.number = self.number
         result.tool = self.plan.name
         result.duration_seconds = duration_seconds
         result.repairs = () if self._state is None else self._state.repairs

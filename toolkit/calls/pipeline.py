@@ -27,11 +27,12 @@ from typing import Any, TypeAlias
 from ..concurrency.abandoned import CancellableJob
 from ..concurrency.cleanup_limit import finish_with_limit
 from ..functions.coroutines import is_coroutine_function
-from ..hooks.base import PROCEED, ShownCall, Step
-from ..results import ToolCall, ToolResult, build_call_id
+from ..hooks.base import PROCEED, Step, show_call
+from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.codecs import UNSURE
-from ..values.strictjson.checks import read_object
+from ..values.rendering import as_text
+from ..values.strictjson.checks import is_valid_text, read_object
 from .attempt import finish_within, run_job
 from .call_run import NO_OPTIONS, CallOptions, CallRun, raise_wrong_return
 from .plan import CallPlan
@@ -39,7 +40,7 @@ from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
 from .specialized import specialize
 from .stages import Stages
-from .truncation import truncate_result
+from .truncation import truncate_result, write_text
 
 __all__ = ["Pipeline", "build_pipeline", "find_pipeline"]
 
@@ -62,7 +63,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     It is one long function, because a coroutine for each stage would double the cost of a plain call.
     """
     name, tool, function = plan.name, plan.tool, plan.function
-    check_and_convert, max_chars = plan.check_and_convert, plan.max_chars
+    check_and_convert, encode_quickly, max_chars = plan.check_and_convert, plan.encode_quickly, plan.max_chars
     may_run: Any = plan.gate
     limit: Any = plan.timeout_seconds
     clock, call_numbers, abandoned = settings.clock, settings.call_numbers, settings.abandoned
@@ -73,21 +74,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     if on.around:
         run_tool = find_pipeline(plan, settings, called_name, replace(on, part="tool", around=False))
 
-    def begin(
-        call: ToolCall | None,
-        arguments: Any,
-        decoded: Any,
-        number: int | str,
-        session: Session | None,
-        principal: str | None,
-        started: float,
-        attempts: int = 0,
-        options: CallOptions = NO_OPTIONS,
-    ) -> CallRun:
-        if call is None:
-            principal = principal or (None if session is None else session.principal)
-            call = ToolCall(called_name, arguments, build_call_id(number), session, principal, tool=tool)
-        return CallRun(call, plan, settings, started, decoded, attempts, options)
+    begin = partial(CallRun, plan, settings, called_name)
 
     async def pipeline(
         arguments: Any,
@@ -108,11 +95,14 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 if call is not None:
                     call.arguments = read
             decoded = check_and_convert(arguments, 0)
-        else:
-            started, number, call = run.started, run.call.id, run.call
-            arguments, decoded = run.arguments, run.decoded
-            if on.part == "tool":
+        elif on.part == "tool":
+            decoded = run.decoded
+            if run.has_run:
                 run.refuse_second_run()
+            run.has_run = True
+        else:
+            started, number = run.started, run.number
+            arguments, decoded = run.arguments, run.decoded
         try:
             # Check the arguments, and repair them if they are refused.
             if on.part == "whole":
@@ -125,7 +115,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
             # Ask the before-hooks.
             if on.part == "whole" and on.before and result is None:
-                shown = _show_call(called_name, number, tool, arguments, session, principal, call)
+                shown = show_call(called_name, number, tool, arguments, session, principal, call)
                 for hook, is_async, step in before:
                     shown.arguments_copy = None
                     try:
@@ -209,9 +199,17 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                         result = new_blank(ToolResult)
                         result.text = repr(value)
                         result.value = value
-                    elif on.output == "str" and type(value) is str and value.isascii():
+                    elif on.output == "str" and type(value) is str and (value.isascii() or is_valid_text(value)):
                         result = new_blank(ToolResult)
                         result.text = result.value = value
+                    elif on.output == "form" and (form := encode_quickly(value, 0)) is not UNSURE:
+                        result = new_blank(ToolResult)
+                        result.value = form
+                        result.returned = value
+                        if run is not None or on.after or on.masked or on.part == "tool" or type(form) is str:
+                            result.text = as_text(form)  # other stages read it or change the value
+                        else:
+                            result.deferred_text = write_text, form, max_chars
                     else:
                         result = render_result(value, plan)
                     if on.after or on.masked:
@@ -228,7 +226,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
         # Show the result to the after-hooks.
         if on.part != "tool" and on.after:
             duration_seconds = clock() - started
-            shown = shown or _show_call(called_name, number, tool, arguments, session, principal, call)
+            shown = shown or show_call(called_name, number, tool, arguments, session, principal, call)
             shown.actual_arguments = arguments
             _stamp(result, run, name, number, duration_seconds)
             if run is not None:
@@ -271,7 +269,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 (plan.redaction(decoded, arguments) if run is None else run.state.redaction()).mask_result(result)
             if run is not None and run.is_judged:
                 run.add_notes(result)
-            if len(result.text) > max_chars:
+            if (on.output != "form" or result.deferred_text is None) and len(result.text) > max_chars:
                 truncate_result(result, max_chars)
             if on.recorded or (run is not None and run.is_judged):
                 await run.record_outcome(result)
@@ -295,27 +293,6 @@ def _prepare_hook(step: Step, settings: Settings) -> tuple[Callable[..., Any], b
     if not step.may_suspend:
         return step.function, True, step
     return lambda *shown: runner.await_hook(step.function(*shown), step), True, step
-
-
-def _show_call(
-    name: str,
-    number: int | str,
-    tool: Any,
-    arguments: Any,
-    session: Session | None,
-    principal: str | None,
-    call: ToolCall | None,
-) -> ShownCall:
-    """Return what `ShownCall.of` returns, without a `ToolCall`, which is made only if a `CallRun` needs one."""
-    shown = ShownCall()
-    shown.name = name
-    shown.number = number
-    shown.tool = tool
-    shown.actual_arguments = arguments
-    shown.arguments_copy = None
-    if session is not None or principal is not None or call is not None:
-        shown.set_caller(session, principal or None, call)
-    return shown
 
 
 def _stamp(result: ToolResult, run: CallRun | None, name: str, number: int | str, duration_seconds: float) -> None:

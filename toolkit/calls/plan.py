@@ -37,6 +37,7 @@ class CallPlan:
     Attributes:
         check_and_convert: The generated check. If jsonschema validates every call, a check that always answers
             `UNSURE`.
+        encode_quickly: The generated function that encodes a return value. If it returns `UNSURE`, the codec encodes.
         direct_call: How the function can be called with the decoded arguments as they are. "await": it is awaited and
             never waits for anything. "wait": it is awaited and may wait, so that it can be cancelled. "thread": it is
             called in a thread. "loop": it is called on the event loop. None: it needs an argument that is not in the
@@ -57,6 +58,7 @@ class CallPlan:
         "checks_output",
         "direct_call",
         "encode",
+        "encode_quickly",
         "function",
         "gate",
         "logger",
@@ -99,6 +101,7 @@ class CallPlan:
             if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
             else None
         )
+        self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)

@@ -13,7 +13,7 @@ from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.arrays import replace_arrays
-from ..values.codecs import OutputRefusal
+from ..values.codecs import UNSURE, OutputRefusal
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
@@ -32,13 +32,9 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
     This never raises. A value that has no JSON form, or that the output schema does not allow, gives a result that
     says so. The tool ran all the same, so such a result is never a reason to run it again.
     """
-    kind = type(value)
-    if kind is plan.plain_output_type:
-        if kind is int:
-            if -(2**62) < value < 2**62:  # a quick comparison; larger numbers take the slower path below
-                return _build_plain_result(repr(value), value)
-        elif value.isascii():
-            return _build_plain_result(value, value)
+    form = plan.encode_quickly(value, 0)
+    if form is not UNSURE:
+        return _build_plain_result(as_text(form), form, value)
     try:
         if isinstance(value, ToolResult):
             result = _check_value(_sanitize_result(value), plan)
@@ -77,11 +73,11 @@ def render_hook_result(value: Any) -> ToolResult:
     return result
 
 
-def _build_plain_result(text: str, value: Any) -> ToolResult:
-    """Return `ToolResult(text, value)`, made without the constructor, which costs more than the result itself."""
+def _build_plain_result(text: str, form: Any, value: Any) -> ToolResult:
+    """Return `ToolResult(text, form)`, made without the constructor, which costs more than the result itself."""
     result = new_blank(ToolResult)
     result.text = text
-    result.value = value
+    result.value = form
     result.returned = value
     return result
 
@@ -98,7 +94,7 @@ def _encode_value(value: Any, plan: CallPlan) -> ToolResult:
     if encoded is not None:
         form, text = encoded
         if is_strict_json(form) and text is replace_surrogates(text):
-            result = _build_plain_result(text, form)
+            result = _build_plain_result(text, form, value)
             return result if plan.output_is_exact else _check_value(result, plan)
         value = form
     form = require_json(value, plan.output_shape)

@@ -68,7 +68,19 @@ async def resume_call(
         record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
         call = build_call(record, plan, decision, session, principal, approvals)
         options = CallOptions(resources, timeout_seconds)
-        run = CallRun(call, plan, settings, started, UNSURE, options=options)
+        run = CallRun(
+            plan,
+            settings,
+            call.name,
+            call,
+            call.arguments,
+            UNSURE,
+            call.id,
+            call.session,
+            call.principal,
+            started,
+            options=options,
+        )
         run.answer = record, decision
         stages = Stages.of(plan, settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
         pipeline = find_pipeline(plan, settings, call.name, stages)

@@ -34,7 +34,7 @@ class Stages:
         around: Whether there are around-hooks.
         calling: How the function is called, see `CallPlan.direct_call`. "attempts": it needs more than its arguments.
         time_limit: Whether one attempt has a time limit.
-        output: The type whose values need no encoding: "int", "str", or "" if there is none.
+        output: The type whose values need no encoding, "int" or "str"; or "form" if values are encoded.
         after: Whether there are after-hooks.
         masked: Whether a value has to be masked.
         recorded: Whether there is an audit log.
@@ -49,7 +49,7 @@ class Stages:
     around: bool
     calling: Calling
     time_limit: bool
-    output: Literal["int", "str", ""]
+    output: Literal["int", "str", "form"]
     after: bool
     masked: bool
     recorded: bool
@@ -72,7 +72,7 @@ class Stages:
             around=bool(chain.around) and part != "tool",
             calling=calling,
             time_limit=has_limit,
-            output="int" if output is int else "str" if output is str else "",
+            output="int" if output is int else "str" if output is str else "form",
             after=bool(chain.after),
             masked=plan.needs_redaction,
             recorded=is_recorded,

@@ -6,12 +6,23 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 from ..content import JsonPart, Part, TextPart
 from ..results import ToolResult
+from ..values.rendering import as_text
 from .render_result import render_part
 
-__all__ = ["truncate_result"]
+__all__ = ["truncate_result", "write_text"]
+
+
+def write_text(result: ToolResult, value: Any, max_chars: int) -> None:
+    """Set the text of *result* to the JSON of *value*, cut to *max_chars* characters."""
+    text = as_text(value)
+    if len(text) > max_chars:
+        text = _truncate_text(text, max_chars)
+        result.truncated = True
+    result.text = text
 
 
 def truncate_result(result: ToolResult, max_chars: int) -> None:

@@ -26,6 +26,7 @@ from .callables import find_source_location, subject_of
 from .checker import Checker
 from .handlers import read_handler
 from .namespaces import Scope
+from .outputs import EncodeOutput, compile_output
 from .signature import Signature, read_signature, style_of
 from .unsent_parameters import UnsentParameters
 
@@ -45,6 +46,7 @@ class Description:
 
     __slots__ = (
         "_checker",
+        "_encode_output",
         "_examples",
         "_schema",
         "_schema_copies",
@@ -80,6 +82,7 @@ class Description:
         self._scope: Scope | None = Scope(function)
         self._signature: Signature | None = None
         self._checker: Checker | None = None
+        self._encode_output: EncodeOutput | None = None
         self._schema_copies: tuple[Schema, Schema | None] | None = None
         if not self.text:
             self.text = words(name)
@@ -128,6 +131,16 @@ class Description:
         if self._checker is None:
             self._checker = self._build_checker(self.signature)
         return self._checker
+
+    @property
+    def encode_output(self) -> EncodeOutput:
+        """Return the generated function that encodes return values, or answers `UNSURE`."""
+        if self._encode_output is None:
+            signature = self.signature
+            self._encode_output = compile_output(
+                signature.output, signature.output_schema, self.subject, is_exact=signature.output_is_exact
+            )
+        return self._encode_output
 
     def is_equivalent(self, other: Description) -> bool:
         """Return whether *other* has the same text, hand-written schema and hidden parameters."""
@@ -201,6 +214,7 @@ class HandlerDescription(Description):
         self._unsent = None
         self._scope = None
         self._checker = None
+        self._encode_output = None
         self._schema_copies = None
         injected, bind = read_handler(handler, self.subject)
         self._signature = Signature(

@@ -1,20 +1,22 @@
 """
-Decide about return annotations: whether they describe a value or content, and whether encoding keeps to the schema.
+Decide about return annotations: whether they describe a value or content, and how such a value is encoded.
 """
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import abc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
 from ..content import PART_TYPES
 from ..results import ToolResult
-from ..values.codecs import Codec, HintReader, Schema
+from ..values.codecs import UNSURE, Codec, HintReader, Schema, compile_encode, create_hint_reader
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 
-__all__ = ["OutputDescription", "keeps_to_schema", "returns_content"]
+__all__ = ["EncodeOutput", "OutputDescription", "compile_output", "keeps_to_schema", "returns_content"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,49 @@ _EXACT_KEYWORDS = ANNOTATION_KEYWORDS | {
     "type",
 }
 """The keywords that say no more than the types do. What a codec of the library encodes always fits them."""
+
+
+EncodeOutput: TypeAlias = Callable[[Any, int], Any]
+"""Called with a return value and 0, it returns the JSON form of the value or `UNSURE`."""
+
+
+def compile_output(codec: Codec | None, schema: Schema | None, title: str, *, is_exact: bool) -> EncodeOutput:
+    """
+    Return the generated function that encodes return values, or one that is never sure.
+
+    Without an annotation, the function encodes values that are plain JSON.
+
+    Args:
+        codec: The codec of the return value, if there is one.
+        schema: The schema of the return value, if there is one.
+        title: The name of the tool's function, for tracebacks.
+        is_exact: Whether everything that *codec* encodes fits *schema*, so that no check has to follow.
+    """
+    if codec is None and schema is None:
+        return _encode_plain_json
+    if codec is None or not is_exact:
+        return _never_sure
+    try:
+        return compile_encode(codec, title)
+    except (SyntaxError, RecursionError, MemoryError):  # the code is too deep or too large for Python's compiler
+        return _never_sure
+
+
+def _never_sure(value: Any, depth: int) -> Any:
+    return UNSURE
+
+
+_LEVELS_TO_SPARE = 15
+"""Without an annotation, fewer levels are encoded than JSON may have, so deeper values are left to the slower way."""
+
+
+@functools.cache
+def _compile_plain_json() -> EncodeOutput:
+    return compile_encode(create_hint_reader(for_output=True).codec(Any), "a value without annotation")
+
+
+def _encode_plain_json(value: Any, depth: int) -> Any:
+    return _compile_plain_json()(value, depth + _LEVELS_TO_SPARE)
 
 
 def keeps_to_schema(schema: Schema, reader: HintReader) -> bool:

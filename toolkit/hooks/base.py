@@ -45,6 +45,7 @@ __all__ = [
     "ShownCall",
     "Step",
     "copy_json",
+    "show_call",
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
@@ -153,16 +154,7 @@ class ShownCall(ToolCall):
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        shown_call = cls()
-        shown_call.name = call.name
-        shown_call.number = call.id
-        shown_call.tool = call.tool
-        shown_call.actual_arguments = arguments
-        shown_call.arguments_copy = None
-        if call.session is None and call.principal is None and call.turn is None and call.metadata is None:
-            return shown_call  # the values on the class are right
-        shown_call.set_caller(call.session, call.principal, call)
-        return shown_call
+        return show_call(call.name, call.id, call.tool, arguments, call.session, call.principal, call)
 
     def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
         """Set the session and the principal, and the turn and the metadata if there is a *call*."""
@@ -202,6 +194,27 @@ class ShownCall(ToolCall):
         except Exception:  # noqa: BLE001 -- arguments that do not fit, or have no JSON form, are compared as sent
             canonical = self.actual_arguments
         return digest_call(self.tool.name, canonical)
+
+
+def show_call(
+    name: str,
+    number: int | str,
+    tool: Any,
+    arguments: Any,
+    session: Session | None,
+    principal: str | None,
+    call: ToolCall | None,
+) -> ShownCall:
+    """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
+    shown = ShownCall()
+    shown.name = name
+    shown.number = number
+    shown.tool = tool
+    shown.actual_arguments = arguments
+    shown.arguments_copy = None
+    if session is not None or principal is not None or call is not None:
+        shown.set_caller(session, principal or None, call)
+    return shown
 
 
 @dataclass(frozen=True, slots=True)

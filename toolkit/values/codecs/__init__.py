@@ -22,6 +22,7 @@ from .base import (
 from .code_writer import UNSURE, CodeWriter, compile_codec
 from .decode_cache import use_decode_cache
 from .definitions import assemble_schema
+from .encode_writer import compile_encode
 from .foreign import has_registered_codec, register_codec
 from .objects import MISSING, ObjectField, object_codec
 from .rules import create_hint_reader
@@ -47,6 +48,7 @@ __all__ = [
     "assemble_schema",
     "build_schema_emitter",
     "compile_codec",
+    "compile_encode",
     "create_hint_reader",
     "has_registered_codec",
     "make_strict_codec",

@@ -25,6 +25,7 @@ from ..strictjson.checks import show_value
 from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
+from .encode_writer import InlineEncode
 from .hint_errors import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .ranks import CodecRank
 from .type_checking_names import bind_references, module_names
@@ -68,7 +69,7 @@ class Codec:
         decode: Converts JSON that fits the schema to the Python value. A `ValueError` is reported as a problem of the
             call.
         encode: Converts the Python value to JSON. It raises `ValueError` or `TypeError` if the value is not of the
-            type.
+            type. An `InlineEncode` can also be written into generated code.
         type: The class of the decoded values, if there is one. Unions use it to choose a member.
         breadth: A rough measure of how much JSON the schema accepts: a `CodecRank`, and then values that compare
             codecs of that rank. In a union, the narrowest member wins.
@@ -364,7 +365,9 @@ class HintReader:
         return Codec(
             schema={"$ref": f"#/$defs/{name}"},
             decode=memoize_decode(lambda value: target().decode(value)),
-            encode=lambda value: target().encode(value),
+            encode=InlineEncode(
+                lambda value: target().encode(value), lambda writer, value: writer.call(key, target, value)
+            ),
             breadth=(CodecRank.RECORD,),
             hashable=True,
             emit=lambda writer, value: writer.call(key, target, value),

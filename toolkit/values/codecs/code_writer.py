@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ..strictjson.checks import INT_LIMIT, MAX_STRING, is_valid_text
 
-__all__ = ["UNSURE", "CodeWriter", "compile_codec"]
+__all__ = ["UNSURE", "CodeWriter", "Emitter", "compile_codec"]
 
 
 class _Unsure:
@@ -25,7 +25,7 @@ class _Unsure:
 
 
 UNSURE = _Unsure()
-"""The other answer of generated code: jsonschema must check the value."""
+"""The other answer of generated code: something slower must decide, such as jsonschema."""
 
 _MAX_NESTED_BLOCKS = 12
 """The depth of nested blocks at which code moves to a separate function. Python allows twenty nested blocks."""
@@ -103,7 +103,8 @@ class CodeWriter:
 
     def convert(self, codec: Emitter, value: str) -> str:
         """Write the code of *codec* here, and return the expression of the converted value."""
-        if codec.emit is None:
+        emit = self.emitter_of(codec)
+        if emit is None:
             self.line("return U")
             return "U"
         if self._depth > _MAX_NESTED_BLOCKS:
@@ -112,9 +113,14 @@ class CodeWriter:
             return result
         self._level += 1
         self._max_level = max(self._max_level, self._level)
-        result = codec.emit(self, value)
+        result = emit(self, value)
         self._level -= 1
         return result
+
+    def emitter_of(self, codec: Any) -> Callable[[CodeWriter, str], str] | None:
+        """Return the function that writes the code of *codec*, if it has one."""
+        emit: Callable[[CodeWriter, str], str] | None = codec.emit
+        return emit
 
     @property
     def depth_expression(self) -> str:
@@ -158,18 +164,17 @@ class CodeWriter:
             self._lines, self._depth, self._level, self._max_level = outer_state
         return name
 
-    def finish(self, codec: Emitter) -> str:
-        """Return the name of the function for *codec*. The source is complete after this call."""
-        return self._function(object(), lambda: codec, guard=False)
+    def compile(self, codec: Emitter, title: str) -> Callable[[Any, int], Any]:
+        """Return the function for *codec*. A traceback shows *title* as its file."""
+        name = self._function(object(), lambda: codec, guard=False)
+        exec(compile("\n".join(self.source), title, "exec"), self.namespace)  # noqa: S102 -- our own text
+        function: Callable[[Any, int], Any] = self.namespace[name]
+        return function
 
 
 def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
     """Compile the check-and-convert function for *codec*. Call the function with the value and 0."""
-    writer = CodeWriter()
-    name = writer.finish(codec)
-    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.namespace)  # noqa: S102 -- our own text
-    function: Callable[[Any, int], Any] = writer.namespace[name]
-    return function
+    return CodeWriter().compile(codec, f"<check of {title}>")
 
 
 def is_identifier(name: str) -> bool:

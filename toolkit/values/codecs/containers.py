@@ -30,6 +30,7 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
+from .encode_writer import InlineEncode
 from .ranks import CodecRank
 
 __all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
@@ -94,10 +95,19 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
                 writer.require(f"{writer.constant(_are_all_different)}({value})")
         return built
 
+    def emit_encoding(writer: CodeWriter, value: str) -> str:
+        result, element = writer.new_name(), writer.new_name()
+        kinds = [kind for kind in (list, tuple, collections.deque) if issubclass(kind, takes)]
+        writer.require(" or ".join(f"type({value}) is {writer.constant(kind)}" for kind in kinds))
+        writer.line(f"{result} = []")
+        with writer.block(f"for {element} in {value}:"):
+            writer.line(f"{result}.append({writer.convert(item, element)})")
+        return result
+
     return Codec(
         schema=schema,
         decode=decode,
-        encode=encode,
+        encode=encode if unique else InlineEncode(encode, emit_encoding),
         type=build if isinstance(build, type) else None,
         breadth=(CodecRank.SET if unique else CodecRank.LIST, item.breadth),
         decisive=item.decisive and not unique,
@@ -205,6 +215,14 @@ def _tuple_codec(items: list[Codec]) -> Codec:
             raise Refusal.mismatch(f"an array of exactly {count} items", value)
         return tuple(_decode_items(value, items.__getitem__))
 
+    def emit_elements(writer: CodeWriter, value: str) -> list[str]:
+        parts = []
+        for index, item in enumerate(items):
+            part = writer.new_name()
+            writer.line(f"{part} = {value}[{index}]")
+            parts.append(writer.convert(item, part))
+        return parts
+
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, tuple) or len(value) != count:
             raise TypeError(f"expected a tuple of {count} items")
@@ -212,17 +230,17 @@ def _tuple_codec(items: list[Codec]) -> Codec:
 
     def emit(writer: CodeWriter, value: str) -> str:
         writer.require(f"type({value}) is list and len({value}) == {count}")
-        parts = []
-        for index, item in enumerate(items):
-            part = writer.new_name()
-            writer.line(f"{part} = {value}[{index}]")
-            parts.append(writer.convert(item, part))
+        parts = emit_elements(writer, value)
         return f"({', '.join(parts)},)" if parts else "()"
+
+    def emit_encoding(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is tuple and len({value}) == {count}")
+        return f"[{', '.join(emit_elements(writer, value))}]"
 
     return Codec(
         schema=schema,
         decode=decode,
-        encode=encode,
+        encode=InlineEncode(encode, emit_encoding),
         type=tuple,
         breadth=(CodecRank.TUPLE, *(item.breadth for item in items)),
         decisive=all(item.decisive for item in items),

@@ -30,6 +30,7 @@ from .base import (
 )
 from .code_writer import CodeWriter
 from .containers import MAX_COLLISIONS, has_many_collisions
+from .encode_writer import InlineEncode
 from .ranks import CodecRank
 from .scalars import INTEGER
 
@@ -65,10 +66,22 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         result = _emit_dict(writer, value, read_key, item)
         return result if build is dict else f"{writer.constant(build)}({result})"
 
+    def emit_encoding(writer: CodeWriter, value: str) -> str:
+        result, name, item_value = writer.new_name(), writer.new_name(), writer.new_name()
+        kinds = [kind for kind in (dict, collections.defaultdict) if issubclass(kind, takes)]
+        writer.require(" or ".join(f"type({value}) is {writer.constant(kind)}" for kind in kinds) or "False")
+        writer.line(f"{result} = {{}}")
+        with writer.block(f"for {name}, {item_value} in {value}.items():"):
+            if write_key is not _encode_text_key:
+                writer.line(f"{name} = {writer.constant(write_key)}({name})")
+            writer.require_text(name)
+            writer.line(f"{result}[{name}] = {writer.convert(item, item_value)}")
+        return result
+
     return Codec(
         schema=schema,
         decode=decode,
-        encode=encode,
+        encode=InlineEncode(encode, emit_encoding),
         type=build if isinstance(build, type) else None,
         breadth=(CodecRank.MAPPING, key.breadth, item.breadth),
         decisive=item.decisive and read_key is _return_unchanged,

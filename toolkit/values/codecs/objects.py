@@ -7,7 +7,7 @@ A record class, a typed dict and the parameters of a function are all read into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from itertools import takewhile
@@ -110,14 +110,15 @@ def object_codec(
     extras: Codec | None = None,
     forbidden: frozenset[str] = frozenset(),
     as_dict: bool = False,
+    is_assignable: bool = False,
     hashable: bool = False,
 ) -> Codec:
     """
     Return the codec of an object with *fields*.
 
     *build* gets the values as keyword arguments. With *as_dict*, *build* is not called, and the decoded dictionary is
-    the value. The names in *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema
-    shows them to a model.
+    the value. With *is_assignable*, *build* is a class whose constructor only assigns its arguments. The names in
+    *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema shows them to a model.
     """
     schema = object_schema(fields, extras)
 
@@ -132,7 +133,10 @@ def object_codec(
         return values if as_dict else build(**values)
 
     def emit(writer: CodeWriter, value: str) -> str:
-        return _emit_object(writer, value, fields, build, extras, forbidden, as_dict)
+        results, maybe_absent, extra_values = _emit_fields(writer, value, fields, extras, forbidden)
+        if is_assignable and not extra_values and not maybe_absent:
+            return _emit_assignments(writer, build, {field.name: results[field.name] for field in fields})
+        return _emit_build(writer, fields, build, results, maybe_absent, extra_values, as_dict)
 
     return Codec(
         schema=schema,
@@ -211,15 +215,15 @@ def _find_tags(fields: Sequence[ObjectField]) -> Mapping[str, frozenset[str]]:
     }
 
 
-def _emit_object(
-    writer: CodeWriter,
-    value: str,
-    fields: Sequence[ObjectField],
-    build: Callable[..., Any],
-    extras: Codec | None,
-    forbidden: frozenset[str],
-    as_dict: bool,
-) -> str:
+def _emit_fields(
+    writer: CodeWriter, value: str, fields: Sequence[ObjectField], extras: Codec | None, forbidden: frozenset[str]
+) -> tuple[dict[str, str], list[str], str]:
+    """
+    Write the checks of all fields.
+
+    Return the names of the converted values by field, the fields that may be absent, and the name of the dictionary of
+    extra values, if there is one.
+    """
     writer.require(f"type({value}) is dict")
     required = [field for field in fields if field.required]
     optional = [field for field in fields if not field.required]
@@ -253,6 +257,28 @@ def _emit_object(
         writer.require(f"len({value}) == {count if optional else len(required)}")
     else:
         extra_values = _emit_extras(writer, value, fields, extras, forbidden, count)
+    return results, maybe_absent, extra_values
+
+
+def _emit_assignments(writer: CodeWriter, cls: Any, results: Mapping[str, str]) -> str:
+    """Write what the constructor of *cls* does. Calling the constructor would take twice as long."""
+    built = writer.new_name()
+    writer.line(f"{built} = {writer.constant(object.__new__)}({writer.constant(cls)})")
+    for name, result in results.items():
+        writer.line(f"{built}.{name} = {result}")
+    return built
+
+
+def _emit_build(
+    writer: CodeWriter,
+    fields: Sequence[ObjectField],
+    build: Callable[..., Any],
+    results: Mapping[str, str],
+    maybe_absent: Collection[str],
+    extra_values: str,
+    as_dict: bool,
+) -> str:
+    """Write the call of *build*, or the dictionary that stands for it."""
     if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
         arguments = ", ".join(
             results[field.name] if field.positional else f"{field.name}={results[field.name]}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
@@ -21,6 +21,8 @@ from typing import Any, get_origin
 from .annotated import read_field_default
 from .base import Codec, CodecRules, HintReader, RefusedMetadata, UnsendableType
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
+from .code_writer import CodeWriter, is_identifier
+from .encode_writer import InlineEncode
 from .objects import MISSING, ObjectField, object_codec
 
 __all__ = ["RULES"]
@@ -40,6 +42,19 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
                 form[field.name] = field.codec.encode(getattr(value, field.attribute))
         return form
 
+    def emit_encoding(writer: CodeWriter, value: str) -> str:
+        """Write that every field is read. If a field that may be absent is absent, the answer is `UNSURE`."""
+        writer.require(f"type({value}) is {writer.constant(cls)}")
+        entries = []
+        for field in fields:
+            if field.attribute is not None:
+                part = writer.new_name()
+                name = field.attribute
+                read = f"{value}.{name}" if is_identifier(name) else f"getattr({value}, {name!r})"
+                writer.line(f"{part} = {read}")
+                entries.append(f"{field.name!r}: {writer.convert(field.codec, part)}")
+        return f"{{{', '.join(entries)}}}"
+
     def make() -> Codec:
         fields.extend(fields_of(ClassHints(hint, reader)))
         texts = field_descriptions(cls)
@@ -54,7 +69,14 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
         build = functools.partial(_build_record, cls) if reader.for_output else cls
-        codec = object_codec(fields, build, encode, kind=cls, hashable=hashable)
+        codec = object_codec(
+            fields,
+            build,
+            InlineEncode(encode, emit_encoding),
+            kind=cls,
+            is_assignable=build is cls and _only_assigns(cls, fields),
+            hashable=hashable,
+        )
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return codec
@@ -66,6 +88,23 @@ def _build_record(cls: Any, /, **values: Any) -> Any:
     """Return a record made from those *values* that its constructor accepts. It computes the others itself."""
     parameters = inspect.signature(cls).parameters
     return cls(**{name: value for name, value in values.items() if name in parameters})
+
+
+def _only_assigns(cls: Any, fields: Sequence[ObjectField]) -> bool:
+    """Return whether the constructor of *cls* does nothing but assign *fields*, as in most dataclasses."""
+    options = vars(cls).get("__dataclass_params__")
+    if options is None or options.frozen or not options.init or hasattr(cls, "__post_init__"):
+        return False
+    declared = cls.__dataclass_fields__
+    return (
+        # The code of a constructor that `dataclass` wrote is in no file.
+        getattr(getattr(vars(cls).get("__init__"), "__code__", None), "co_filename", None) == "<string>"
+        and cls.__new__ is object.__new__
+        and type(cls).__call__ is type.__call__
+        and declared.keys() == {field.name for field in fields}
+        and all(dc_field.init and _field_kind(dc_field) == "_FIELD" for dc_field in declared.values())
+        and all(map(is_identifier, declared))
+    )
 
 
 # Dataclasses.

@@ -8,6 +8,7 @@ from typing import Any
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
 from .base import Codec, CodecRules, Refusal, constant_factory
 from .code_writer import CodeWriter
+from .encode_writer import InlineEncode, emit_plain_copy
 from .ranks import CodecRank
 
 __all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
@@ -35,8 +36,13 @@ def _encode_integer(value: Any) -> int:
 
 
 def _emit_integer(writer: CodeWriter, value: str) -> str:
-    writer.require(f"type({value}) is int and LOW < {value} < HIGH")
+    writer.require(f"type({value}) is int and {_state_range(value)}")
     return value
+
+
+def _state_range(value: str) -> str:
+    """Return the condition that the integer *value* is not too long. Python compares short integers faster."""
+    return f"({value} < 1000000000 and {value} > -1000000000 or LOW < {value} < HIGH)"
 
 
 def _decode_float(value: Any) -> float:
@@ -67,6 +73,14 @@ def _emit_float(writer: CodeWriter, value: str) -> str:
     writer.line(f"elif type({value}) is int: {value} = float({value})")
     writer.line("else: return U")
     return value
+
+
+def _encode_output_integer(value: Any) -> int:
+    return _encode_integer(int(value) if value.__class__ is bool else value)
+
+
+def _encode_output_float(value: Any) -> float:
+    return _encode_float(int(value) if value.__class__ is bool else value)
 
 
 def _decode_text(value: Any) -> str:
@@ -132,10 +146,26 @@ def _emit_any(writer: CodeWriter, value: str) -> str:
     return f"{writer.constant(copy_json)}({value})"
 
 
+def _emit_any_encoding(writer: CodeWriter, value: str) -> str:
+    """Write one branch for each type of a plain value, because most values of type `Any` are plain."""
+    result, kind = writer.new_name(), writer.new_name()
+    writer.line(f"{kind} = type({value})")
+    writer.line(f"{result} = {value}")
+    with writer.block(f"if {kind} is str:"):
+        writer.require_text(value)
+    with writer.block(f"elif {kind} is int:"):
+        writer.require(_state_range(value))
+    with writer.block(f"elif {kind} is float:"):
+        writer.require(f"{value} - {value} == 0.0")
+    with writer.block(f"elif {kind} is not bool and {value} is not None:"):
+        emit_plain_copy(writer, result)
+    return result
+
+
 NULL = Codec(
     schema={"type": "null"},
     decode=_decode_null,
-    encode=_encode_null,
+    encode=InlineEncode(_encode_null, _emit_null),
     type=type(None),
     breadth=(CodecRank.NULL,),
     decisive=True,
@@ -144,7 +174,7 @@ NULL = Codec(
 BOOLEAN = Codec(
     schema={"type": "boolean"},
     decode=_decode_boolean,
-    encode=_encode_boolean,
+    encode=InlineEncode(_encode_boolean, _emit_boolean),
     type=bool,
     breadth=(CodecRank.BOOLEAN,),
     decisive=True,
@@ -170,7 +200,7 @@ FLOAT = Codec(
 STRING = Codec(
     schema={"type": "string"},
     decode=_decode_text,
-    encode=_encode_text,
+    encode=InlineEncode(_encode_text, _emit_text),
     type=str,
     breadth=(CodecRank.TEXT,),
     decisive=True,
@@ -178,11 +208,15 @@ STRING = Codec(
 )
 # In Python a bool is a number too, so a tool that returns True where it says `int` is right. As an argument, and as a
 # default that a model is shown, true is no number.
-OUTPUT_INTEGER = replace(
-    INTEGER, encode=lambda value: _encode_integer(int(value) if value.__class__ is bool else value)
+OUTPUT_INTEGER = replace(INTEGER, encode=InlineEncode(_encode_output_integer, _emit_integer))
+OUTPUT_FLOAT = replace(FLOAT, encode=InlineEncode(_encode_output_float, _emit_float))
+ANY = Codec(
+    schema={},
+    decode=copy_json,
+    encode=InlineEncode(_encode_any, _emit_any_encoding),
+    breadth=(CodecRank.ANY,),
+    emit=_emit_any,
 )
-OUTPUT_FLOAT = replace(FLOAT, encode=lambda value: _encode_float(int(value) if value.__class__ is bool else value))
-ANY = Codec(schema={}, decode=copy_json, encode=_encode_any, breadth=(CodecRank.ANY,), emit=_emit_any)
 
 RULES = CodecRules(
     {

@@ -8,9 +8,15 @@ import typing_extensions
 
 from .base import Codec, CodecRules, HintReader
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
+from .code_writer import CodeWriter
+from .encode_writer import InlineEncode
 from .objects import ObjectField, object_codec
 
 __all__ = ["RULES", "read_typed_dict_fields"]
+
+
+_MAX_BRANCHES = 20
+"""The most keys for which generated code compares names one after the other."""
 
 
 def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
@@ -34,7 +40,22 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
                 encoded[name] = codec.encode(item)
             return encoded
 
-        codec = object_codec(fields, dict, encode, extras=extras, as_dict=True)
+        def emit_encoding(writer: CodeWriter, value: str) -> str:
+            result, name, item = writer.new_name(), writer.new_name(), writer.new_name()
+            writer.require(f"type({value}) is dict")
+            for field in fields:
+                if field.required:
+                    writer.require(f"{field.name!r} in {value}")
+            writer.line(f"{result} = {{}}")
+            with writer.block(f"for {name}, {item} in {value}.items():"):
+                for index, field in enumerate(fields):
+                    with writer.block(f"{'elif' if index else 'if'} {name} == {field.name!r}:"):
+                        writer.line(f"{result}[{field.name!r}] = {writer.convert(field.codec, item)}")
+                writer.line("else: return U" if fields else "return U")
+            return result
+
+        encoding = InlineEncode(encode, emit_encoding) if extras is None and len(fields) <= _MAX_BRANCHES else encode
+        codec = object_codec(fields, dict, encoding, extras=extras, as_dict=True)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return codec

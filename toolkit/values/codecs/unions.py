@@ -32,6 +32,7 @@ from .base import (
     type_name,
 )
 from .code_writer import CodeWriter
+from .encode_writer import InlineEncode
 from .ranks import CodecRank
 
 __all__ = ["RULES", "union_codec"]
@@ -121,11 +122,14 @@ def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
     def emit(writer: CodeWriter, value: str) -> str:
         return _emit_union(writer, value, sort_members(), reader)
 
+    def emit_encoding(writer: CodeWriter, value: str) -> str:
+        return _emit_member_encoding(writer, value, [] if is_ambiguous() else members, reader)
+
     descriptions = [member.description for member in members if member.schema != {"type": "null"}]
     return Codec(
         schema=_union_schema(members),
         decode=decode,
-        encode=encode,
+        encode=InlineEncode(encode, emit_encoding),
         breadth=max(member.breadth for member in members),
         # In records, a tag with a default may be left out. Then generated code cannot decide.
         decisive=all(member.decisive for member in members) and sum(member.tags is not None for member in members) < 2,
@@ -326,6 +330,20 @@ def _emit_attempts(writer: CodeWriter, value: str, members: Sequence[Codec], res
         with writer.block(f"if {result} is U:"):
             writer.line(f"{result} = {writer.attempt(member, value)}")
     writer.line(f"if {result} is U: return U")
+
+
+def _emit_member_encoding(writer: CodeWriter, value: str, members: Sequence[Codec], reader: HintReader) -> str:
+    """Write one branch for each member whose class no other member has. All other values are left to `encode`."""
+    kinds = [reader.dereference(member).type for member in members]
+    result = writer.new_name()
+    word = "if"
+    for member, kind in zip(members, kinds, strict=True):
+        if kind is not None and kinds.count(kind) == 1:
+            with writer.block(f"{word} type({value}) is {writer.constant(kind)}:"):
+                writer.line(f"{result} = {writer.convert(member, value)}")
+            word = "elif"
+    writer.line("return U" if word == "if" else "else: return U")
+    return result
 
 
 RULES = CodecRules({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})

@@ -1,0 +1,141 @@
+"""Generated code assigns the fields of a plain dataclass itself, and calls every constructor that does more."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import pytest
+
+from toolkit.values.codecs import compile_codec, create_hint_reader
+
+
+class Counting(type):
+    """Counts the objects that are made."""
+
+    count = 0
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        Counting.count += 1
+        return super().__call__(*arguments, **named)
+
+
+def decode(cls: type, value: Any) -> Any:
+    codec = create_hint_reader(globals()).codec(cls)
+    decoded = compile_codec(codec, "it")(value, 0)
+    assert vars(decoded) == vars(codec.decode(value))
+    assert list(vars(decoded)) == list(vars(codec.decode(value)))
+    return decoded
+
+
+@dataclass
+class Plain:
+    late: int = 3
+    early: str = "x"
+    tags: list[int] = field(default_factory=list)
+
+
+def test_a_plain_dataclass_has_its_fields_in_order():
+    decoded = decode(Plain, {"early": "y"})
+    assert decoded == Plain(early="y")
+    assert decoded.tags is not decode(Plain, {}).tags
+
+
+def test_slots_are_filled():
+    @dataclass(slots=True)
+    class Slotted:
+        a: int
+        b: int = 2
+
+    codec = create_hint_reader(globals()).codec(Slotted)
+    assert compile_codec(codec, "it")({"a": 1}, 0) == Slotted(1, 2)
+
+
+@dataclass
+class Checked:
+    a: int
+
+    def __post_init__(self) -> None:
+        self.a += 1
+
+
+@dataclass
+class Written:
+    a: int
+
+    def __init__(self, a: int) -> None:
+        self.a = a * 10
+
+
+@dataclass
+class Child(Written):
+    pass
+
+
+@dataclass
+class Made:
+    a: int
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        made = super().__new__(cls)
+        made.extra = 1
+        return made
+
+
+@dataclass
+class Setting:
+    a: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value * 2)
+
+
+@dataclass
+class Computed:
+    a: int
+    b: list[int] = field(init=False, default_factory=lambda: [5])
+
+
+@dataclass
+class Given:
+    a: int
+    scale: InitVar[int] = 3
+
+
+@pytest.mark.parametrize(
+    ("cls", "expected"),
+    [
+        (Checked, {"a": 2}),
+        (Written, {"a": 10}),
+        (Made, {"extra": 1, "a": 1}),
+        (Setting, {"a": 2}),
+        (Computed, {"a": 1, "b": [5]}),
+        (Given, {"a": 1}),
+    ],
+)
+def test_what_a_class_does_when_it_is_made_is_done(cls: type, expected: Any):
+    assert vars(decode(cls, {"a": 1})) == expected
+
+
+def test_a_subclass_without_a_constructor_of_its_own():
+    """`dataclass` writes one, which does not call the constructor of the base."""
+    assert vars(decode(Child, {"a": 1})) == {"a": 1}
+
+
+def test_a_frozen_dataclass_is_made_by_its_constructor():
+    @dataclass(frozen=True)
+    class Frozen:
+        a: int
+
+    codec = create_hint_reader(globals()).codec(Frozen)
+    assert compile_codec(codec, "it")({"a": 1}, 0) == Frozen(1)
+
+
+def test_a_metaclass_that_counts_is_called():
+    @dataclass
+    class Counted(metaclass=Counting):
+        a: int
+
+    before = Counting.count
+    compile_codec(create_hint_reader(globals()).codec(Counted), "it")({"a": 1}, 0)
+    assert Counting.count == before + 1
