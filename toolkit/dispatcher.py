@@ -26,10 +26,11 @@ from .calls.trio_check import is_under_trio, refuse_under_trio
 from .calls.unstarted import finish_unstarted
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
+from .concurrency.steps import run_in_steps
 from .concurrency.thread_pool import ThreadPool
 from .context import Progress
 from .decisions import ApprovalRequest, Decision
-from .errors import DefinitionError, UnknownTool, find_nearest
+from .errors import DefinitionError, UnknownTool, find_nearest_in_steps
 from .formats.call_ids import unique_ids
 from .permissions.judge import SupportsJudge
 from .results import GeneratedId, ToolCall, ToolResult
@@ -188,18 +189,21 @@ class Dispatcher:
             lambda: GeneratedId(f"call_{next(self.settings.call_numbers)}"),
         )
 
-    def _report_unknown_tool(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+    async def _report_unknown_tool(self, call: ToolCall) -> ToolResult:
         table, is_permitted = (
             self.catalog.table,
             self.settings.judges.build_visibility_check(self.catalog, call.session),
         )
-        near = find_nearest(call.name, [*table.tools, *table.aliases], max_items=_MAX_SUGGESTIONS)
+        near = await run_in_steps(
+            find_nearest_in_steps(call.name, [*table.tools, *table.aliases], max_items=_MAX_SUGGESTIONS)
+        )
         # A suggestion must not lead the model to a tool that the rules of this session forbid.
         suggestions = [
             name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
         ]
         error = UnknownTool(call.name, suggestions)
-        return finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, self.settings)
+        result = ToolResult.failure("not_found", str(error), cause=error)
+        return await finish_unstarted(call, result, None, self.settings)
 
     # Running several calls.
 

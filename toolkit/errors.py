@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -44,6 +44,7 @@ __all__ = [
     "Transient",
     "UnknownTool",
     "find_nearest",
+    "find_nearest_in_steps",
 ]
 
 _MAX_PROBLEMS_SHOWN = 20
@@ -52,6 +53,8 @@ _MAX_TEXT_CHARS = 4000
 _MAX_CANDIDATES = 2000
 _MAX_COMPARED = 40
 _FOLD_BATCH_SIZE = 500
+_COMPARE_BATCH_SIZE = 20
+_MIN_RATIO = 0.6
 _NON_LETTERS = re.compile(r"[\W_]+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
@@ -224,7 +227,25 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
 
 def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) -> list[str]:
     """Return the names in *candidates* that *name* was probably meant to be, best first."""
+    steps = find_nearest_in_steps(name, candidates, max_items=max_items)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            nearest: list[str] = end.value
+            return nearest
+
+
+def find_nearest_in_steps(
+    name: str, candidates: Iterable[str], *, max_items: int = 3
+) -> Generator[None, None, list[str]]:
+    """
+    Do what `find_nearest` does, and yield after each millisecond or two of work.
+
+    With thousands of names it takes many milliseconds, for which an event loop should not stand still.
+    """
     import difflib
+    import heapq
 
     # A long name is cut, because difflib takes quadratic time and no near name could be that long.
     folded_name = _fold(name[:100])
@@ -235,22 +256,35 @@ def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) ->
         for candidate, known_name in zip(_fold_all([full_name[:100] for full_name in batch]), batch, strict=True):
             if shortest <= len(candidate) <= longest and len(folded) < _MAX_CANDIDATES:
                 folded.setdefault(candidate, known_name)
-    likely = _select_most_alike(folded_name, folded)
-    matches = difflib.get_close_matches(folded_name, likely, n=max_items, cutoff=0.6)
-    return [folded[match] for match in matches]
+        if len(batch) == _FOLD_BATCH_SIZE:
+            yield
+    likely = yield from _select_most_alike(folded_name, list(folded))
+    matcher = difflib.SequenceMatcher()
+    matcher.set_seq2(folded_name)
+    matches: list[tuple[float, str]] = []
+    for count, candidate in enumerate(likely, 1):
+        matcher.set_seq1(candidate)
+        is_possible = matcher.real_quick_ratio() >= _MIN_RATIO and matcher.quick_ratio() >= _MIN_RATIO
+        if is_possible and (ratio := matcher.ratio()) >= _MIN_RATIO:
+            matches.append((ratio, candidate))
+        if count % _COMPARE_BATCH_SIZE == 0:
+            yield
+    return [folded[candidate] for _, candidate in heapq.nlargest(max_items, matches)]
 
 
-def _select_most_alike(folded_name: str, candidates: Collection[str]) -> list[str]:
+def _select_most_alike(folded_name: str, candidates: list[str]) -> Generator[None, None, list[str]]:
     """Return the candidates that share the most pairs of letters with *folded_name*, the best first."""
     if len(candidates) <= _MAX_COMPARED:
-        return list(candidates)
+        return candidates
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
     pairs, length = list(dict.fromkeys(_letter_pairs(folded_name))), len(folded_name) + 2
-    shares = {
-        name: len([pair for pair in pairs if pair in padded]) / (length + len(name))
-        for name in candidates
-        for padded in [f" {name} "]
-    }
+    shares: dict[str, float] = {}
+    for start in range(0, len(candidates), _FOLD_BATCH_SIZE):
+        for name in candidates[start : start + _FOLD_BATCH_SIZE]:
+            padded = f" {name} "
+            shares[name] = len([pair for pair in pairs if pair in padded]) / (length + len(name))
+        if len(candidates) > _FOLD_BATCH_SIZE:
+            yield
     least = sorted(shares.values())[-_MAX_COMPARED]
     likely = [name for name, share in shares.items() if share >= least]
     # Hundreds may share equally many pairs. The better ones come first, so that the cut does not remove them.
