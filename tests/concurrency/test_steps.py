@@ -10,6 +10,10 @@ from toolkit.concurrency.steps import run_in_steps
 from toolkit.spec import Tool
 
 
+def _echo(arguments: dict[str, object]) -> dict[str, object]:
+    return arguments
+
+
 def test_other_tasks_run_between_the_steps():
     async def main() -> None:
         turns: list[str] = []
@@ -48,7 +52,7 @@ def test_looking_for_a_near_name_among_thousands_lets_other_tasks_run():
     async def main() -> None:
         catalog = Catalog(
             *(
-                Tool.from_schema(f"tool_{number:04}_list", "List.", {"type": "object"}, dict, read_only=True)
+                Tool.from_schema(f"tool_{number:04}_list", "List.", {"type": "object"}, _echo, read_only=True)
                 for number in range(2_000)
             )
         )
