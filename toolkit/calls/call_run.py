@@ -283,10 +283,11 @@ class CallRun:
 
     async def _run_hook(self, step: Step, inner: Run) -> ToolResult:
         # Each hook has its own view, because the inner hooks work while this one waits for them.
+        state = self._state
+        arguments = self._arguments if state is None else state.arguments
         shown_call = show_call(
-            self.name, self.number, self.plan.tool, self.arguments, self.session, self.principal, self._call
+            self.name, self.number, self.plan.tool, arguments, self.session, self.principal, self._call
         )
-        runner = self.settings.hook_runner
         try:
             if step.is_plain and self.options.timeout_seconds is None:
                 hook_result = step.function(shown_call, inner)
@@ -298,12 +299,13 @@ class CallRun:
                         hook_result = end.value
                     else:
                         try:
-                            hook_result = await runner.finish_hook(hook_result, waits_for, step)
+                            hook_result = await self.settings.hook_runner.finish_hook(hook_result, waits_for, step)
                         finally:
                             del waits_for  # it may hold the error, and the traceback of the error holds this frame
                 elif inspect.isawaitable(hook_result):
-                    hook_result = await runner.await_hook(hook_result, step)
+                    hook_result = await self.settings.hook_runner.await_hook(hook_result, step)
             else:
+                runner = self.settings.hook_runner
                 hook_result = await step.run_around(runner, self.state.deadline.seconds_left(), shown_call, inner)
             if not isinstance(hook_result, ToolResult):
                 raise_wrong_return("around", "a result", hook_result)

@@ -304,7 +304,6 @@ def _stamp(result: ToolResult, run: CallRun | None, name: str, number: int | str
     result.tool = name
     result.number = number
     result.duration_seconds = duration_seconds
-    result.repairs = result.retries = ()
 
 
 _FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
