@@ -11,11 +11,12 @@ import functools
 import re
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
+from ._records import record
 from .errors import DefinitionError, Problem, find_nearest
 
 __all__ = [
@@ -112,7 +113,7 @@ class Options(FactOptions, total=False):
     inject: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The facts stated about a tool, with defaults filled in. `FactOptions` explains each of them."""
 

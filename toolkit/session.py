@@ -10,11 +10,12 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from ._forks import unlock_in_children
 from ._option_checks import OptionTypes, check_option_types
+from ._records import record
 from .decisions import Grant
 
 __all__ = ["Session"]
@@ -28,7 +29,7 @@ _OPTION_TYPES: OptionTypes = {
 _load_lock = unlock_in_children(threading.Lock())
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(slots=True, kw_only=True, eq=False)
 class Session:
     """
     One conversation with one model.

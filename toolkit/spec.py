@@ -12,11 +12,12 @@ import inspect
 import re
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast, overload
 
 from typing_extensions import TypedDict, Unpack
 
+from ._records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name
 from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
@@ -41,7 +42,7 @@ class Definition(TypedDict):
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
+@record(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class Tool:
     """
     A callable that a model may call.

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .._records import record
 from .markup import clean, collapse_gaps, join_lines
 from .sections import find_sections, has_sections
 
@@ -30,7 +30,7 @@ _WORD_EDGE = re.compile(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(
 Parsers = Mapping[str, Callable[[str], "docstring_parser.Docstring"]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Docstring:
     """
     A parsed docstring.

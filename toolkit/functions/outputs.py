@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import types
 from collections import abc
-from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
 
+from .._records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
 from ..values.codecs import Codec, HintReader, Schema
@@ -17,7 +17,7 @@ from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 __all__ = ["OutputDescription", "keeps_to_schema", "returns_content"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OutputDescription:
     """
     What a return annotation says about the result.

@@ -13,9 +13,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TypeVar
 
+from .._records import record
 from ..errors import Transient
 
 __all__ = ["RetryPolicy", "count_retries", "retrying"]
@@ -27,7 +27,7 @@ _take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_t
 _MAX_ERROR_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """
     The number of attempts, and the waits between them.

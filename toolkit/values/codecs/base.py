@@ -15,10 +15,11 @@ import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
+from ..._records import record
 from ...errors import Problem
 from ..schemas.vocabulary import stated_types
 from ..strictjson.checks import show_value
@@ -58,7 +59,7 @@ UNKNOWN_BREADTH = (CodecRank.UNKNOWN,)
 """The breadth of a codec that does not state its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec:
     """
     The JSON form of one Python type.
@@ -120,7 +121,7 @@ def find_registered_factory(kind: Any) -> Factory | None:
     return factory
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CodecRules:
     """
     The factories for a family of hints.

@@ -12,12 +12,13 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any
 
+from ..._records import record
 from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
@@ -58,7 +59,7 @@ _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
 _NUMBER_TYPES = frozenset({"integer", "number"})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limit:
     """
     One limit, which is checked against the JSON value or against the decoded value.
