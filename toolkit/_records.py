@@ -33,6 +33,8 @@ else:
         def decorate(cls: type) -> type:
             if any(map(dataclasses.is_dataclass, cls.__bases__)):
                 return dataclasses.dataclass(**options, eq=eq, repr=repr)(cls)
+            # `dataclass` would make a docstring of the signature, which takes long.
+            cls.__doc__ = cls.__doc__ or f"The record `{cls.__name__}`."
             methods = _Methods(cls, options)
             cls = dataclasses.dataclass(**{**options, "frozen": False}, init=False, eq=False, repr=False)(cls)
             params: Any = cls.__dataclass_params__
@@ -53,7 +55,7 @@ class _Methods:
         self._options = options
         self._namespace = {
             "__annotations__": cls.__annotations__,
-            "__doc__": "The methods of a record.",  # or `dataclass` writes one from the signature
+            "__doc__": cls.__doc__,
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
             **{name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)},

@@ -6,7 +6,7 @@ All records here except `Decision` are plain JSON with a version, so a program c
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import field, fields
@@ -171,7 +171,7 @@ class ApprovalRequest:
     expires_at: float | None = None
     digest: str = ""
     seal: str | None = None
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""

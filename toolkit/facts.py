@@ -8,7 +8,6 @@ they are given. Policies (retries, permissions, limits for all tools) belong to 
 from __future__ import annotations
 
 import functools
-import re
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
+from ._lazy_names import lazy_pattern
 from ._records import record
 from .errors import DefinitionError, Problem, find_nearest
 
@@ -37,7 +37,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 
 ValidationAnswer: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _NAME_RULE = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
 
 

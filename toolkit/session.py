@@ -7,7 +7,7 @@ the catalog nor the dispatcher stores it.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import field
@@ -40,7 +40,7 @@ class Session:
         state: Data that tools and hooks store for the length of the conversation.
     """
 
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    id: str = field(default_factory=lambda: os.urandom(8).hex())
     principal: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
     _mode: str | None = field(default=None, init=False, repr=False)
