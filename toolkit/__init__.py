@@ -32,7 +32,6 @@ from .errors import (
 )
 from .facts import Facts
 from .spec import Definition, Tool
-from .values.codecs import Codec, register_codec
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
+    from .values.codecs import Codec, register_codec
     from .verdicts import Verdict
 
 __all__ = [
@@ -127,6 +127,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
+        **dict.fromkeys(("Codec", "register_codec"), "values.codecs"),
         "Agent": "agent",
         "Dispatcher": "dispatcher",
         "PER_CALL": "calls.resources",

@@ -2,19 +2,21 @@
 Load a module when a program first uses one of its names.
 
 `lazy_getattr` is for a package that offers many names, of which most programs use few. The package lists them in a
-table. `LazyModule` is for an optional package.
+table. `LazyModule` is for an optional package, and for a large module that most programs do not need. `lazy_pattern` is
+for a regular expression that takes long to compile.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import ToolkitError
 
-__all__ = ["LazyModule", "lazy_getattr"]
+__all__ = ["LazyModule", "lazy_getattr", "lazy_pattern"]
 
 
 def lazy_getattr(
@@ -40,13 +42,13 @@ def lazy_getattr(
 
 class LazyModule:
     """
-    A stand-in for a module of an optional package.
+    A stand-in for a module, which is loaded with the first name that is used.
 
     Args:
-        install_hint: How to install the package. The error says it if the package is missing.
+        install_hint: How to install the package, if it is optional. The error says it if the package is missing.
     """
 
-    def __init__(self, module: str, install_hint: str) -> None:
+    def __init__(self, module: str, install_hint: str = "") -> None:
         self._module = module
         self._install_hint = install_hint
 
@@ -55,9 +57,25 @@ class LazyModule:
         try:
             return _load(self._module, name, self)
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != package:
+            if not self._install_hint or (error.name or "").partition(".")[0] != package:
                 raise
             raise ToolkitError(f"{package} is not installed; {self._install_hint}") from None
+
+
+if TYPE_CHECKING:
+    lazy_pattern = re.compile
+else:
+
+    class lazy_pattern:  # noqa: N801 -- it is called like `re.compile`
+        """A stand-in for the pattern that `re.compile` returns, which is compiled when it is first used."""
+
+        def __init__(self, pattern: str, flags: int = 0) -> None:
+            self._arguments = pattern, flags
+
+        def __getattr__(self, name: str) -> Any:
+            method = getattr(re.compile(*self._arguments), name)
+            setattr(self, name, method)
+            return method
 
 
 def _load(module: str, name: str, owner: object) -> Any:

@@ -11,14 +11,21 @@ subclass:
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from pathlib import Path
-from typing import Any, ClassVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
 
 from typing_extensions import TypeAliasType
+
+from ._lazy_names import LazyModule
+
+if TYPE_CHECKING:
+    import pathlib
+else:
+    pathlib = LazyModule("pathlib")
 
 __all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "accesses_in", "find_access_marker"]
 
@@ -103,7 +110,7 @@ def _target_text(target: Any, kind: str) -> str:
     An object without a text of its own raises `TypeError`, because it could be judged as one thing and opened as
     another.
     """
-    if type(target) in _SINGLE_TARGETS:
+    if _is_single(target):
         return str(target)
     if isinstance(target, Enum):
         target = target.value
@@ -151,8 +158,14 @@ def _iter_markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
         yield from _iter_markers(argument, visited)
 
 
-# Values of exactly these types are one target. This is looked at first, because it takes less time than `isinstance`.
-_SINGLE_TARGETS = frozenset({str, type(Path())})
+def _is_single(value: Any) -> bool:
+    """Return whether *value* is one target, for exactly two types. This takes less time than `isinstance`."""
+    return type(value) is str or type(value) is _path_class()
+
+
+@functools.cache
+def _path_class() -> type:
+    return type(pathlib.Path())
 
 
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
@@ -161,7 +174,7 @@ def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
 
     None has no target, and a collection has several.
     """
-    if type(value) in _SINGLE_TARGETS:
+    if _is_single(value):
         yield kind(value)
         return
     if isinstance(value, Mapping):

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from ._records import record
 
 __all__ = ["PART_TYPES", "FilePart", "ImagePart", "JsonPart", "Part", "TextPart", "part_from_json"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TextPart:
     """Text for the model."""
 
@@ -22,7 +23,7 @@ class TextPart:
         return {"type": "text", "text": self.text}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JsonPart:
     """A structured value for the model."""
 
@@ -32,7 +33,7 @@ class JsonPart:
         return {"type": "json", "value": self.value}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ImagePart:
     """An image, as bytes."""
 
@@ -43,7 +44,7 @@ class ImagePart:
         return {"type": "image", "data": base64.b64encode(self.data).decode(), "media_type": self.media_type}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FilePart:
     """A file that the model or the user can be pointed to."""
 

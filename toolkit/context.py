@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
 
+from ._records import record
 from .facts import Facts
 
 if TYPE_CHECKING:  # these modules take long to load, and reading a signature does not need them
@@ -28,7 +29,7 @@ __all__ = ["AccessChecker", "Context", "Inject", "Injected", "Progress", "Secret
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Progress:
     """
     A progress report from a running call.
@@ -93,7 +94,7 @@ class _UncheckedAccess:
         return catalog
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(slots=True, kw_only=True, eq=False)
 class Context:
     """
     The call as the tool sees it.

@@ -6,13 +6,14 @@ All records here except `Decision` are plain JSON with a version, so a program c
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
 
 from ._option_checks import OptionTypes, check_option_types
+from ._records import record
 from ._versioned_json import check_field_types, split_version
 from .errors import ToolError
 
@@ -30,7 +31,7 @@ __all__ = [
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Precondition:
     """
     A condition that must still hold since a person approved the call.
@@ -49,7 +50,7 @@ class Precondition:
     kind: Literal["file", "tool"] = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Grant:
     """
     A person's answer "always", for one session and one tool.
@@ -67,7 +68,7 @@ class Grant:
     shown: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ArgumentEdit:
     """
     What a person has changed in the arguments of a call while approving it.
@@ -87,7 +88,7 @@ class ArgumentEdit:
         return {"by": self.by, "before": dict(self.before), "after": dict(self.after)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class AuthRequest:
     """
     The credentials that a tool needs before it can continue.
@@ -125,7 +126,7 @@ class Changed(ToolError):  # noqa: N818 -- the name says what happened
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """
     A call that waits for a person's answer.
@@ -170,7 +171,7 @@ class ApprovalRequest:
     expires_at: float | None = None
     digest: str = ""
     seal: str | None = None
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
@@ -268,7 +269,7 @@ _DECISION_TYPES: OptionTypes = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Decision:
     """
     A person's answer. Make one with `Decision.approve()` or `Decision.deny(reason)`.

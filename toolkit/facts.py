@@ -8,14 +8,15 @@ they are given. Policies (retries, permissions, limits for all tools) belong to 
 from __future__ import annotations
 
 import functools
-import re
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
+from ._lazy_names import lazy_pattern
+from ._records import record
 from .errors import DefinitionError, Problem, find_nearest
 
 __all__ = [
@@ -36,7 +37,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 
 ValidationAnswer: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _NAME_RULE = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
 
 
@@ -112,7 +113,7 @@ class Options(FactOptions, total=False):
     inject: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The facts stated about a tool, with defaults filled in. `FactOptions` explains each of them."""
 

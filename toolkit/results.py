@@ -8,9 +8,10 @@ values by convention. They are not frozen, because a frozen dataclass of this si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from ._records import record
 from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
@@ -121,7 +122,7 @@ class ToolCall:
         return digest_call(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class ErrorInfo:
     """
     What went wrong in a call.

@@ -7,14 +7,15 @@ the catalog nor the dispatcher stores it.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from ._forks import unlock_in_children
 from ._option_checks import OptionTypes, check_option_types
+from ._records import record
 from .decisions import Grant
 
 __all__ = ["Session"]
@@ -28,7 +29,7 @@ _OPTION_TYPES: OptionTypes = {
 _load_lock = unlock_in_children(threading.Lock())
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(slots=True, kw_only=True, eq=False)
 class Session:
     """
     One conversation with one model.
@@ -39,7 +40,7 @@ class Session:
         state: Data that tools and hooks store for the length of the conversation.
     """
 
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    id: str = field(default_factory=lambda: os.urandom(8).hex())
     principal: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
     _mode: str | None = field(default=None, init=False, repr=False)

@@ -12,21 +12,22 @@ import inspect
 import re
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast, overload
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from typing_extensions import TypedDict, Unpack
 
+from ._records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name
 from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
-from .functions.checker import Validation, run_custom_validator
-from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
-from .functions.signature import Signature
-from .functions.unsent_parameters import UnsentParameters
-from .policies.secret_problems import without_secrets
-from .values.codecs import Schema
+
+if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes long to load
+    from .functions.checker import Validation
+    from .functions.description import Description
+    from .functions.signature import Signature
+    from .values.codecs import Schema
 
 __all__ = ["Definition", "Tool", "get_attached_tool"]
 
@@ -41,7 +42,7 @@ class Definition(TypedDict):
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
+@record(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class Tool:
     """
     A callable that a model may call.
@@ -99,6 +100,9 @@ class Tool:
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
         _refuse_context_manager(function, subject)
+        from .functions.description import Description
+        from .functions.unsent_parameters import UnsentParameters
+
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
@@ -160,6 +164,8 @@ class Tool:
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
+        from .functions.description import HandlerDescription
+
         about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
@@ -172,6 +178,9 @@ class Tool:
         about = self.about
         is_documented = bool(self.options.get("description") or about.docstring.description)
         if about.unbound is not inspect.ismethod(function) or not is_documented:
+            from .functions.description import Description
+            from .functions.unsent_parameters import UnsentParameters
+
             about = Description(
                 function,
                 name=self.name,
@@ -231,6 +240,8 @@ class Tool:
         """
         decoded = self._decode_arguments(arguments, validation)
         if self.facts.validate is not None:
+            from .functions.checker import run_custom_validator
+
             problems = run_custom_validator(self.facts.validate, dict(decoded), wait=False)
             if problems:
                 raise self._build_refusal(BadArgs(cast("list[Problem]", problems)), arguments, decoded)
@@ -242,6 +253,8 @@ class Tool:
         """Return the same as `check`, for a tool whose `validate` may be async."""
         decoded = self._decode_arguments(arguments, validation)
         if self.facts.validate is not None:
+            from .functions.checker import run_custom_validator
+
             findings = run_custom_validator(self.facts.validate, dict(decoded), wait=True)
             problems = findings if isinstance(findings, list) else await findings
             if problems:
@@ -262,6 +275,8 @@ class Tool:
 
         Otherwise return another error that quotes no secret.
         """
+        from .policies.secret_problems import without_secrets
+
         secrets = self.signature.secrets
         return without_secrets(error, secrets, *arguments) if secrets else error
 

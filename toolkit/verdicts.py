@@ -5,8 +5,10 @@ The verdict about a call (allow, ask or deny), and the findings that led to it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from ._records import record
 
 __all__ = ["Finding", "Source", "Verdict", "Word", "strictest"]
 
@@ -14,7 +16,7 @@ Word = Literal["allow", "ask", "deny"]
 Source = Literal["check", "arguments", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finding:
     """
     What one rule, check, fact, hook or mode says about a call.
@@ -32,7 +34,7 @@ class Finding:
     source: Source = "rule"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Verdict:
     """
     Whether a call may run.

@@ -37,7 +37,7 @@ from toolkit.formats.schemas.dialects import ANTHROPIC, OPENAI
 from toolkit.formats.schemas.rewriting import rewrite_schema
 from toolkit.spec import Tool
 from toolkit.values.codecs import Undescribable, Unresolved, create_hint_reader
-from toolkit.values.codecs.rules import FAMILIES
+from toolkit.values.codecs.rules import all_families
 from toolkit.values.codecs.type_checking_names import MissingName
 from toolkit.values.patterns import compile_pattern
 from toolkit.values.patterns.nfa import MAX_STATES, count_states, find_irregular
@@ -188,7 +188,7 @@ HINTS |= {
     typing.Self: [Chained],
     typing.LiteralString: [typing.LiteralString],
 }
-"""Hints by the origin for which `FAMILIES` has a rule."""
+"""Hints by the origin for which `all_families` has a rule."""
 
 FURTHER_HINTS = [
     *(Color, Level, Gaps, Bits, Cat, Dog, Record[dt.time], Pair, Options, OtherOptions, Holder[bytes], Measured),
@@ -245,7 +245,7 @@ ALL = [Promise(hint) for hint in (*(hint for hints in HINTS.values() for hint in
 TEXTS = {name: Promise(hint) for name, hint in TEXT_HINTS.items()}
 
 
-@pytest.mark.parametrize("origin", [origin for family in FAMILIES for origin in family.by_origin], ids=str)
+@pytest.mark.parametrize("origin", [origin for family in all_families() for origin in family.by_origin], ids=str)
 def test_every_codec_has_a_case(origin):
     """A new rule needs a hint in `HINTS`, unless it refuses every hint."""
     if origin not in HINTS:
@@ -253,7 +253,7 @@ def test_every_codec_has_a_case(origin):
             create_hint_reader().codec(origin)
 
 
-@pytest.mark.parametrize("entry", [entry for family in FAMILIES for entry in family.by_predicate])
+@pytest.mark.parametrize("entry", [entry for family in all_families() for entry in family.by_predicate])
 def test_every_predicate_has_a_case(entry):
     """A new rule with a predicate needs a hint in `FURTHER_HINTS`."""
     recognises, _ = entry

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._records import record
 from ..concurrency.abandoned import CancellableJob
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..decisions import Decision
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # not loaded here, because most calls are not judged
 __all__ = ["CallOptions", "CallRun", "raise_wrong_return"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CallOptions:
     """
     What one call brings with it.

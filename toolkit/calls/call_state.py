@@ -16,11 +16,9 @@ from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
 from ..errors import BadArgs, DefinitionError
-from ..functions.checker import run_custom_validator
 from ..permissions.judgement import AccessJudge, Judgement
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
-from ..values.schemas.repair import repair_arguments
 from ..values.strictjson.checks import copy_json
 from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
 from .attempt import log_abandoned
@@ -31,6 +29,7 @@ from .settings import Settings
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals.records import Record
     from ..decisions import ApprovalRequest, ArgumentEdit
+    from ..values.schemas.repair import RepairedArguments
 
 __all__ = ["CallState"]
 
@@ -157,13 +156,17 @@ class CallState:
             refuse_text(self.arguments)
             self.decoded = checker.check(self.arguments, validation)
         except BadArgs:
-            hidden = self.plan.tool.signature.secrets
-            may_repair = repair and self.settings.repair
-            repair_result = repair_arguments(self.arguments, checker.validator, hidden=hidden) if may_repair else None
+            repair_result = self._repair() if repair and self.settings.repair else None
             if repair_result is None:
                 raise
             self.decoded = checker.check(repair_result.arguments, validation)
             self.arguments, self.repairs = repair_result.arguments, repair_result.notes
+
+    def _repair(self) -> RepairedArguments | None:
+        from ..values.schemas.repair import repair_arguments  # most calls have good arguments
+
+        hidden = self.plan.tool.signature.secrets
+        return repair_arguments(self.arguments, self.plan.checker.validator, hidden=hidden)
 
     def _decode_large(self, *, is_text: bool, repair: bool) -> None:
         """
@@ -181,6 +184,8 @@ class CallState:
 
     async def _run_author_check(self) -> None:
         if self.plan.validate is not None:
+            from ..functions.checker import run_custom_validator  # few tools have a check of their own
+
             findings = run_custom_validator(self.plan.validate, dict(self.decoded), wait=True)
             problems = findings if isinstance(findings, list) else await self.within(findings)
             if problems:

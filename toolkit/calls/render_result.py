@@ -13,10 +13,9 @@ from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.arrays import replace_arrays
-from ..values.codecs import UNSURE, OutputRefusal
+from ..values.codecs.code_writer import UNSURE
+from ..values.codecs.refusals import OutputRefusal
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
-from ..values.schemas.messages import explain_errors
-from ..values.schemas.validator import compile_schema
 from ..values.unsendable_value import UnsendableValue
 from .plan import CallPlan
 
@@ -142,6 +141,9 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
 
 
 def _find_schema_problem(form: Any, schema: Any, plan: CallPlan) -> str | None:
+    from ..values.schemas.messages import explain_errors  # most results need no validator
+    from ..values.schemas.validator import compile_schema
+
     if plan.output_validator is None:
         plan.output_validator = compile_schema(schema)
     try:

@@ -9,11 +9,10 @@ import contextlib
 import copy
 import itertools
 import os
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict, Unpack
 
@@ -28,18 +27,18 @@ from ..concurrency.abandoned import AbandonedCalls
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Progress
 from ..errors import ToolError
-from ..functions.checker import Validation
 from ..hooks.base import Chain
 from ..permissions.judge import SupportsJudge
 from ..permissions.judgement import CallJudges
 from ..policies.classify import ClassifyRules, classify_by, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
-from ..policies.retry import RetryPolicy
+from ..policies.retry import RetryPolicy, random_chance
 from .hook_runner import DispatcherHookRunner, run_in_thread
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
+    from ..functions.checker import Validation
     from ..policies.audit import AuditLog
     from ..safety import SafetyChecks
 
@@ -126,7 +125,7 @@ class Settings:
         self.cleanup_seconds = options.get("cleanup_seconds", 5.0)
         self.clock = options.get("clock", time.monotonic)
         self.sleep = options.get("sleep", asyncio.sleep)
-        self.chance = options.get("chance", random.random)
+        self.chance = options.get("chance", random_chance)
         self.audit = options.get("audit")
         self._approvals = options.get("approvals")
         self._check()
@@ -174,7 +173,7 @@ class Settings:
             raise ValueError(f"timeout_seconds has to be above 0, or None; got {self.timeout_seconds}")
         if not self.cleanup_seconds >= 0:
             raise ValueError(f"cleanup_seconds has to be 0 or more, got {self.cleanup_seconds}")
-        if self.validation not in get_args(Validation):
+        if self.validation not in ("fast", "jsonschema"):
             raise ValueError(f'validation has to be "fast" or "jsonschema", got {self.validation!r}')
 
     @property

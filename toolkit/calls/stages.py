@@ -4,9 +4,9 @@ Which stages of the pipeline a tool needs. This is known when the plan of the to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .._records import record
 from ..permissions.judgement import allow_any_call
 from .plan import CallPlan, DirectCall
 from .settings import Settings
@@ -19,7 +19,7 @@ Part: TypeAlias = Literal["whole", "resumed", "tool"]
 Calling: TypeAlias = DirectCall | Literal["attempts"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stages:
     """
     Which stages a tool needs in a dispatcher, and in which form.

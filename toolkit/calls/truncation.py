@@ -4,14 +4,19 @@ Cuts results to size without splitting a character as people see it.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._lazy_names import LazyModule
 from ..content import JsonPart, Part, TextPart
 from ..results import ToolResult
 from ..values.rendering import as_text
 from .render_result import render_part
+
+if TYPE_CHECKING:
+    import unicodedata
+else:
+    unicodedata = LazyModule("unicodedata")
 
 __all__ = ["truncate_result", "write_text"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import compress
 from operator import is_not
 from typing import TypeAlias
 
+from .._records import record
 from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
 from ..spec import Tool
@@ -15,7 +15,7 @@ from ..spec import Tool
 __all__ = ["Change", "Listener", "Table", "describe_place", "diff_tables", "merge_tables"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Table:
     """The content of a catalog at one moment. A table is never changed, only replaced."""
 
@@ -46,7 +46,7 @@ class Table:
         return match
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Change:
     """
     The tools that were added and removed, as a catalog reports them to its listeners.

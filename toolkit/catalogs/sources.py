@@ -10,10 +10,10 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from .._records import record
 from ..errors import CatalogError
 from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool
@@ -23,7 +23,7 @@ from .views import CatalogView
 __all__ = ["CatalogEntry", "bind_method", "collect_entries", "tools_in"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CatalogEntry:
     """
     A tool to add to a catalog, with its aliases there.

@@ -12,10 +12,10 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._forks import renew_in_children
+from .._records import record
 from ..results import ToolCall
 from .futures import retrieve_exception, set_outcome
 
@@ -76,7 +76,7 @@ class CancellableJob:
         callback()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StuckCall:
     """
     One call that could not be stopped.
@@ -100,7 +100,7 @@ class StuckCall:
         return self.is_alone and self.caller == caller and (not self.is_read_only or self.tool == tool)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class _Waiter:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[None]

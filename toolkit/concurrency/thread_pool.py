@@ -14,16 +14,16 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .._forks import renew_in_children
+from .._records import record
 from .futures import set_outcome
 
 __all__ = ["ThreadPool"]
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class _PoolJob:
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop

@@ -6,22 +6,22 @@ Every repetition in a pattern is possessive or bounded, so that the time is line
 
 from __future__ import annotations
 
-import re
+from .._lazy_names import lazy_pattern
 
 __all__ = ["BULLET", "clean", "collapse_gaps", "dedent", "indent_of", "join_lines"]
 
-BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
-_LAYOUT = re.compile(r"\n(?:\n| *+(?:[-*+•]|\d{1,3}[.)])\s)|```")
-_WRAP = re.compile(r" *+\n *+")
-_LINE_INDENT = re.compile(r"\n( *+)[^ \n]")
-_GAP = re.compile(r"\n\n\n++")
-_ROLE = re.compile(r"(?<![\w:`]):[A-Za-z]{1,20}(?::[A-Za-z]{1,20})?:`~?")
+BULLET = lazy_pattern(r"(?:[-*+•]|\d{1,3}[.)])\s")
+_LAYOUT = lazy_pattern(r"\n(?:\n| *+(?:[-*+•]|\d{1,3}[.)])\s)|```")
+_WRAP = lazy_pattern(r" *+\n *+")
+_LINE_INDENT = lazy_pattern(r"\n( *+)[^ \n]")
+_GAP = lazy_pattern(r"\n\n\n++")
+_ROLE = lazy_pattern(r"(?<![\w:`]):[A-Za-z]{1,20}(?::[A-Za-z]{1,20})?:`~?")
 # The patterns begin with a line feed, which is found much faster than the start of a line with `^`.
 # A session ends at a blank line or at a line with less indentation. A fence around it is removed too.
-_SESSION = re.compile(r"\n *+```.*+\n *+>>>.*+(?:\n(?! *+```).*+)*+(?:\n.*+)?|\n( *+)>>>.*+(?:\n\1.++)*+")
-_ADMONITION = re.compile(r"(\n *+)\.\. ++(note|tip|important|caution|warning):: *+(?=(.?))")
-_CODE = re.compile(r"\n *+\.\. ++code(?:-block)?::.*+")
-_DIRECTIVE = re.compile(r"\n( *+)\.\. ++(?!code(?:-block)?::)(?:[\w-]++::|_|\[).*+(?:\n++\1 .*+)*+")
+_SESSION = lazy_pattern(r"\n *+```.*+\n *+>>>.*+(?:\n(?! *+```).*+)*+(?:\n.*+)?|\n( *+)>>>.*+(?:\n\1.++)*+")
+_ADMONITION = lazy_pattern(r"(\n *+)\.\. ++(note|tip|important|caution|warning):: *+(?=(.?))")
+_CODE = lazy_pattern(r"\n *+\.\. ++code(?:-block)?::.*+")
+_DIRECTIVE = lazy_pattern(r"\n( *+)\.\. ++(?!code(?:-block)?::)(?:[\w-]++::|_|\[).*+(?:\n++\1 .*+)*+")
 
 
 def clean(text: str) -> str:

@@ -8,12 +8,12 @@ linear in the length of the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .._lazy_names import lazy_pattern
+from .._records import record
 from .markup import clean, collapse_gaps, join_lines
 from .sections import find_sections, has_sections
 
@@ -24,13 +24,13 @@ __all__ = ["Docstring", "parse", "words"]
 
 # The longest docstring in numpy, scipy and transformers has 42,000 characters. A longer text is data, not a docstring.
 MAX_CHARACTERS = 200_000
-_WORD_EDGE = re.compile(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+_WORD_EDGE = lazy_pattern(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 
 
 Parsers = Mapping[str, Callable[[str], "docstring_parser.Docstring"]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Docstring:
     """
     A parsed docstring.

@@ -23,6 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from .._lazy_names import lazy_pattern
 from .markup import BULLET, dedent, indent_of, join_lines
 
 __all__ = ["Sections", "find_sections", "has_sections"]
@@ -114,8 +115,8 @@ _TITLES = _table(
     dropped="warn, receive, method, example, usage example, example usage, doctest, todo, see also, seealso, reference",
     prose="note, warning, tip, important, caution, hint",
 )
-_HINT = re.compile(r"\n *+(?:[:@]|\*\*|---|===|(?:Returns?|Yields?|Raises):)")
-_MARK = re.compile(
+_HINT = lazy_pattern(r"\n *+(?:[:@]|\*\*|---|===|(?:Returns?|Yields?|Raises):)")
+_MARK = lazy_pattern(
     r"\n( *+)(?:"
     r"(?P<heading>[^ \n].*+)\n *+(?:-{3,}+|={3,}+)(?=\n|\Z)"
     r"|[:@](?P<field>[a-z]++)(?: ++(?P<name>[^:\n]++))?: *+(?P<text>.*+)"
@@ -124,14 +125,14 @@ _MARK = re.compile(
     r"|```.*+(?:\n(?! *+```).*+)*+\n *+```.*+"  # the lines inside a fence start no section
     r")"
 )
-_FIRST_LINE = re.compile(r"\n++( *+)(?=[^ \n])")
-_NAME = re.compile(r"\w++")
+_FIRST_LINE = lazy_pattern(r"\n++( *+)(?=[^ \n])")
+_NAME = lazy_pattern(r"\w++")
 _HEAD = r"\*{0,2}\w++(?:, \*{0,2}\w++)*+(?: ?\([^:\n]{0,200}\))?:"
 _PLAIN_ENTRY = rf"{_HEAD}(?: .*+|(?=\n|\Z))"
-_PLAIN_ENTRIES = re.compile(rf"\n++( ++){_PLAIN_ENTRY}(?:\n++\1(?:{_PLAIN_ENTRY}| .*+))*+")
+_PLAIN_ENTRIES = lazy_pattern(rf"\n++( ++){_PLAIN_ENTRY}(?:\n++\1(?:{_PLAIN_ENTRY}| .*+))*+")
 # The parser drops the gap and the margin behind the first line of an entry. A text below a blank line keeps them.
-_WRAPPED_ENTRY = re.compile(rf"(\n( ++){_HEAD})(?: (.++))?(?=\n++(\2 ++))")
-_ENTRY = re.compile(
+_WRAPPED_ENTRY = lazy_pattern(rf"(\n( ++){_HEAD})(?: (.++))?(?=\n++(\2 ++))")
+_ENTRY = lazy_pattern(
     r" *+(?:[-+*•] ++|[:@]param ++)?"  # some authors write the parameters as a list
     r"([\w*`\\]++(?:, *+[\w*`\\]++)*+) *+"
     r"(?:\((?:[^()]++|\([^()]*+\))*+\) *+)?"  # the type, with brackets inside brackets

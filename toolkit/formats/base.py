@@ -7,11 +7,11 @@ A format reads a catalog and returns definitions with notes. `Naming` says how a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Protocol
 
 from .._option_checks import OptionTypes, check_option_types, describe_type
+from .._records import record
 from ..errors import CatalogError
 from ..session import Session
 from ..spec import Tool
@@ -52,7 +52,7 @@ def check_offering(catalog: Any) -> None:
         raise TypeError(f"catalog cannot be {describe_type(catalog)}; give Catalog(function, ...)")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Note:
     """
     A remark about a tool that is not sent as the caller asked for.
@@ -84,7 +84,7 @@ class Definitions(list[dict[str, Any]]):
         self.notes = tuple(notes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Naming:
     """
     A provider's rules for names.

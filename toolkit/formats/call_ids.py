@@ -9,12 +9,13 @@ answer has no other id.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
+
+from .._lazy_names import lazy_pattern
 
 __all__ = ["sent_id", "unique_ids"]
 
-_REPEAT = re.compile(r"~repeat-[0-9]+\Z")
+_REPEAT = lazy_pattern(r"~repeat-[0-9]+\Z")
 
 
 def unique_ids(ids: Sequence[str]) -> list[str]:

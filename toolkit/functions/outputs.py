@@ -8,9 +8,9 @@ import functools
 import types
 from collections import abc
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
+from .._records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
 from ..values.codecs import UNSURE, Codec, HintReader, Schema, compile_encode, create_hint_reader
@@ -19,7 +19,7 @@ from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 __all__ = ["EncodeOutput", "OutputDescription", "compile_output", "keeps_to_schema", "returns_content"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OutputDescription:
     """
     What a return annotation says about the result.

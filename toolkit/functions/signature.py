@@ -24,11 +24,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
 from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
 
+from .._records import record
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
@@ -66,7 +66,7 @@ class Binder(Protocol):
 _STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Signature:
     """
     The arguments and the result of a callable.

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import Parameter
 from typing import Any, get_origin
 
+from .._records import record
 from ..errors import DefinitionError, find_nearest
 from ..values.codecs import type_name
 
@@ -23,7 +24,7 @@ _MAX_TYPE_CHARS = 60
 _MAX_TYPES = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class UnsentParameters:
     """
     The parameters that the options of a tool keep from the model.

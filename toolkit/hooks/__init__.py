@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
 from .base import Ask, Chain, Deny, Halt, Modify, Outcome, Proceed, Replace, Run
-from .cache import Cache
-from .log import Log
-from .loop_guard import LoopGuard
-from .rate_limit import RateLimit
-from .stats import Stats, ToolStats
 
-if TYPE_CHECKING:  # because few programs use them, and they load files, rules and processes
+if TYPE_CHECKING:  # because few programs use all of them, and some load files, rules and processes
+    from .cache import Cache
+    from .log import Log
+    from .loop_guard import LoopGuard
+    from .rate_limit import RateLimit
     from .shell.files import HookFileError
     from .shell.shell_hooks import ShellHook, ShellHooks
+    from .stats import Stats, ToolStats
 
 __all__ = [
     "Ask",
@@ -40,5 +40,14 @@ __all__ = [
 ]
 
 __getattr__ = _lazy_getattr(
-    __name__, {"HookFileError": "shell.files", **dict.fromkeys(("ShellHook", "ShellHooks"), "shell.shell_hooks")}
+    __name__,
+    {
+        **dict.fromkeys(("ShellHook", "ShellHooks"), "shell.shell_hooks"),
+        **dict.fromkeys(("Stats", "ToolStats"), "stats"),
+        "Cache": "cache",
+        "HookFileError": "shell.files",
+        "Log": "log",
+        "LoopGuard": "loop_guard",
+        "RateLimit": "rate_limit",
+    },
 )

@@ -21,9 +21,9 @@ import asyncio
 import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from .._records import record
 from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
@@ -84,21 +84,21 @@ if not TYPE_CHECKING:
     _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Modify:
     """An outcome that lets the call go on with other arguments (JSON form), which are checked again."""
 
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Deny:
     """An outcome that keeps the call from running; the model gets the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Replace:
     """
     An outcome that keeps the call from running and gives its result instead.
@@ -109,14 +109,14 @@ class Replace:
     result: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ask:
     """An outcome that asks for a person, who has to approve the call before it runs."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Halt:
     """An outcome that keeps this call and the calls after it in this batch from running; an agent's run ends."""
 
@@ -217,7 +217,7 @@ def show_call(
     return shown
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Step:
     """
     One method of one hook, ready to be called.
@@ -288,7 +288,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
     return run_untimed
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Chain:
     """The hooks of a dispatcher, as steps by method (`before`, `around`, `after`) and as a whole."""
 

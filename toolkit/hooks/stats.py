@@ -7,9 +7,9 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from .._forks import unlock_in_children
+from .._records import record
 from ..results import ToolCall, ToolResult
 from ..values.token_estimates import estimate_tokens
 
@@ -19,7 +19,7 @@ _UNKNOWN = "(unknown)"
 _OTHERS = "(others)"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ToolStats:
     """
     The numbers of one tool.

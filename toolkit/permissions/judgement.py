@@ -11,12 +11,13 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._forks import unlock_properties_in_children
+from .._records import record
 from ..access import Access, Writes
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition
@@ -59,7 +60,7 @@ T = TypeVar("T")
 _CouldAllow: TypeAlias = Callable[[Tool, frozenset[str], Session | None], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Judgement:
     """
     The request that was judged, and the verdict.

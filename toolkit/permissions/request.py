@@ -5,9 +5,10 @@ A call as permissions see it: with decoded arguments, and with everything that t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from .._records import record
 from ..access import Access
 from ..results import ToolCall
 from ..session import Session
@@ -17,7 +18,7 @@ from ..verdicts import Finding
 __all__ = ["PermissionRequest"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class PermissionRequest:
     """
     The call that a judge decides about, with everything that the decision needs.

@@ -7,12 +7,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from os import PathLike
-from pathlib import PurePath
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from .._lazy_names import LazyModule
 from ..access import Access, Command, Reads, Url, Writes
 from ..spec import Tool
 from .request import PermissionRequest
+
+if TYPE_CHECKING:
+    import pathlib
+else:
+    pathlib = LazyModule("pathlib")
 
 __all__ = [
     "Kind",
@@ -126,11 +131,11 @@ def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Ki
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
     kind = kind_of_parameter(request.tool, name)
-    if kind == "text" and any(isinstance(leaf, PurePath) for leaf in leaves):
+    if kind == "text" and any(isinstance(leaf, pathlib.PurePath) for leaf in leaves):
         kind = "path"
     if kind == "text" and pattern_kind == "url":
         kind = pattern_kind
-    if not all(isinstance(leaf, PurePath) or type(leaf) is str for leaf in leaves):
+    if not all(isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
     return [RuleValue(text_of(leaf), kind) for leaf in leaves]
 
@@ -150,7 +155,7 @@ def text_of(value: Any) -> str:
     """Return the text of a JSON value that is no collection, as a rule writes it."""
     if type(value) is int:
         return repr(value)
-    if isinstance(value, (str, PurePath)):
+    if isinstance(value, (str, pathlib.PurePath)):
         return str(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # 5.0 is the same number as 5, so a rule about 5 has to match it.

@@ -9,17 +9,22 @@ as, or a function.
 
 from __future__ import annotations
 
-import datetime as dt
-import email.utils
 import errno
 import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .._lazy_names import LazyModule
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import email.utils as mail
+else:
+    dt, mail = LazyModule("datetime"), LazyModule("email.utils")
 
 __all__ = ["ClassifyRule", "ClassifyRules", "classify_by", "classify_error", "compile_rules", "parse_retry_after"]
 
@@ -292,7 +297,7 @@ def parse_retry_after(headers: Any, *, now: Callable[[], float] = time.time) -> 
         seconds = float(text)
     except ValueError:
         try:
-            date = email.utils.parsedate_to_datetime(text)
+            date = mail.parsedate_to_datetime(text)
         except (ValueError, OverflowError):
             return None
         # Dates in HTTP are in GMT, also if they do not state it.

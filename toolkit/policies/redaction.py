@@ -13,17 +13,22 @@ from __future__ import annotations
 import json
 import logging
 import re
-import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._lazy_names import LazyModule
 from ..content import FilePart, JsonPart, Part, TextPart
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..results import ErrorInfo, ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
+
+if TYPE_CHECKING:
+    import urllib.parse as url_parsing
+else:
+    url_parsing = LazyModule("urllib.parse")
 
 __all__ = ["MASK", "Redaction", "RedactionRule"]
 
@@ -182,8 +187,8 @@ def _mask_spans(text: str, covered_spans: list[tuple[int, int]]) -> str:
 
 def _list_forms(text: str) -> set[str]:
     """Return the forms in which *text* may appear: unchanged, as in JSON, as in a Python repr, and as in a URL."""
-    quoted = [urllib.parse.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
-    plus = urllib.parse.quote_plus(text, errors="replace")
+    quoted = [url_parsing.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
+    plus = url_parsing.quote_plus(text, errors="replace")
     escaped = [json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)]
     return {text, *escaped, repr(text)[1:-1], *quoted, plus}
 

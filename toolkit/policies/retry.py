@@ -8,15 +8,20 @@ functions for waiting, time and chance are parameters, so tests never wait.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from .._lazy_names import LazyModule
+from .._records import record
 from ..errors import Transient
+
+if TYPE_CHECKING:
+    import random
+else:
+    random = LazyModule("random")
 
 __all__ = ["RetryPolicy", "count_retries", "retrying"]
 
@@ -27,7 +32,7 @@ _take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_t
 _MAX_ERROR_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """
     The number of attempts, and the waits between them.
@@ -78,6 +83,11 @@ def count_retries(take_retry: Callable[[], str | None]) -> Iterator[None]:
         _take_retry.reset(token)
 
 
+def random_chance() -> float:
+    """Return a random number from 0 to 1."""
+    return random.random()
+
+
 async def retrying(
     call: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
@@ -85,7 +95,7 @@ async def retrying(
     failed: Transient | None = None,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
-    chance: Callable[[], float] = random.random,
+    chance: Callable[[], float] = random_chance,
     deadline: float | None = None,
     may_repeat: Callable[[Transient], str | None] = lambda error: None,
     noted: Callable[[str], object] = lambda note: None,

@@ -12,10 +12,10 @@ from __future__ import annotations
 import enum
 import math
 import operator
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
+from .._lazy_names import lazy_pattern
 from .unsendable_value import UnsendableValue
 
 __all__ = ["UNKNOWN", "Shape", "replace_arrays", "to_plain_value"]
@@ -126,7 +126,7 @@ def _trim_time(text: str) -> str | None:
 # Durations. They are computed with whole numbers, because a `timedelta` has no nanoseconds.
 
 _NOT_A_TIME = -(2**63)
-_DURATION_TYPE = re.compile(r".m8\[(\d*)(\w+)\]")
+_DURATION_TYPE = lazy_pattern(r".m8\[(\d*)(\w+)\]")
 _UNITS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 _FRACTIONS = {"ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}
 

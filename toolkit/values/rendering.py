@@ -17,12 +17,15 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .arrays import UNKNOWN, Shape, to_plain_value
-from .codecs import Codec, create_hint_reader, has_registered_codec
+from .codecs.registered import has_registered_codec
 from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
+
+if TYPE_CHECKING:
+    from .codecs import Codec
 
 __all__ = [
     "as_json",
@@ -256,6 +259,8 @@ class _StrictConversion(_Conversion):
 
 
 def _read_codec(kind: type) -> Codec | None:
+    from .codecs import create_hint_reader  # the first result of a class loads it
+
     try:
         return create_hint_reader(for_output=True).codec(kind)
     except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken

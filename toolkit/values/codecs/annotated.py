@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, get_args
 
+from ..._records import record
 from ...errors import DefinitionError
 from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
@@ -52,7 +53,7 @@ from .value_limits import (
 __all__ = ["RULES", "FieldInfoDefault", "apply_metadata", "read_field_default"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FieldInfoDefault:
     """
     The default that a pydantic `FieldInfo` states besides its limits.

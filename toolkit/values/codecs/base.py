@@ -12,22 +12,23 @@ member for which a value was meant.
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
-from ...errors import Problem
+from ..._lazy_names import lazy_pattern
+from ..._records import record
 from ..schemas.vocabulary import stated_types
-from ..strictjson.checks import show_value
 from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
 from .encode_writer import InlineEncode
 from .hint_errors import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .ranks import CodecRank
+from .refusals import OutputRefusal, Refusal, problems_below, problems_of
+from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
 from .type_checking_names import bind_references, module_names
 
 __all__ = [
@@ -59,7 +60,7 @@ UNKNOWN_BREADTH = (CodecRank.UNKNOWN,)
 """The breadth of a codec that does not state its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec:
     """
     The JSON form of one Python type.
@@ -106,22 +107,8 @@ _MAX_VARIANTS = 16
 
 Factory: TypeAlias = Callable[[Any, "HintReader"], Codec]
 
-REGISTERED_FACTORIES: dict[type, Factory] = {}
-"""The factories that `register_codec` added. They come before all rules."""
 
-REGISTERED_BASES: dict[type, Factory] = {}
-"""Those of `REGISTERED_FACTORIES` that are also for the subclasses of their class."""
-
-
-def find_registered_factory(kind: Any) -> Factory | None:
-    """Return the factory that was registered for the class *kind*, or for its nearest base that covers subclasses."""
-    factory = REGISTERED_FACTORIES.get(kind)
-    if factory is None and REGISTERED_BASES and isinstance(kind, type):
-        factory = next((REGISTERED_BASES[base] for base in kind.__mro__ if base in REGISTERED_BASES), None)
-    return factory
-
-
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CodecRules:
     """
     The factories for a family of hints.
@@ -145,37 +132,6 @@ MAX_PROBLEMS = 100
 The most problems that decoding collects. A model corrects a few at a time, and writing messages takes longer than
 decoding.
 """
-
-
-class Refusal(ValueError):  # noqa: N818 -- named after what happens next
-    """JSON that a codec cannot convert. It holds every problem with its path."""
-
-    def __init__(self, *problems: Problem, wanted: str | None = None) -> None:
-        super().__init__(*problems)
-        self.problems = problems
-        self.wanted = wanted
-
-    @classmethod
-    def mismatch(cls, expectation: str, value: Any) -> Refusal:
-        """Return the refusal of one value. A union joins the `wanted` texts of its members into one sentence."""
-        return cls(Problem(f"expected {expectation}, got {show_value(value)}"), wanted=expectation)
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, self.problems))
-
-
-class OutputRefusal(Refusal):
-    """A result that is of its type, and that a check in the return annotation refuses."""
-
-
-def problems_of(error: Exception) -> Sequence[Problem]:
-    """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
-    return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
-
-
-def problems_below(key: str | int, error: Exception) -> list[Problem]:
-    """Return the problems of *error* with *key* added to their paths, as they look from one level up."""
-    return [problem.below(key) for problem in problems_of(error)]
 
 
 class HintReader:
@@ -381,7 +337,7 @@ class HintReader:
         return free
 
 
-_REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^)]*\)")
+_REFERENCE = lazy_pattern(r"ForwardRef\('([^']*)'[^)]*\)")
 
 
 def type_name(hint: Any) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import json
-import re
 import typing
 from collections import abc
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from typing import Any, get_args, get_origin
 
 import typing_extensions
 
+from ..._lazy_names import lazy_pattern
 from ...errors import Problem
 from .base import (
     MAX_PROBLEMS,
@@ -121,7 +121,7 @@ def _sort_key(form: Any) -> str:
 
 
 _EQUAL_BY_VALUE = frozenset({str, int, float, bool})
-_WHOLE_FLOAT = re.compile(r"\.0|e\+")
+_WHOLE_FLOAT = lazy_pattern(r"\.0|e\+")
 
 
 def _are_all_different(items: list[Any]) -> bool:

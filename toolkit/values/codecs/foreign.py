@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
+from ..._lazy_names import lazy_pattern
 from ...errors import DefinitionError, Problem
 from ..schemas.validator import check_schema
 from .base import (
@@ -25,7 +26,6 @@ from .base import (
     Schema,
     Unresolved,
     UnsendableType,
-    find_registered_factory,
     type_name,
 )
 from .definitions import rewrite_schema
@@ -34,7 +34,7 @@ from .json_texts import json_text_codec
 from .schema_first import make_strict_codec
 from .validators import problems_of_validation
 
-__all__ = ["RULES", "has_registered_codec", "read_with_pydantic", "register_codec"]
+__all__ = ["RULES", "read_with_pydantic", "register_codec"]
 
 _PREFIX = "#/$defs/"
 
@@ -86,11 +86,6 @@ def register_codec(
     if subclasses:
         REGISTERED_BASES[kind] = factory
     return strict_codec
-
-
-def has_registered_codec(kind: type) -> bool:
-    """Return whether `register_codec` was called for *kind*, or for a base of it together with its subclasses."""
-    return find_registered_factory(kind) is not None
 
 
 def _refuse(value: Any) -> Any:
@@ -306,8 +301,8 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     return _embed_codec(hint, reader, codec)
 
 
-_PLACE = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_PLACE = lazy_pattern(r"(.*) - at `\$(.*)`", re.DOTALL)
+_STEP = lazy_pattern(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 def _parse_message(message: str) -> Problem:

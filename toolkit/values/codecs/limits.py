@@ -12,12 +12,11 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Real
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from ..._lazy_names import LazyModule, lazy_pattern
+from ..._records import record
 from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
@@ -25,7 +24,13 @@ from ..strictjson.checks import show_value
 from .base import Codec, OutputRefusal, Refusal, RefusedMetadata, Schema, Undescribable
 from .code_writer import CodeWriter
 from .ranks import narrow_breadth
-from .texts import write_pattern
+
+if TYPE_CHECKING:
+    import decimal
+    import fractions
+    import numbers
+else:
+    decimal, fractions, numbers = LazyModule("decimal"), LazyModule("fractions"), LazyModule("numbers")
 
 __all__ = [
     "Limit",
@@ -38,6 +43,7 @@ __all__ = [
     "iter_length_limits",
     "iter_multiple_limits",
     "refuse_async",
+    "write_pattern",
 ]
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
@@ -58,7 +64,7 @@ _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
 _NUMBER_TYPES = frozenset({"integer", "number"})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limit:
     """
     One limit, which is checked against the JSON value or against the decoded value.
@@ -117,7 +123,7 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
     keyword, compare, sign, words = _BOUNDS[name]
     message, kinds = f"{words} {limit}", _possible_types(codec.schema)
-    if kinds & _NUMBER_TYPES and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
+    if kinds & _NUMBER_TYPES and isinstance(limit, (numbers.Real, decimal.Decimal)) and limit - limit == 0:
         number = _json_number(limit)
 
         def fits(value: Any) -> bool:
@@ -128,12 +134,12 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
-    exact = Decimal(repr(limit)) if type(limit) is float else limit
+    exact = decimal.Decimal(repr(limit)) if type(limit) is float else limit
 
     def holds(value: Any) -> bool:
-        return compare(value, exact if isinstance(value, Decimal) else limit)
+        return compare(value, exact if isinstance(value, decimal.Decimal) else limit)
 
-    source = None if codec.type in (None, Decimal) else _comparison_source(sign, limit)
+    source = None if codec.type in (None, decimal.Decimal) else _comparison_source(sign, limit)
     yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True, source=source)
 
 
@@ -166,7 +172,7 @@ def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
 def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
     """Yield the limits that make the value a multiple of *factor*, a number or an amount such as a `timedelta`."""
     message, kinds = f"a multiple of {factor}", _possible_types(codec.schema)
-    if kinds & _NUMBER_TYPES and isinstance(factor, (Real, Decimal)):
+    if kinds & _NUMBER_TYPES and isinstance(factor, (numbers.Real, decimal.Decimal)):
         number = _json_number(factor)
 
         def fits(value: Any) -> bool:
@@ -181,7 +187,7 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         yield Limit({"multipleOf": number}, fits, message, source=source)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
-    exact = Decimal(repr(factor)) if isinstance(factor, float) else factor
+    exact = decimal.Decimal(repr(factor)) if isinstance(factor, float) else factor
 
     def holds(value: Any) -> bool:
         return isinstance(value, (str, bytes, int, float)) or not value % exact
@@ -196,7 +202,8 @@ def _is_multiple(value: float, factor: float) -> bool:
     quotient = value / factor
     if quotient - quotient == 0:
         return quotient.is_integer()
-    return (Fraction(value) / Fraction(factor)).denominator == 1  # the quotient is too large for a float
+    # The quotient is too large for a float.
+    return (fractions.Fraction(value) / fractions.Fraction(factor)).denominator == 1
 
 
 def build_digits_limit(name: str, max_count: int) -> Limit:
@@ -207,7 +214,7 @@ def build_digits_limit(name: str, max_count: int) -> Limit:
     """
 
     def holds(value: Any) -> bool:
-        if not isinstance(value, Decimal):
+        if not isinstance(value, decimal.Decimal):
             return True
         whole, _, fraction = f"{abs(value):f}".partition(".")
         places = len(fraction.rstrip("0"))
@@ -229,6 +236,20 @@ def build_pattern_limit(source: str | re.Pattern[str]) -> Limit:
         return not isinstance(value, str) or compiled.search(value)
 
     return Limit({"pattern": text}, holds, f"text that matches {text}")
+
+
+def write_pattern(value: re.Pattern[Any]) -> str:
+    """Return the text that compiles to *value*, with its flags at the start."""
+    if not isinstance(value.pattern, str):
+        raise TypeError("expected a pattern for str, got one for bytes")
+    if re.compile(value.pattern).flags == value.flags:
+        return value.pattern
+    letters = "".join(letter for letter, flag in _FLAGS if value.flags & flag)
+    return (f"(?{letters})" if letters else "") + _OWN_FLAGS.sub("", value.pattern)
+
+
+_OWN_FLAGS = lazy_pattern(r"\A\(\?[aimsux]+\)")
+_FLAGS = [("a", re.ASCII), ("i", re.IGNORECASE), ("m", re.MULTILINE), ("s", re.DOTALL), ("x", re.VERBOSE)]
 
 
 def build_predicate_limit(codec: Codec, function: Callable[[Any], Any]) -> Limit:

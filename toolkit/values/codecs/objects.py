@@ -8,11 +8,11 @@ A record class, a typed dict and the parameters of a function are all read into 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from itertools import takewhile
 from typing import Any
 
+from ..._records import record
 from ...errors import Problem
 from .base import MAX_PROBLEMS, Codec, Refusal, Schema, problems_below
 from .code_writer import CodeWriter, is_identifier
@@ -32,7 +32,7 @@ MISSING: Any = _Missing()
 """The value that means that there is no default."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(slots=True, kw_only=True, eq=False)
 class ObjectField:
     """
     One property of a JSON object, and the place of its value in the Python object.

@@ -8,9 +8,9 @@ For any other keyword that can refuse a value, the answer is `UNSURE`, and jsons
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..._records import record
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, stated_types
 from ..strictjson.checks import is_plain_json
@@ -164,7 +164,7 @@ def _write_nested(writer: CodeWriter, value: str, schema: Any) -> None:
     writer.convert(_SubschemaEmitter(lambda inner, name: _emit_schema(inner, name, schema)), value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class _SubschemaEmitter:
     """A schema inside the schema. It has only the part of a codec that a writer needs."""
 

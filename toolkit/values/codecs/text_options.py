@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ..._records import record
 from ...errors import Problem
 from ..strictjson.checks import show_value
 from .base import Codec, OutputRefusal, Refusal, RefusedMetadata
@@ -23,7 +24,7 @@ def has_text_options(item: Any) -> bool:
     return any(getattr(item, name, None) for name in _NAMES)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TextOptions:
     """What is done to a text, in this order."""
 

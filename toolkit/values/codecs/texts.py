@@ -23,10 +23,11 @@ from ..patterns import compile_pattern
 from ..schemas.text_forms import TEXT_FORMS, TextForm
 from .base import Codec, CodecRules, HintReader, Refusal, UnsendableType, constant_factory, type_name
 from .code_writer import CodeWriter
+from .limits import write_pattern
 from .ranks import CodecRank
 from .scalars import build_type_error
 
-__all__ = ["RULES", "text_codec", "write_pattern"]
+__all__ = ["RULES", "text_codec"]
 
 _NEWLINE = "\n"
 
@@ -197,19 +198,6 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
     compile_pattern(text)
     return re.compile(text)
 
-
-def write_pattern(value: re.Pattern[Any]) -> str:
-    """Return the text that compiles to *value*, with its flags at the start."""
-    if not isinstance(value.pattern, str):
-        raise TypeError("expected a pattern for str, got one for bytes")
-    if re.compile(value.pattern).flags == value.flags:
-        return value.pattern
-    letters = "".join(letter for letter, flag in _FLAGS if value.flags & flag)
-    return (f"(?{letters})" if letters else "") + _OWN_FLAGS.sub("", value.pattern)
-
-
-_OWN_FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
-_FLAGS = [("a", re.ASCII), ("i", re.IGNORECASE), ("m", re.MULTILINE), ("s", re.DOTALL), ("x", re.VERBOSE)]
 
 _MAX_EXPONENT = 999_999
 

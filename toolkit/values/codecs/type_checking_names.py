@@ -22,8 +22,9 @@ import types
 import warnings
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, Union, get_args, get_origin
+
+from ..._records import record
 
 __all__ = ["MissingName", "TypeCheckingNames", "bind_references", "module_names"]
 
@@ -51,7 +52,7 @@ class MissingName(type):
         return cls
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Definition:
     """
     How a block defines a name.

@@ -7,15 +7,20 @@ changed a value, the plain limits are checked here too, because the schema is ab
 
 from __future__ import annotations
 
-import datetime as dt
 import operator
-import pathlib
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
+from ..._lazy_names import LazyModule
 from .base import Codec, RefusedMetadata
 from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import pathlib
+    import uuid
+else:
+    dt, pathlib, uuid = LazyModule("datetime"), LazyModule("pathlib"), LazyModule("uuid")
 
 __all__ = [
     "build_instance_limit",
@@ -60,13 +65,13 @@ def build_timezone_limit(codec: Codec, zone: Any) -> Limit:
 
 
 _PATH_CHECKS: Mapping[str, tuple[str, Callable[[pathlib.Path], bool]]] = {
-    "file": ("a file that exists", pathlib.Path.is_file),
-    "dir": ("a folder that exists", pathlib.Path.is_dir),
+    "file": ("a file that exists", operator.methodcaller("is_file")),
+    "dir": ("a folder that exists", operator.methodcaller("is_dir")),
     "new": (
         "a path that does not exist yet, in a folder that exists",
         lambda path: not path.exists() and path.parent.exists(),
     ),
-    "socket": ("a socket that exists", pathlib.Path.is_socket),
+    "socket": ("a socket that exists", operator.methodcaller("is_socket")),
 }
 
 

@@ -9,9 +9,10 @@ accepts a name in place of the value. The names are under keywords of this packa
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Hashable, Mapping
 from typing import Any
+
+from ..._lazy_names import lazy_pattern
 
 __all__ = [
     "FLAG_NAMES",
@@ -34,8 +35,8 @@ NO_VALUE = object()
 """The answer if a value cannot be read. None would be the JSON value null."""
 
 _MAX_CHARS = 1000
-_SEPARATORS = re.compile(r"[\s_.-]+")
-_BETWEEN_FLAGS = re.compile(r"[\s|,+]+")
+_SEPARATORS = lazy_pattern(r"[\s_.-]+")
+_BETWEEN_FLAGS = lazy_pattern(r"[\s|,+]+")
 
 
 class MemberNames(dict[str, Any]):

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..._records import record
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
 from .member_names import NO_VALUE, find_named_value, fold_name
@@ -35,7 +35,7 @@ _JSON_WORDS = {"true": True, "false": False, "null": None, "none": None}
 Path: TypeAlias = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RepairedArguments:
     """Arguments that are valid after the repair, and a note for each change."""
 
@@ -64,7 +64,7 @@ def repair_arguments(arguments: Any, validator: Any, *, hidden: Collection[str] 
     return RepairedArguments(result.value, tuple(result.notes))
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _FittedValue:
     """A value that fits its schema after the repair."""
 

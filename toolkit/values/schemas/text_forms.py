@@ -12,13 +12,14 @@ In Python, `$` also matches before a newline at the end of a text, so a codec ac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ..._records import record
 
 __all__ = ["INTEGER_KEY", "NUMBER_KEY", "TEXT_FORMS", "TextForm", "find_text_form"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class TextForm:
     """
     One form of text.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..._records import record
 from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["UnionTag", "find_tags", "resolve_members"]
@@ -22,7 +22,7 @@ _MAX_LEAVES = 500
 _SCALARS = (str, int, float, bool, type(None))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UnionTag:
     """
     A property that tells the members of a union apart.

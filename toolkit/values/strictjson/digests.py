@@ -8,13 +8,18 @@ equal JSON values as equal text, such as 1 and 1.0, and refuses a value that is 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._lazy_names import LazyModule
 from .checks import loads
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = LazyModule("hashlib")
 
 __all__ = ["digest_call"]
 
