@@ -1,7 +1,7 @@
 """
 The rules under which a call from the command line runs.
 
-They come from the rule files of the user and of the project, and from the options of the command.
+They come from the rule files and the hook files of the user and of the project, and from the options of the command.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..permissions import MODES, Mode, Permissions, read_rule
 from ..policies.audit import AuditLog
 from .output import Output
 from .targets import Target
+from .user_extensions import load_hooks
 
 __all__ = [
     "CallPolicy",
@@ -76,20 +77,22 @@ class CallPolicy:
 
 def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options: Any) -> Dispatcher:
     """
-    Return a dispatcher for *target* under *policy* and the rule files.
+    Return a dispatcher for *target* under *policy*, the rule files and the hook files.
 
-    Write a note for each entry of the rule files that is ignored.
+    Write a note for each entry of these files that is ignored.
     """
     rules = [read_rule(text) for text in policy.rules]
     permissions = Permissions.from_files(Path.cwd(), mode=policy.mode, rules=rules)
     for entry in permissions.ignored:
         output.note(f"ignored: {entry}")
+    hooks = load_hooks(output)
     return Dispatcher(
         target.catalog,
         permissions=permissions,
         safety=target.safety,
         approvals=Approvals(policy.store, ask=policy.asker),
         audit=None if policy.audit is None else AuditLog(policy.audit),
+        hooks=[*hooks],  # one by one, so that one hook can change a call and another one ask about it
         **options,
     )
 

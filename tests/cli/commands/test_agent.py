@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from tests.cli.kit import model
+from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
 from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, Answer, Silent
@@ -20,18 +20,6 @@ from toolkit.agent import Run
 from toolkit.cli.commands.agent import PROVIDERS, confirm_plan
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
-
-PATHS = {"anthropic": "", "openai": "/v1", "openai_responses": "/v1", "gemini": ""}
-LOOK = Turn(text="I look it up.", calls=(ToolCall("free_days", {"year": 2026}, "c1"),))
-CANCEL = Turn(text="I cancel it.", calls=(ToolCall("cancel", {"day": "2026-05-01"}, "c2"),))
-DONE = Turn(text="It is done.")
-
-
-def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
-    """A command that asks *stub*, with a key."""
-    url = f"{stub.url}{PATHS[provider]}"
-    given = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
-    return ["agent", "tools.py", prompt, *given, *further]
 
 
 @pytest.fixture(autouse=True)

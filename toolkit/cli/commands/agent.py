@@ -28,6 +28,7 @@ from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop, wake_on_signal
 from ..output import Output
 from ..targets import open_target
+from ..user_extensions import with_skills
 from .saved_runs import SavedRun
 
 __all__ = ["PROVIDERS", "command", "confirm_plan"]
@@ -118,7 +119,7 @@ def command(
         asker = make_asker(asks, display.asking)
         store = None if saved_run is None else saved_run.store()
         policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
-        dispatcher = dispatcher_for(loaded_target, policy, output)
+        dispatcher = dispatcher_for(with_skills(loaded_target, output), policy, output)
         agent = Agent(model_provider, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
         with contextlib.closing(dispatcher), open_interruptible_loop() as loop:
             with _save_afterwards(agent, saved_run):

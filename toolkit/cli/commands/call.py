@@ -26,6 +26,7 @@ from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..targets import open_target
+from ..user_extensions import with_skills
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
@@ -85,7 +86,8 @@ def command(
       toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    with open_target(target) as loaded_target:
+    with open_target(target) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=name)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
         policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=make_asker(asks))
         dispatcher = dispatcher_for(
