@@ -28,7 +28,7 @@ ORDER = {
     "calls": "resources attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes truncation call_run specialized stages pipeline planner resume unstarted batch call_copies trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
-    "cli": "argument_values atomic_files output display/ completion/ targets user_extensions call_policy exit_codes failures command interruptible_loop commands/ main __init__",
+    "cli": "argument_values atomic_files output display/ completion/ targets user_extensions approval_prompt call_policy exit_codes failures command interruptible_loop commands/ main __init__",
     "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search show stats __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",

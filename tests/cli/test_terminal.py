@@ -103,13 +103,24 @@ def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
     assert "asks for permission" not in shown.written
 
 
-def test_ctrl_c_ends_a_call(terminal):
-    """While somebody is asked, and while it runs."""
+def test_ctrl_c_at_an_approval_prompt_says_that_the_call_did_not_run(terminal):
+    """Ctrl-C at an approval prompt leaves the request open and says that the call did not run."""
     asked = terminal("call", "tools.py", "cancel", "day=2026-05-01")
     asked.until("[y]es")
     asked.type("\x03")
     assert asked.ended() == 130
-    assert asked.lines()[-1] == "error: interrupted"
+    assert "not answered, so it does not run; the request stays open" in asked.lines()
+    assert "interrupted; `cancel` did not run" in asked.lines()[-1]
+    assert "working day" not in asked.written
+
+
+def test_ctrl_c_ends_a_call_that_runs(terminal):
+    """It is cancelled, and the command ends."""
+    running = terminal("call", "tools.py", "sleep", "--trace")
+    running.until("the module speaks")
+    running.type("\x03")
+    assert running.ended() == 130
+    assert running.lines()[-1] == "error: interrupted"
 
 
 def test_progress_is_shown_in_a_terminal(terminal):

@@ -6,15 +6,13 @@ They come from the rule files and the hook files of the user and of the project,
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..approvals import Approvals, ApprovalStore, Asker, TerminalPrompt
+from ..approvals import Approvals, ApprovalStore, Asker
 from ..dispatcher import Dispatcher
 from ..permissions import MODES, Mode, Permissions, read_rule
 from ..policies.audit import AuditLog
@@ -27,12 +25,9 @@ __all__ = [
     "ask_option",
     "audit_option",
     "dispatcher_for",
-    "make_asker",
     "mode_option",
     "rule_option",
 ]
-
-_TERMINAL = "/dev/tty"
 
 mode_option = click.option(
     "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your rule files."
@@ -95,23 +90,3 @@ def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options
         hooks=[*hooks],  # one by one, so that one hook can change a call and another one ask about it
         **options,
     )
-
-
-def make_asker(may_ask: bool, wrap: Callable[[Asker], Asker] = lambda asker: asker) -> Asker | None:
-    """
-    Return an asker for the person at the terminal; None if *may_ask* is false or there is no terminal.
-
-    Args:
-        may_ask: Whether the person may be asked.
-        wrap: A function that wraps the asker.
-    """
-    # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
-    return wrap(TerminalPrompt()) if may_ask and _has_terminal() else None
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
