@@ -302,9 +302,14 @@ def test_a_request_nobody_can_answer_any_more_is_not_asked():
     assert (decision, shown) == (None, "")
 
 
+def test_much_time_is_not_spoken_of():
+    """A person who is asked now need not know that they could answer tomorrow."""
+    assert "can be answered for" not in answered("q\n", request(expires_at=1000.0 + 86_400))[1]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.5, "a moment"), (30, "30 seconds"), (119, "119 seconds"), (7300, "2 hours"), (1e6, "11 days")],
+    [(0.5, "a moment"), (30, "30 seconds"), (119, "119 seconds"), (7300, "2 hours"), (43_100, "11 hours")],
 )
 def test_the_time_left_is_shown_roughly(seconds, words):
     """In the unit a person would use."""
@@ -518,10 +523,7 @@ def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
         "  because:",
         f"  | {'r' * 36}",
         f"  | {'r' * 14}",
-        "  with:",
-        "  | {",
-        '  |   "path": "x"',
-        "  | }",
+        '  with: {"path": "x"}',
         "  which would do:",
         "  | @",
         "  | @@ -1 +1 @@",

@@ -87,6 +87,19 @@ def test_a_person_is_asked_and_the_result_is_the_output(terminal):
     assert "`cancel` asks for permission" in shown.lines()
 
 
+def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
+    """Approving `ls` takes one screen of at most 12 lines."""
+    shown = terminal("call", "builtin", "bash", "command=ls", columns=80)
+    shown.until("[e]dit: ")
+    lines = shown.lines()
+    assert len(lines) <= 12, lines
+    assert "`bash` asks for permission" in lines
+    assert "  | $ ls" in lines
+    assert any(line.startswith("  | sandbox: ") for line in lines)
+    shown.type("n\n\n")
+    assert shown.ended() == 5
+
+
 def test_with_no_it_does_not_run(terminal):
     """The exit code says who refused."""
     shown = terminal("call", "tools.py", "cancel", "day=2026-05-01")
