@@ -16,7 +16,11 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
+<<<<<<< /tmp/rn/_o
     ".": "_records _forks _decompression _distribution errors _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+=======
+    ".": "_forks _decompression _distribution errors _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
+>>>>>>> /tmp/rn/_t
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks conversation toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "edits askers records store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -28,8 +32,8 @@ ORDER = {
     "calls": "resources attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes truncation call_run specialized stages pipeline planner resume unstarted batch call_copies trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
-    "cli": "argument_values atomic_files output display/ completion/ targets call_policy exit_codes failures command interruptible_loop commands/ main __init__",
-    "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search show stats __init__",
+    "cli": "argument_values atomic_files output settings_options display/ completion/ targets user_extensions approval_prompt call_policy exit_codes failures command interruptible_loop commands/ main __init__",
+    "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search settings show stats __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
     "concurrency": "futures abandoned background_loop cleanup_limit deadline steps thread_pool uninterrupted __init__",
@@ -39,7 +43,7 @@ ORDER = {
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature handlers description coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
-    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules compiled_rules toml_files file_ownership hook_scripts trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
+    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
@@ -51,6 +55,7 @@ ORDER = {
     "sandbox": "launcher/ base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock unconfined probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
+    "settings": "mcp_servers records instruction_files key_checks keys layers merge loading builders __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",

@@ -288,10 +288,12 @@ class Interrupted(io.StringIO):
         raise KeyboardInterrupt
 
 
-def test_an_interrupt_denies():
-    """Whoever wants to get away has not agreed."""
-    prompt = TerminalPrompt(input=Interrupted(), output=io.StringIO(), by="ada")
-    assert prompt.ask(request()) == Decision.deny("interrupted", by="ada")
+def test_an_interrupt_leaves_the_request_open():
+    """Ctrl-C at an approval prompt leaves the request open and says that the call did not run."""
+    output = io.StringIO()
+    prompt = TerminalPrompt(input=Interrupted(), output=output, by="ada")
+    assert prompt.ask(request()) is None
+    assert output.getvalue().endswith("not answered, so it does not run; the request stays open\n")
 
 
 def test_a_request_nobody_can_answer_any_more_is_not_asked():
@@ -300,9 +302,14 @@ def test_a_request_nobody_can_answer_any_more_is_not_asked():
     assert (decision, shown) == (None, "")
 
 
+def test_much_time_is_not_spoken_of():
+    """A person who is asked now need not know that they could answer tomorrow."""
+    assert "can be answered for" not in answered("q\n", request(expires_at=1000.0 + 86_400))[1]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.5, "a moment"), (30, "30 seconds"), (119, "119 seconds"), (7300, "2 hours"), (1e6, "11 days")],
+    [(0.5, "a moment"), (30, "30 seconds"), (119, "119 seconds"), (7300, "2 hours"), (43_100, "11 hours")],
 )
 def test_the_time_left_is_shown_roughly(seconds, words):
     """In the unit a person would use."""
@@ -362,7 +369,8 @@ ASKING = """
     prompt = TerminalPrompt()
     for asked in json.load(open(sys.argv[1])):
         decision = prompt.ask(ApprovalRequest.from_json(asked))
-        print(json.dumps([decision.approved, decision.reason, decision.arguments, bool(decision.by)]))
+        words = [decision.approved, decision.reason, decision.arguments, bool(decision.by)] if decision else [None] * 4
+        print(json.dumps(words))
 """
 
 
@@ -474,14 +482,14 @@ def test_what_was_typed_before_the_question_does_not_answer_it(terminal):
     assert screen.answers() == [[False, "", None, True], [False, "no answer came", None, True]]
 
 
-def test_ctrl_c_at_a_real_terminal_denies(terminal):
+def test_ctrl_c_at_a_real_terminal_leaves_the_request_open(terminal):
     """And the process goes on."""
     screen = terminal(request(), request())
     screen.until("[e]dit: ")
     screen.type("\x03")
     screen.until("[e]dit: ")
     screen.type("y\n")
-    assert [answer[:2] for answer in screen.answers()] == [[False, "interrupted"], [True, ""]]
+    assert [answer[:2] for answer in screen.answers()] == [[None, None], [True, ""]]
 
 
 @pytest.fixture
@@ -515,10 +523,7 @@ def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
         "  because:",
         f"  | {'r' * 36}",
         f"  | {'r' * 14}",
-        "  with:",
-        "  | {",
-        '  |   "path": "x"',
-        "  | }",
+        '  with: {"path": "x"}',
         "  which would do:",
         "  | @",
         "  | @@ -1 +1 @@",

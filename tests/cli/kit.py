@@ -19,11 +19,13 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from tests.providers.protocols import Turn
 from tests.providers.stub import Stub, serving
 from toolkit.cli.completion.shell_scripts import register_completion_classes
 from toolkit.cli.main import cli
+from toolkit.results import ToolCall
 
-__all__ = ["TOOLS", "Ran", "Shop", "model"]
+__all__ = ["CANCEL", "DONE", "LOOK", "TOOLS", "Ran", "Shop", "model", "words"]
 
 TOOLS = '''\
 """Tools of a shop."""
@@ -98,6 +100,19 @@ def broken() -> None:
     """Fail."""
     raise ToolError("it is broken")
 '''
+
+
+PATHS = {"anthropic": "", "openai": "/v1", "openai_responses": "/v1", "gemini": ""}
+LOOK = Turn(text="I look it up.", calls=(ToolCall("free_days", {"year": 2026}, "c1"),))
+CANCEL = Turn(text="I cancel it.", calls=(ToolCall("cancel", {"day": "2026-05-01"}, "c2"),))
+DONE = Turn(text="It is done.")
+
+
+def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
+    """A command that asks *stub*, with a key."""
+    url = f"{stub.url}{PATHS[provider]}"
+    given = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
+    return ["agent", "tools.py", prompt, *given, *further]
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,10 @@ class Terminal:
     def type(self, text):
         os.write(self._mine, text.encode())
 
+    def signal(self, number):
+        """Send a signal to the process."""
+        self._process.send_signal(number)
+
     def ended(self):
         """Read to the end; the exit code."""
         while piece := self._read():

@@ -87,6 +87,19 @@ def test_a_person_is_asked_and_the_result_is_the_output(terminal):
     assert "`cancel` asks for permission" in shown.lines()
 
 
+def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
+    """Approving `ls` takes one screen of at most 12 lines."""
+    shown = terminal("call", "builtin", "bash", "command=ls", columns=80)
+    shown.until("[e]dit: ")
+    lines = shown.lines()
+    assert len(lines) <= 12, lines
+    assert "`bash` asks for permission" in lines
+    assert "  | $ ls" in lines
+    assert any(line.startswith("  | sandbox: ") for line in lines)
+    shown.type("n\n\n")
+    assert shown.ended() == 5
+
+
 def test_with_no_it_does_not_run(terminal):
     """The exit code says who refused."""
     shown = terminal("call", "tools.py", "cancel", "day=2026-05-01")
@@ -103,13 +116,24 @@ def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
     assert "asks for permission" not in shown.written
 
 
-def test_ctrl_c_ends_a_call(terminal):
-    """While somebody is asked, and while it runs."""
+def test_ctrl_c_at_an_approval_prompt_says_that_the_call_did_not_run(terminal):
+    """Ctrl-C at an approval prompt leaves the request open and says that the call did not run."""
     asked = terminal("call", "tools.py", "cancel", "day=2026-05-01")
     asked.until("[y]es")
     asked.type("\x03")
     assert asked.ended() == 130
-    assert asked.lines()[-1] == "error: interrupted"
+    assert "not answered, so it does not run; the request stays open" in asked.lines()
+    assert "interrupted; `cancel` did not run" in asked.lines()[-1]
+    assert "working day" not in asked.written
+
+
+def test_ctrl_c_ends_a_call_that_runs(terminal):
+    """It is cancelled, and the command ends."""
+    running = terminal("call", "tools.py", "sleep", "--trace")
+    running.until("the module speaks")
+    running.type("\x03")
+    assert running.ended() == 130
+    assert running.lines()[-1] == "error: interrupted"
 
 
 def test_progress_is_shown_in_a_terminal(terminal):

@@ -77,6 +77,17 @@ def test_a_sandbox_that_was_derived_was_not_probed(workspace, change):
         sandbox.findings = ()
 
 
+def test_a_summary_says_whether_a_sandbox_is_contained_and_why_not(workspace):
+    """In the few lines that a person reads before they approve a command."""
+    sandbox = level(workspace, "bubblewrap")
+    first, *rest = sandbox.with_findings([]).summarize().splitlines()
+    assert first == f"sandbox: bubblewrap, network {'on' if sandbox.network else 'off'}"
+    assert rest[0].startswith("- not contained: it reaches the network" if sandbox.network else "+ contained: ")
+    assert sandbox.with_findings(["a probe could fly"]).summarize().endswith("\n- a probe could fly")
+    for name in ("landlock", "limits", "none"):
+        assert "\n- not contained: " in level(workspace, name).summarize()
+
+
 def test_a_sandbox_with_findings_says_which(workspace):
     """It is not contained, whatever its name is."""
     sandbox = level(workspace, "bubblewrap").with_findings(["a probe could fly: to the moon"])

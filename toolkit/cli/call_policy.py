@@ -1,37 +1,33 @@
 """
 The rules under which a call from the command line runs.
 
-They come from the rule files of the user and of the project, and from the options of the command.
+They come from the rule files and the hook files of the user and of the project, and from the options of the command.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..approvals import Approvals, ApprovalStore, Asker, TerminalPrompt
+from ..approvals import Approvals, ApprovalStore, Asker
 from ..dispatcher import Dispatcher
 from ..permissions import MODES, Mode, Permissions, read_rule
 from ..policies.audit import AuditLog
 from .output import Output
 from .targets import Target
+from .user_extensions import load_hooks
 
 __all__ = [
     "CallPolicy",
     "ask_option",
     "audit_option",
     "dispatcher_for",
-    "make_asker",
     "mode_option",
     "rule_option",
 ]
-
-_TERMINAL = "/dev/tty"
 
 mode_option = click.option(
     "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your rule files."
@@ -76,39 +72,21 @@ class CallPolicy:
 
 def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options: Any) -> Dispatcher:
     """
-    Return a dispatcher for *target* under *policy* and the rule files.
+    Return a dispatcher for *target* under *policy*, the rule files and the hook files.
 
-    Write a note for each entry of the rule files that is ignored.
+    Write a note for each entry of these files that is ignored.
     """
     rules = [read_rule(text) for text in policy.rules]
     permissions = Permissions.from_files(Path.cwd(), mode=policy.mode, rules=rules)
     for entry in permissions.ignored:
         output.note(f"ignored: {entry}")
+    hooks = load_hooks(output)
     return Dispatcher(
         target.catalog,
         permissions=permissions,
         safety=target.safety,
         approvals=Approvals(policy.store, ask=policy.asker),
         audit=None if policy.audit is None else AuditLog(policy.audit),
+        hooks=[*hooks],  # one by one, so that one hook can change a call and another one ask about it
         **options,
     )
-
-
-def make_asker(may_ask: bool, wrap: Callable[[Asker], Asker] = lambda asker: asker) -> Asker | None:
-    """
-    Return an asker for the person at the terminal; None if *may_ask* is false or there is no terminal.
-
-    Args:
-        may_ask: Whether the person may be asked.
-        wrap: A function that wraps the asker.
-    """
-    # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
-    return wrap(TerminalPrompt()) if may_ask and _has_terminal() else None
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True

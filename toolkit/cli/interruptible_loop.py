@@ -18,7 +18,7 @@ import contextlib
 import signal
 import socket
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -27,9 +27,13 @@ __all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine", "wak
 T = TypeVar("T")
 
 
-def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run *coroutine* and return its result, from code that has no event loop."""
-    with open_interruptible_loop() as loop:
+def run_coroutine(coroutine: Coroutine[Any, Any, T], *, take_interrupt: Callable[[], bool] | None = None) -> T:
+    """
+    Run *coroutine* and return its result, from code that has no event loop.
+
+    *take_interrupt* is called first for each Ctrl-C. If it returns True, it has dealt with it.
+    """
+    with open_interruptible_loop(take_interrupt=take_interrupt) as loop:
         return loop.run(coroutine)
 
 
@@ -38,11 +42,13 @@ class InterruptibleLoop:
     An event loop that runs coroutines, one after the other; `open_interruptible_loop` makes it.
 
     The first Ctrl-C cancels the coroutine that runs, and `run` raises `KeyboardInterrupt` when it has ended. A second
-    one, or one that comes while nothing runs, raises `KeyboardInterrupt` at once.
+    one, or one that comes while nothing runs, raises `KeyboardInterrupt` at once. A Ctrl-C that *take_interrupt* takes
+    for itself counts as none of these: it returns True if it does, as a prompt does that is open.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, take_interrupt: Callable[[], bool] | None = None) -> None:
         self._loop = loop
+        self._take_interrupt = take_interrupt
         self._task: asyncio.Task[Any] | None = None
         self._is_interrupted = False
 
@@ -61,6 +67,8 @@ class InterruptibleLoop:
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Cancel what runs; raise `KeyboardInterrupt` if nothing does, or if it was cancelled already."""
+        if self._task is not None and self._take_interrupt is not None and self._take_interrupt():
+            return
         if self._task is None or self._task.done() or self._is_interrupted:
             raise KeyboardInterrupt
         self._is_interrupted = True
@@ -68,11 +76,11 @@ class InterruptibleLoop:
 
 
 @contextlib.contextmanager
-def open_interruptible_loop() -> Iterator[InterruptibleLoop]:
+def open_interruptible_loop(*, take_interrupt: Callable[[], bool] | None = None) -> Iterator[InterruptibleLoop]:
     """Yield a loop that can run several coroutines, one after the other, and close it at the end."""
     with asyncio.Runner() as loop_runner:
         loop = loop_runner.get_loop()
-        interruptible = InterruptibleLoop(loop)
+        interruptible = InterruptibleLoop(loop, take_interrupt)
         if threading.current_thread() is not threading.main_thread():
             yield interruptible  # Python handles signals in the main thread only
             return

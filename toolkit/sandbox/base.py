@@ -81,6 +81,26 @@ class Sandbox:
             lines.append("- no probe has tried to get out, so it does not count as contained")
         return "\n".join(lines)
 
+    def summarize(self) -> str:
+        """
+        Return what matters most about this level in a few lines, for a person who is asked about one command.
+
+        The text says whether the sandbox is contained, and if not, why. `describe` has the whole text.
+        """
+        lines = [f"sandbox: {self.name}, network {'on' if self.network else 'off'}"]
+        if self.contained:
+            lines.append("+ contained: it changes nothing outside the workspace, and sends nothing out")
+        elif self.name in ("limits", "none"):
+            lines.append("- not contained: it may do what the user may, on the network too")
+        elif self.name == "landlock":
+            lines.append("- not contained: Landlock confines reading and writing, and not modes and times outside")
+        elif self.findings is None:
+            lines.append("- not contained: no probe has tried to get out")
+        elif self.network:
+            lines.append("- not contained: it reaches the network")
+        lines += [f"- {finding}" for finding in self.findings or ()]
+        return "\n".join(lines)
+
     def homes(self, private: str) -> dict[str, str]:
         """Return the environment variables that send a command's own files to the *private* folder."""
         inside = self.private_as or private

@@ -371,7 +371,7 @@ async def test_a_person_sees_the_command_and_its_sandbox(workspace):
     """Before agreeing to it."""
     tool = bash_for(workspace, sandbox="none")
     shown = tool.facts.preview({"command": "ls"}).text
-    assert shown.startswith(f"$ ls\n\nin {workspace.root}\nsandbox: none, network on\n")
+    assert shown.startswith(f"$ ls\nin {workspace.root}\nsandbox: none, network on\n")
     assert tool.facts.summary({"command": "ls"}) == "$ ls"
 
 

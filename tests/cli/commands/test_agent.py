@@ -7,31 +7,21 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import signal
 import stat
 import threading
 
 import pytest
 
-from tests.cli.kit import model
+from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
 from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, Answer, Silent
 from toolkit.agent import Run
+from toolkit.approvals import SQLiteApprovals
 from toolkit.cli.commands.agent import PROVIDERS, confirm_plan
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
-
-PATHS = {"anthropic": "", "openai": "/v1", "openai_responses": "/v1", "gemini": ""}
-LOOK = Turn(text="I look it up.", calls=(ToolCall("free_days", {"year": 2026}, "c1"),))
-CANCEL = Turn(text="I cancel it.", calls=(ToolCall("cancel", {"day": "2026-05-01"}, "c2"),))
-DONE = Turn(text="It is done.")
-
-
-def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
-    """A command that asks *stub*, with a key."""
-    url = f"{stub.url}{PATHS[provider]}"
-    given = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
-    return ["agent", "tools.py", prompt, *given, *further]
 
 
 @pytest.fixture(autouse=True)
@@ -407,4 +397,58 @@ def test_what_ctrl_c_breaks_off_is_kept(shop):
             assert terminal.ended() == 130
         assert [type(message).__name__ for message in kept().messages][-2:] == ["AssistantMessage", "ToolMessage"]
         assert shop.run(*again(stub)).code == 0
+    assert kept().text == "It is done."
+
+
+# Ctrl-C at an approval prompt.
+
+
+def pending(shop):
+    return [request.tool for request in SQLiteApprovals(shop.folder / "run.json.approvals.sqlite").pending()]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_ctrl_c_at_an_approval_prompt_leaves_the_request_open_and_resume_asks_again(shop, is_typed):
+    """
+    Ctrl-C at an approval prompt leaves the request open and says that the call did not run, and `--resume` asks again.
+    """
+    with model(CANCEL, DONE) as stub:
+        with watched(stub, "--save", "run.json") as terminal:
+            terminal.until("[y]es")
+            if is_typed:
+                terminal.type("\x03")
+            else:
+                terminal.signal(signal.SIGINT)
+            assert terminal.ended() == 130
+        said = "interrupted; `cancel` did not run; the request is open, and --resume run.json asks again"
+        assert terminal.lines()[-1] == f"error: {said}"
+        assert "working day" not in terminal.written
+        assert (kept().status, [request.tool for request in kept().requests]) == ("waiting", ["cancel"])
+        assert pending(shop) == ["cancel"]
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.ended() == 0
+    assert "01 May is a working day" in terminal.written
+    assert (kept().text, pending(shop)) == ("It is done.", [])
+
+
+@pytest.mark.long
+def test_ctrl_c_while_resume_asks_leaves_the_run_as_it_was(shop):
+    """Ctrl-C at an approval prompt leaves the request open, also where `--resume` asks."""
+    with model(CANCEL, DONE) as stub:
+        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
+        before = (shop.folder / "run.json").read_text()
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("\x03")
+            assert terminal.ended() == 130
+        assert "`cancel` did not run" in terminal.lines()[-1]
+        assert (shop.folder / "run.json").read_text() == before
+        assert pending(shop) == ["cancel"]
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.ended() == 0
     assert kept().text == "It is done."

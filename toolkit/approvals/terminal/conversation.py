@@ -27,7 +27,7 @@ class Conversation:
     A dialogue about one request, which shows the request and asks until the answer is clear.
 
     Only a clear yes approves the call. If an answer is not understood, the question is asked again. The end of input
-    denies the call.
+    denies the call. Ctrl-C is no answer: the request stays open, and the call does not run.
 
     Args:
         request: The request to decide.
@@ -52,14 +52,16 @@ class Conversation:
             **dict.fromkeys(("q", "quit"), self._deny),
         }
 
-    def decide(self, now: float) -> Decision:
-        """Show the request, ask until the answer is clear, and return the decision."""
+    def decide(self, now: float) -> Decision | None:
+        """Show the request, ask until the answer is clear, and return the decision; return None after Ctrl-C."""
         try:
             return self._ask_until_clear(now)
         except EOFError:
             return self._deny_at_end("no answer came")
         except KeyboardInterrupt:
-            return self._deny_at_end("interrupted")
+            with contextlib.suppress(OSError, ValueError):
+                self._screen.say("\nnot answered, so it does not run; the request stays open")
+            return None
         except (OSError, ValueError) as error:  # The terminal is gone or closed, or sends bytes that are not text.
             return self._deny_at_end(f"no person could be asked: {error}")
 

@@ -24,8 +24,9 @@ class TerminalPrompt:
     """
     An asker for the person at the terminal: yes, no, always, or yes with other arguments.
 
-    No answer counts as no: the end of input and Ctrl-C deny the call. Text that was typed before the question was
-    shown does not answer it. Several requests at the same time are asked one after the other.
+    The end of input denies the call. Ctrl-C leaves the request open, so that the call waits and does not run. Text that
+    was typed before the question was shown does not answer it. Several requests at the same time are asked one after
+    the other.
 
     Args:
         input: The stream for answers; by default the terminal, or standard input if there is no terminal.
@@ -63,7 +64,7 @@ class TerminalPrompt:
         self._clock = clock
 
     def ask(self, request: ApprovalRequest) -> Decision | None:
-        """Return the person's answer; return None if the request has expired."""
+        """Return the person's answer; return None after Ctrl-C, or if the request has expired."""
         with self._one_at_a_time:
             if request.expires_at is not None and self._clock() >= request.expires_at:
                 return None

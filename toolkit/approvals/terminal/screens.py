@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterator
-from typing import TextIO
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
 
 from ...decisions import ApprovalRequest, AuthRequest, Grant
 from ...values.visible import make_visible
@@ -24,7 +24,8 @@ _MAX_CHARS = 20_000
 _MIN_WIDTH = 20
 _STYLES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
 _DIFF_STYLES = (("+++ ", "bold"), ("--- ", "bold"), ("@@ ", "cyan"), ("+", "green"), ("-", "red"))
-_TIME_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+_LONG_SECONDS = 12 * 3600.0  # a person at a terminal need not know that there is more time than this
+_TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 class Screen:
@@ -53,7 +54,7 @@ class Screen:
             self._show_fact(label, text)
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
         is_whole = len(arguments) <= _MAX_CHARS
-        if request.arguments:
+        if request.arguments and not (is_whole and self._show_on_one_line(request.arguments)):
             cut_note = "" if is_whole else f", cut: {_MAX_CHARS:,} of {len(arguments):,} characters shown"
             self.say(f"  with{cut_note}:")
             self._show_block(make_visible(arguments[:_MAX_CHARS]))
@@ -75,6 +76,14 @@ class Screen:
         else:
             self.say(f"  {label}:")
             self._show_block(_to_one_line(text))
+
+    def _show_on_one_line(self, arguments: Mapping[str, Any]) -> bool:
+        """Print *arguments* as one line if they are short enough for the terminal; return whether they were."""
+        line = f"  with: {_to_one_line(json.dumps(dict(arguments), ensure_ascii=False, default=str))}"
+        is_short = self._width is not None and _count_cells(line) <= self._width
+        if is_short:
+            self.say(line)
+        return is_short
 
     def _show_block(self, text: str, *, is_diff: bool = False) -> None:
         for line in text.removesuffix("\n").split("\n"):
@@ -101,8 +110,9 @@ def describe_grant(grant: Grant) -> str:
 
 def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
     yield "because", request.reason
-    if request.asked_by:
-        yield "asked by", ", ".join(request.asked_by)
+    # The reason mostly names the mode or the rule that asks, so it is not said twice.
+    if askers := [name for name in request.asked_by if name not in request.reason]:
+        yield "asked by", ", ".join(askers)
     if request.principal is not None:
         yield "on behalf of", request.principal
     if request.waits_for is not None:
@@ -113,7 +123,7 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
         yield f"changed by {edit.by or 'the user'}", describe_edit(edit)
     if request.auth is not None:
         yield from _auth_facts(request.auth)
-    if request.expires_at is not None:
+    if request.expires_at is not None and request.expires_at - now < _LONG_SECONDS:
         yield "can be answered for", _describe_duration(request.expires_at - now)
 
 

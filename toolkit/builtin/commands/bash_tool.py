@@ -119,7 +119,7 @@ def bash_for(
 def _preview(arguments: Any, call: ToolCall | None, runner: CommandRunner) -> Preview:
     """Return what a person sees before they agree: the command, its start folder and the sandbox that confines it."""
     start_state = start_state_of(None if call is None else call.session, runner.workspace)
-    text = f"$ {arguments['command']}\n\n{start_state.describe()}\n{runner.sandbox.describe()}"
+    text = f"$ {arguments['command']}\n{start_state.describe()}\n{runner.sandbox.summarize()}"
     return Preview(text=text, preconditions=(start_state.precondition(),))
 
 

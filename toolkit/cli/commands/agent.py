@@ -16,18 +16,20 @@ import click
 
 from ... import providers
 from ...agent import Agent, Done, Run
-from ...approvals import Approvals, Asker
+from ...approvals import Approvals
 from ...permissions import Mode
 from ...providers.messages import AssistantMessage
 from ...providers.remote import RemoteProvider
-from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, make_asker, mode_option, rule_option
+from ..approval_prompt import InterruptiblePrompt, make_prompt
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import subcommand, target_argument
 from ..display.agent_display import AgentDisplay
-from ..exit_codes import RUN_EXITS
+from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop, wake_on_signal
 from ..output import Output
 from ..targets import open_target
+from ..user_extensions import with_skills
 from .saved_runs import SavedRun
 
 __all__ = ["PROVIDERS", "command", "confirm_plan"]
@@ -115,19 +117,30 @@ def command(
         open_target(target) as loaded_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
     ):
-        asker = make_asker(asks, display.asking)
+        asker = make_prompt(asks, pause=display.paused)
         store = None if saved_run is None else saved_run.store()
         policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
-        dispatcher = dispatcher_for(loaded_target, policy, output)
+        dispatcher = dispatcher_for(with_skills(loaded_target, output), policy, output)
         agent = Agent(model_provider, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
-        with contextlib.closing(dispatcher), open_interruptible_loop() as loop:
+        take_interrupt = None if asker is None else asker.interrupt
+        with contextlib.closing(dispatcher), open_interruptible_loop(take_interrupt=take_interrupt) as loop:
             with _save_afterwards(agent, saved_run):
                 run = _run_agent(loop, agent, prompt_text, run, display, asker)
             loop.run(model_provider.aclose())
     if output.is_json:
         output.json(run.to_json())
     output.note(_summarize_run(run), "dim")
+    if asker is not None and asker.is_interrupted:
+        raise Failure(describe_interruption(asker, saved_run), INTERRUPTED)
     return RUN_EXITS[run.status]
+
+
+def describe_interruption(prompt: InterruptiblePrompt, saved_run: SavedRun | None) -> str:
+    """Return what Ctrl-C at a question has left: which calls did not run, and how to be asked about them again."""
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
+    if saved_run is None:
+        return f"interrupted; {names} did not run; --save FILE would have kept the request, to be asked again"
+    return f"interrupted; {names} did not run; the request is open, and --resume {saved_run.path} asks again"
 
 
 def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
@@ -163,7 +176,7 @@ def _run_agent(
     prompt: str | None,
     run: Run | None,
     display: AgentDisplay,
-    asker: Asker | None,
+    asker: InterruptiblePrompt | None,
 ) -> Run:
     """
     Start the run, or continue it from where it was, and return it.
@@ -188,10 +201,16 @@ def _run_agent(
     return run
 
 
-async def _ask_and_resume(agent: Agent, run: Run, asker: Asker | None) -> Run:
-    """Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting."""
+async def _ask_and_resume(agent: Agent, run: Run, asker: InterruptiblePrompt | None) -> Run:
+    """
+    Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting.
+
+    After Ctrl-C the run is returned as it was: none of its calls runs, and each is asked about again the next time.
+    """
     approvals = Approvals(ask=asker)
     decisions = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
+    if asker is not None and asker.is_interrupted:
+        return run
     return await agent.resume(run, {key: decision for key, decision in decisions.items() if decision is not None})
 
 

@@ -17,15 +17,17 @@ from ...permissions import Mode
 from ...results import ToolResult
 from ...session import Session
 from ...spec import Tool
+from ..approval_prompt import make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, make_asker, mode_option, rule_option
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
 from ..display.lines import format_duration
-from ..exit_codes import EXITS
+from ..exit_codes import EXITS, INTERRUPTED
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..targets import open_target
+from ..user_extensions import with_skills
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
@@ -85,13 +87,18 @@ def command(
       toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    with open_target(target) as loaded_target:
+    with open_target(target) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=name)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
-        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=make_asker(asks))
+        prompt = make_prompt(asks)
+        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=prompt)
         dispatcher = dispatcher_for(
             loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
         )
-        result = run_coroutine(_call_tool(dispatcher, name, arguments, timeout))
+        call = _call_tool(dispatcher, name, arguments, timeout)
+        result = run_coroutine(call, take_interrupt=None if prompt is None else prompt.interrupt)
+    if prompt is not None and prompt.is_interrupted:
+        raise Failure(f"interrupted; `{name}` did not run; to be asked again, give the command again", INTERRUPTED)
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rich.text import Text
 
@@ -17,6 +17,7 @@ from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
 from ..targets import open_target
+from ..user_extensions import name_hooks_before, with_skills
 from .call import arguments_option, read_arguments
 
 __all__ = ["command"]
@@ -44,19 +45,23 @@ def command(
 
     A rule, a check, a fact or a mode decides. The output says which one, and why. No
     tool is run, and no person is asked. A warning names a rule that denies one tool while
-    another tool has the same access. Give the arguments as for call. The exit code is
-    0 if the call would run, 7 if a person would be asked, 5 if it would be denied. Loading
-    TARGET runs its code.
+    another tool has the same access, and each hook that a call would go through. Give the
+    arguments as for call. The exit code is 0 if the call would run, 7 if a person would be
+    asked, 5 if it would be denied. Loading TARGET runs its code.
 
     \b
     Examples:
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    with open_target(target) as loaded_target:
+    with open_target(target) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=name)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
         dispatcher = dispatcher_for(loaded_target, CallPolicy(mode=mode, rules=rules), output)
         verdict = run_coroutine(dispatcher.explain(name, arguments, session=Session()))
+        hook_names = name_hooks_before(dispatcher.settings.chain.hooks, loaded_target.catalog[name])
+    warnings = [f"hooks are not run here; {hook_name} may still deny or change the call" for hook_name in hook_names]
+    verdict = replace(verdict, warnings=(*verdict.warnings, *warnings))
     if output.is_json:
         output.json(asdict(verdict))
     else:

@@ -10,6 +10,7 @@ from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..output import Output
 from ..targets import open_target
+from ..user_extensions import with_skills
 
 __all__ = ["command"]
 
@@ -29,7 +30,8 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
     Examples:
       toolkit search tools.py public holidays
     """
-    with open_target(target) as loaded_target:
+    with open_target(target) as target_tools:
+        loaded_target = with_skills(target_tools, output)
         results = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(

@@ -1,0 +1,140 @@
+"""
+An asker for the person at the terminal, which leaves a request open if the person presses Ctrl-C.
+
+Python handles a signal in the main thread, and an asker that blocks runs in another one. So the handler of the signal
+calls `InterruptiblePrompt.interrupt`, which ends the question. The request then waits, as if no person had been asked,
+and the call does not run. A later command can ask about the request again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TextIO, cast
+
+from .._forks import unlock_in_children
+from ..approvals import TerminalPrompt
+from ..decisions import ApprovalRequest, Decision
+
+__all__ = ["InterruptiblePrompt", "make_prompt"]
+
+_TERMINAL = "/dev/tty"
+
+
+class InterruptiblePrompt:
+    """
+    An asker for the person at *terminal*.
+
+    Args:
+        terminal: The device that is the terminal.
+        pause: A function that returns a context manager, which keeps other output off the terminal inside its block.
+
+    Attributes:
+        open_requests: The requests that Ctrl-C left without an answer, in the order in which they came.
+    """
+
+    blocking = True
+
+    def __init__(
+        self, terminal: str = _TERMINAL, *, pause: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+    ) -> None:
+        self.open_requests: list[ApprovalRequest] = []
+        self._terminal = terminal
+        self._pause = pause
+        # A signal may come while the handler of another one holds the lock, so the same thread can take it again.
+        self._lock = unlock_in_children(threading.RLock())
+        self._one_at_a_time = unlock_in_children(threading.Lock())
+        self._waker: socket.socket | None = None
+        self._is_interrupted = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the person pressed Ctrl-C at a question. From then on no question is asked."""
+        return self._is_interrupted
+
+    def interrupt(self) -> bool:
+        """End the question that is being asked, and return whether there is one. A signal handler may call this."""
+        with self._lock:
+            if self._waker is None:
+                return False
+            self._is_interrupted = True
+            with contextlib.suppress(OSError):  # an earlier signal has filled the socket
+                self._waker.send(b"\0")
+            return True
+
+    def ask(self, request: ApprovalRequest) -> Decision | None:
+        """Return the person's answer; return None if the person pressed Ctrl-C, or if the request has expired."""
+        decision = None
+        with self._one_at_a_time:
+            if not self._is_interrupted:
+                with self._pause(), self._open_answers() as answers:
+                    decision = TerminalPrompt(input=answers, terminal=self._terminal).ask(request)
+            # An answer that came together with Ctrl-C does not count.
+            if self._is_interrupted:
+                self.open_requests.append(request)
+                return None
+        return decision
+
+    @contextlib.contextmanager
+    def _open_answers(self) -> Iterator[TextIO]:
+        """Yield a stream of the lines that the person types, whose `readline` is ended by `interrupt`."""
+        receiver, sender = socket.socketpair()
+        sender.setblocking(False)
+        with receiver, sender, open(self._terminal, "rb", buffering=0) as device:
+            with self._lock:
+                self._waker = sender
+            try:
+                yield cast("TextIO", _Answers(device.fileno(), receiver))
+            finally:
+                with self._lock:
+                    self._waker = None
+
+
+class _Answers(io.TextIOBase):
+    """The lines that a person types on the terminal *descriptor*, until *receiver* has something to read."""
+
+    def __init__(self, descriptor: int, receiver: socket.socket) -> None:
+        self._descriptor = descriptor
+        self._receiver = receiver
+        self._rest = b""
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # the size is not used here
+        """Return the next line, or an empty text at the end of input; raise `KeyboardInterrupt` if interrupted."""
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([self._descriptor, self._receiver.fileno()], [], [])
+            if self._receiver.fileno() in ready:
+                raise KeyboardInterrupt
+            piece = os.read(self._descriptor, 4096)
+            if not piece:
+                break
+            self._rest += piece
+        line, newline, self._rest = self._rest.partition(b"\n")
+        return (line + newline).decode(errors="replace")
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+
+def make_prompt(
+    may_ask: bool, *, pause: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+) -> InterruptiblePrompt | None:
+    """Return an asker for the person at the terminal; None if *may_ask* is false or there is no terminal."""
+    # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
+    return InterruptiblePrompt(pause=pause) if may_ask and _can_open(_TERMINAL) else None
+
+
+def _can_open(terminal: str) -> bool:
+    try:
+        os.close(os.open(terminal, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
