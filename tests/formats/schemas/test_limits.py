@@ -11,7 +11,14 @@ from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI
 from toolkit.formats.schemas.rewriting import rewrite_schema
 
 
-@pytest.mark.parametrize("beside", [{}, {"description": "x"}, {"minProperties": 1}], ids=["alone", "described", "more"])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param({}, id="alone", marks=pytest.mark.long),
+        pytest.param({"description": "x"}, id="described", marks=pytest.mark.long),
+        pytest.param({"minProperties": 1}, id="more"),
+    ],
+)
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
 @pytest.mark.parametrize("shape", ["properties", "allOf", "anyOf"])
 def test_definitions_that_use_each_other_twice_end_quickly(dialect, shape, beside):
