@@ -22,6 +22,7 @@ from .events import (
     TurnFinished,
     Waiting,
 )
+from .missing_answers import NoAnswer
 from .plan_mode import PLAN_PROMPT
 from .run_seal import RunSeal, SealError
 from .runs import Run, Status, Stop, SubRun
@@ -36,6 +37,7 @@ __all__ = [
     "Event",
     "Failed",
     "Inner",
+    "NoAnswer",
     "Refused",
     "Run",
     "RunSeal",

@@ -11,6 +11,7 @@ seal a run if untrusted users can write to the place where it is stored.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,12 +24,14 @@ from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json
 from .budgets import LimitName, Spent
+from .missing_answers import NoAnswer, explain_missing_answer
 from .valid_messages import find_message_flaw
 
 __all__ = ["Run", "Status", "Stop", "SubRun", "check_run"]
 
 _VERSION = 1
 _MAX_NESTING = 32
+_log = logging.getLogger("toolkit")
 
 Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
 Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled"]
@@ -65,17 +68,43 @@ class Run:
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self.text)[:60]!r}>"
+        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self._text())[:60]!r}>"
+
+    def unwrap(self) -> str:
+        """
+        Return the answer: the text of a run that is done.
+
+        Raises:
+            NoAnswer: The run has no answer. The message says how it ended, why, and what to do.
+        """
+        if self.status != "done":
+            raise self._build_no_answer() from self.error
+        return self._text()
 
     @property
     def text(self) -> str:
         """
         The text of the model's last message since the prompt.
 
-        If the run is done, this is the answer. It is empty if the model's last reply was empty.
+        If the run is done, this is the answer. It is empty if the model's last reply was empty. A run that failed or
+        waits, and one that was stopped without a text, has no answer: the first read logs a warning that says so.
+        `unwrap` raises an exception instead.
         """
+        text = self._text()
+        has_no_answer = self.status in ("failed", "waiting") or (self.status == "stopped" and not text)
+        if has_no_answer and not self._has_warned:
+            object.__setattr__(self, "_has_warned", True)  # the class is frozen
+            _log.warning("`run.text` was read, and it is not an answer: %s", self._build_no_answer())
+        return text
+
+    def _build_no_answer(self) -> NoAnswer:
+        message = explain_missing_answer(self.status, self.stop, self.reason, self.requests)
+        return NoAnswer(message, status=self.status, reason=self.reason, requests=self.requests)
+
+    def _text(self) -> str:
         for message in reversed(self.messages):
             if isinstance(message, AssistantMessage):
                 return message.text
