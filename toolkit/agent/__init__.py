@@ -24,8 +24,9 @@ from .events import (
 )
 from .missing_answers import NoAnswer
 from .plan_mode import PLAN_PROMPT
+from .run_fields import Status, Stop
 from .run_seal import RunSeal, SealError
-from .runs import Run, Status, Stop, SubRun
+from .runs import Run, SubRun
 from .subruns import is_in_run, sub_run
 
 __all__ = [
