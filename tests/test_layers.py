@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_records _forks _decompression _distribution errors _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
-    "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks conversation toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
+    "agent": "budgets compaction final_answers missing_answers valid_messages run_fields runs events call_watcher plan_mode options result_marks conversation toolbox active_run answer_checks lifecycle loop resume subruns agent_inputs agent run_seal __init__",
     "approvals": "edits askers records store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
     "builtin": "commands/ time_limit files/ search/ web/ bundle tool_search_tool __init__",
@@ -43,7 +43,7 @@ ORDER = {
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
-    "providers": "messages prices base http/ wire streams remote anthropic gemini openai openai_responses scripted __init__",
+    "providers": "messages prices base http/ wire streams remote structured_output anthropic gemini openai openai_responses scripted __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
     "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders table_files files inline_code data_flows written_scripts check __init__",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hypothesis.strategies import SearchStrategy
 from typing_extensions import Unpack, assert_type
@@ -62,7 +62,7 @@ from toolkit import (
     retrying,
     tool,
 )
-from toolkit.agent import Budget, Done, Run, ToolFinished
+from toolkit.agent import Budget, Done, Run, ToolFinished, sub_run
 from toolkit.approvals import (
     Callback,
     DenyAll,
@@ -479,6 +479,16 @@ def large_catalogs(catalog: Catalog, session: Session, dispatcher: Dispatcher) -
     assert_type(Session.from_json(session.to_json(), principal="ada"), Session)
 
 
+@dataclass
+class Bill:
+    total: float
+
+
+async def helper(context: Context) -> float:
+    assert_type(await sub_run("How?", context=context), str)
+    return (await sub_run("How much?", context=context, output=Bill)).total
+
+
 async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> None:
     provider = ScriptedProvider(["hello", [ToolCall("add", {"a": 1})], lambda request: request.system])
     agent = Agent(provider, dispatcher, system="Be kind.", mode="plan", budget=Budget(tokens=1000), session=session)
@@ -490,7 +500,7 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(await agent.execute(run, mode="auto"), Run)
     async for event in agent.stream("More.", run=run):
         if isinstance(event, Done):
-            assert_type(event.run, Run)
+            assert_type(event.run, Run[Any])
         elif isinstance(event, ToolFinished):
             assert_type(event.result, ToolResult)
     async with AnthropicProvider("a-model", api_key="key") as remote:
@@ -498,6 +508,19 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(reply, Reply)
     assert_type(reply.usage.input_tokens, int)
     Agent(remote, [len], on_event=print)
+    assert_type(run.unwrap(), str)
+    assert_type(run.output, str)
+    typed = Agent(remote, [len], output=Bill, output_retries=1, system="Be kind.")
+    assert_type(typed, Agent[Bill])
+    assert_type((await typed.run("How much?")).output, Bill)
+    assert_type(await typed.run("How much?"), Run[Bill])
+    assert_type((await typed.resume(Run.loads("", output=Bill), {})).unwrap(), Bill)
+    assert_type(Run.loads("", output=Bill).output, Bill)
+    assert_type(Agent(remote, [], output=list[int]), Agent[list[int]])
+    choice: Agent[Literal["yes", "no"]] = Agent(remote, [], output=Literal["yes", "no"])
+    assert_type((await choice.run("Well?")).output, Literal["yes", "no"])
+    plain: Agent = Agent(remote, [])
+    assert_type((await plain.run("Well?")).output, str)
     skills = Skills(catalog, "skills", project=".")
     assert_type(skills.expanded("/greet Ada"), str)
     assert_type(anthropic.definitions(catalog, session, strict=True), Definitions)

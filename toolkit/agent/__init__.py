@@ -22,9 +22,11 @@ from .events import (
     TurnFinished,
     Waiting,
 )
+from .missing_answers import NoAnswer
 from .plan_mode import PLAN_PROMPT
+from .run_fields import Status, Stop
 from .run_seal import RunSeal, SealError
-from .runs import Run, Status, Stop, SubRun
+from .runs import Run, SubRun
 from .subruns import is_in_run, sub_run
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Event",
     "Failed",
     "Inner",
+    "NoAnswer",
     "Refused",
     "Run",
     "RunSeal",

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..catalog import Catalog
+from ..catalogs.views import CatalogView
 from ..providers.base import Reply, Request, Usage
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -19,12 +21,19 @@ from .budgets import Ledger
 from .call_watcher import CallWatcher, EventListener
 from .conversation import RunConversation
 from .events import Compacted
+from .final_answers import FINAL_ANSWER, AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .result_marks import FRAME_PROMPT
-from .runs import Run, Status, Stop, SubRun
+from .run_fields import Status, Stop
+from .runs import Run, SubRun
 from .toolbox import Toolbox
 
-__all__ = ["ActiveRun", "RunEnding"]
+__all__ = ["ANSWER_PROMPT", "ActiveRun", "RunEnding"]
+
+ANSWER_PROMPT = (
+    f"When you have the answer, hand it over by calling `{FINAL_ANSWER}`, with no other call beside it. "
+    "A program reads that call, and nothing else that you say."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,8 @@ class ActiveRun:
         watcher: The watcher of the run's calls, which also reports events.
         sub_runs: The sub-runs that wait, by the id of the call that each belongs to.
         busy_call_ids: The ids of the calls whose sub-run is in progress.
+        answer: The typed answer of the model, once it has given one.
+        refused_answers: How many answers since the prompt were not of the type.
         plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
         depth: The number of runs that this run is nested in.
@@ -60,7 +71,7 @@ class ActiveRun:
         ledger: Ledger,
         session: Session,
         *,
-        run: Run | None = None,
+        run: Run[Any] | None = None,
         on_event: EventListener | None = None,
         resources: Mapping[Any, Any] | None = None,
         depth: int = 0,
@@ -76,6 +87,8 @@ class ActiveRun:
         self.sub_runs: dict[str, SubRun] = {} if run is None else {sub.call_id: sub for sub in run.subs}
         self.busy_call_ids: set[str] = set()
         self.plan = None if run is None else run.plan
+        self.answer: FinalAnswer | None = None
+        self.refused_answers = 0 if run is None else run.refused_answers
         self.resources = resources
         self.depth = depth
         self.tool_names = tool_names
@@ -93,19 +106,36 @@ class ActiveRun:
         cut = None if max_characters is None else self.conversation.cut_old_results(max_characters)
         if cut is not None:
             self.watcher.publish_event(Compacted(cut.results, cut.characters))
+        catalog, answer_format = self.toolbox.select_offered_tools(self.session), self.answer_format
+        output = None if answer_format is None else answer_format.tool
+        is_structured = output is not None and self.provider_structures_output(catalog)
+        if output is not None and not is_structured:
+            catalog = catalog.merged(Catalog(output))
         return Request(
             messages=self.conversation.framed_messages(),
-            system=self._build_system_prompt(),
-            catalog=self.toolbox.select_offered_tools(self.session),
+            system=self._build_system_prompt(has_answer_tool=output is not None and not is_structured),
+            catalog=catalog,
             session=self._build_offered_session(),
+            output=output if is_structured else None,
         )
 
-    def _build_system_prompt(self) -> str:
+    @property
+    def answer_format(self) -> AnswerFormat | None:
+        """The form of the final answer; None if that is a text, and while the model plans."""
+        return None if self.is_planning else self.options.output
+
+    def provider_structures_output(self, catalog: CatalogView | None = None) -> bool:
+        """Return whether the typed answer is asked for as text. *catalog* has the tools that the model is offered."""
+        catalog = self.toolbox.select_offered_tools(self.session) if catalog is None else catalog
+        return self.options.structures_output(has_tools=bool(catalog.offered(self._build_offered_session())))
+
+    def _build_system_prompt(self, *, has_answer_tool: bool) -> str:
         options = self.options
         parts = [
             options.system,
             options.plan_prompt if self.is_planning else "",
             FRAME_PROMPT if options.frame_results else "",
+            ANSWER_PROMPT if has_answer_tool else "",
         ]
         return "\n\n".join(part for part in parts if part)
 
@@ -164,7 +194,7 @@ class ActiveRun:
 
     # The end of the run, or a pause.
 
-    def to_run(self, ending: RunEnding) -> Run:
+    def to_run(self, ending: RunEnding) -> Run[Any]:
         """Return the conversation as a `Run` that ended with *ending*."""
         snapshot = Run(
             id=self.run_id,
@@ -176,6 +206,8 @@ class ActiveRun:
             spent=self.ledger.spent,
             usage=self.usage,
             plan=self.plan,
+            answer=self.answer if ending.status == "done" else None,
+            refused_answers=self.refused_answers,
             subs=tuple(self.sub_runs.values()),
             session=self.session,
         )

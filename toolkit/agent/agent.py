@@ -16,26 +16,28 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, overload
+
+from typing_extensions import TypeVar, Unpack
 
 from .._option_checks import OptionTypes, check_option_types
 from ..approvals import ApprovalError
-from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
-from ..permissions import Permissions
 from ..permissions.modes import Mode, check_mode
 from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from .active_run import ActiveRun, RunEnding
+from .agent_inputs import build_dispatcher, build_prompt, combine_listeners
 from .budgets import Budget, Spent
 from .call_watcher import EventListener
 from .events import Event
+from .final_answers import AnswerFormat, check_name_is_free
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentOptions
+from .options import AgentKeywords, AgentOptions, OutputWay
 from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, build_plan_request, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .runs import Run, check_run
@@ -45,13 +47,16 @@ from .toolbox import Toolbox, with_own_tools
 __all__ = ["Agent"]
 
 Resources: TypeAlias = Mapping[Any, Any]
+T = TypeVar("T", default=str)
 
 _OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
 
 
-class Agent:
+class Agent(Generic[T]):
     """
     A model that works on prompts with tools.
+
+    `Agent[Model]` is an agent with `output=Model`; its runs are `Run[Model]`. A plain `Agent` answers with a text.
 
     Args:
         provider: The provider of the model.
@@ -67,6 +72,11 @@ class Agent:
         plan_tools: The names of the read-only tools that the model may use while it plans; all of them unless given.
         frame_results: Whether the output of tools is put between marks that the output cannot forge.
         compact_at: The number of characters above which old results in the conversation are cut; None for no limit.
+        output: The type of the final answer, which is then `run.output`: a class such as a dataclass, a TypedDict or a
+            pydantic model, or any other annotation that a parameter of a tool can have. A text unless given.
+        output_retries: How many answers that are not of this type are sent back to the model, for one prompt.
+        output_by: How a typed answer is asked for: "tool" for a call of a tool, "provider" for the provider's own
+            structured output. The provider chooses unless given.
         session: The session of all runs, with their principal; each run has a session of its own unless given.
         clock: A function that returns seconds, by which the time of a run is measured.
 
@@ -74,11 +84,39 @@ class Agent:
         last_run: The run that ended last, in any way. After a cancellation or an exception the run is found here.
     """
 
+    @overload
+    def __init__(
+        self: Agent[str],
+        provider: Provider,
+        tools: Dispatcher | CatalogView | Iterable[Any],
+        *,
+        output: None = None,
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         provider: Provider,
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
+        output: type[T],
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    @overload  # a type that is not a class, such as `Literal["a", "b"]`
+    def __init__(
+        self: Agent[Any],
+        provider: Provider,
+        tools: Dispatcher | CatalogView | Iterable[Any],
+        *,
+        output: object,
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    def __init__(
+        self,
+        provider: Provider,
+        tools: Dispatcher | CatalogView | Iterable[Any],
+        *,
+        output: Any = None,
         system: str = "",
         mode: Mode | None = None,
         max_turns: int = 50,
@@ -88,6 +126,8 @@ class Agent:
         plan_tools: Iterable[str] | None = None,
         frame_results: bool = False,
         compact_at: int | None = 400_000,
+        output_retries: int = 2,
+        output_by: OutputWay | None = None,
         session: Session | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -101,19 +141,28 @@ class Agent:
             frame_results=frame_results,
             compact_at=compact_at,
             clock=clock,
+            output=AnswerFormat.of(output),
+            output_retries=output_retries,
+            output_by=output_by,
         )
         check_option_types({"session": session}, _OPTION_TYPES)
-        dispatcher = _build_dispatcher(tools)
+        dispatcher = build_dispatcher(tools)
+        if self._options.output is not None:
+            check_name_is_free(dispatcher.catalog)
         plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)
         self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)
         self._mode: Mode | None = None if mode is None else check_mode(mode)
         self._session = session
-        self.last_run: Run | None = None
+        self.last_run: Run[T] | None = None
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
     async def run(
-        self, prompt: str | UserMessage | None = None, *, run: Run | None = None, resources: Resources | None = None
-    ) -> Run:
+        self,
+        prompt: str | UserMessage | None = None,
+        *,
+        run: Run[Any] | None = None,
+        resources: Resources | None = None,
+    ) -> Run[T]:
         """
         Work on *prompt* until the model answers or something stops the run.
 
@@ -124,7 +173,7 @@ class Agent:
         """
         return await self._run_prompt(prompt, run, resources, None)
 
-    async def resume(self, run: Run, decisions: Decisions, *, resources: Resources | None = None) -> Run:
+    async def resume(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
         """
         Resume a run that waits; the keys of *decisions* are the ids of its requests.
 
@@ -139,12 +188,12 @@ class Agent:
 
     async def execute(
         self,
-        run: Run,
+        run: Run[Any],
         prompt: str | UserMessage = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
-    ) -> Run:
+    ) -> Run[T]:
         """
         Carry out the plan of *run* in *mode*, in the same conversation.
 
@@ -163,7 +212,7 @@ class Agent:
             raise ValueError('a plan cannot be executed in mode "plan"; choose another mode, such as "default"')
         execution_mode = None if mode is None else check_mode(mode)
         message, active_run = (
-            _build_prompt(prompt, self._toolbox),
+            build_prompt(prompt, self._toolbox),
             self._build_active_run(run, resources, None, Spent()),
         )
         self._toolbox.check_mode(active_run.session, execution_mode)
@@ -175,7 +224,7 @@ class Agent:
                 why="answered",
             )
         self._toolbox.set_mode(active_run.session, execution_mode)
-        active_run.plan = None
+        active_run.plan, active_run.refused_answers = None, 0
         active_run.conversation.add_prompt(with_plan(message, run))
 
         async def work() -> RunEnding:
@@ -192,7 +241,7 @@ class Agent:
         self,
         prompt: str | UserMessage | None = None,
         *,
-        run: Run | None = None,
+        run: Run[Any] | None = None,
         decisions: Decisions | None = None,
         resources: Resources | None = None,
     ) -> AsyncGenerator[Event, None]:
@@ -225,16 +274,16 @@ class Agent:
     async def _run_prompt(
         self,
         prompt: str | UserMessage | None,
-        run: Run | None,
+        run: Run[Any] | None,
         resources: Resources | None,
         on_event: EventListener | None,
-    ) -> Run:
+    ) -> Run[T]:
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent())
-        active_run.plan = None
+        active_run.plan, active_run.refused_answers = None, 0
         if prompt is not None:
-            active_run.conversation.add_prompt(_build_prompt(prompt, self._toolbox))
+            active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
         return await self._run_with_lifecycle(
@@ -242,8 +291,8 @@ class Agent:
         )
 
     async def _resume_run(
-        self, run: Run, decisions: Decisions, resources: Resources | None, on_event: EventListener | None
-    ) -> Run:
+        self, run: Run[Any], decisions: Decisions, resources: Resources | None, on_event: EventListener | None
+    ) -> Run[T]:
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
         active_run = self._build_active_run(run, resources, on_event, run.spent)
         return await self._run_with_lifecycle(
@@ -253,7 +302,7 @@ class Agent:
         )
 
     async def _continue_run(
-        self, run: Run | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
+        self, run: Run[Any] | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
     ) -> RunEnding:
         """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
         # A session that the host gave may have other runs, whose requests must stay.
@@ -263,7 +312,7 @@ class Agent:
 
     async def _run_with_lifecycle(
         self, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str
-    ) -> Run:
+    ) -> Run[T]:
         provider = self._options.provider
         details = {
             "run": active_run.run_id,
@@ -275,11 +324,11 @@ class Agent:
         with self._toolbox.mark_in_progress(active_run.session), count_retries(active_run.ledger.take_retry):
             return await run_with_lifecycle(active_run, work, details, self._remember_run)
 
-    def _remember_run(self, run: Run) -> None:
+    def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run
 
     def _build_active_run(
-        self, run: Run | None, resources: Resources | None, on_event: EventListener | None, spent: Spent
+        self, run: Run[Any] | None, resources: Resources | None, on_event: EventListener | None, spent: Spent
     ) -> ActiveRun:
         session = self._session_of(run)
         # A conversation that is continued keeps the mode that its host gave it.
@@ -292,11 +341,12 @@ class Agent:
             ledger,
             session,
             run=run,
-            on_event=self._combine_listeners(on_event),
+            # The stream gets the event first, because `on_event` may raise.
+            on_event=combine_listeners(on_event, self._options.on_event),
             resources=resources,
         )
 
-    def _session_of(self, run: Run | None) -> Session:
+    def _session_of(self, run: Run[Any] | None) -> Session:
         """
         Return the agent's session, that of *run*, or a new one if there is neither.
 
@@ -315,34 +365,3 @@ class Agent:
             raise ValueError("the run has another principal than this agent's session")
         run.session.principal = own_session.principal
         return run.session
-
-    def _combine_listeners(self, on_event: EventListener | None) -> EventListener | None:
-        listeners = [listener for listener in (self._options.on_event, on_event) if listener is not None]
-        if len(listeners) < 2:
-            return listeners[0] if listeners else None
-
-        def notify_all(event: Event) -> None:
-            # The stream gets the event first, because `on_event` may raise.
-            for listener in reversed(listeners):
-                listener(event)
-
-        return notify_all
-
-
-def _build_dispatcher(tools: Any) -> Dispatcher:
-    if isinstance(tools, Dispatcher):
-        return tools
-    if isinstance(tools, CatalogView):
-        return Dispatcher(tools, permissions=Permissions("default"))
-    if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}")
-    return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
-
-
-def _build_prompt(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
-    message = UserMessage.of(toolbox.expand_skills(prompt)) if isinstance(prompt, str) else prompt
-    if not isinstance(message, UserMessage):
-        raise TypeError(f"a prompt is a text or a UserMessage, got {type(prompt).__name__}")
-    if not message.text.strip() and all(hasattr(part, "text") for part in message.parts):
-        raise ValueError("the prompt is empty; say what is to be done")
-    return message

@@ -8,7 +8,7 @@ is reported inside an `Inner`, which names the call that the sub-run belongs to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..context import Progress
 from ..decisions import ApprovalRequest
@@ -107,7 +107,7 @@ class Inner:
 class Done:
     """The last event, with the run as a value."""
 
-    run: Run
+    run: Run[Any]
 
 
 Event: TypeAlias = (

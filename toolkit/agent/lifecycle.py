@@ -24,8 +24,8 @@ async def run_with_lifecycle(
     active_run: ActiveRun,
     work: Callable[[], Awaitable[RunEnding]],
     details: Mapping[str, Any],
-    on_end: Callable[[Run], object],
-) -> Run:
+    on_end: Callable[[Run[Any]], object],
+) -> Run[Any]:
     """
     Call the hooks for the start, do *work* on *active_run*, call the hooks for the end, and return the run.
 
@@ -48,7 +48,7 @@ def _build_error_ending(error: BaseException) -> RunEnding:
     return RunEnding(status="stopped", stop="cancelled", reason="it was cancelled")
 
 
-def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run], object]) -> Run:
+def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run[Any]], object]) -> Run[Any]:
     run = active_run.to_run(ending)
     on_end(run)
     if run.status == "waiting":
@@ -60,8 +60,8 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
 
 
 async def _finish_run(
-    active_run: ActiveRun, ending: RunEnding, details: Mapping[str, Any], on_end: Callable[[Run], object]
-) -> Run:
+    active_run: ActiveRun, ending: RunEnding, details: Mapping[str, Any], on_end: Callable[[Run[Any]], object]
+) -> Run[Any]:
     run = _publish_end(active_run, ending, on_end)
     end_details = {
         **details,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from ..approvals import ApprovalError
 from ..decisions import Decision
@@ -21,11 +21,12 @@ from ..providers.base import Reply, StreamEvent, TextDelta
 from ..results import ToolCall, ToolResult
 from ..values.rendering import replace_surrogates
 from .active_run import ActiveRun, RunEnding
+from .answer_checks import find_answer_calls, refuse_beside_calls, take_answer_call, take_answer_text
 from .budgets import LimitName
 from .call_watcher import current_run
 from .events import TurnFinished
 from .plan_mode import EXIT_PLAN
-from .runs import Stop
+from .run_fields import Stop
 from .valid_messages import build_unfinished_result
 
 __all__ = ["conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
@@ -104,12 +105,15 @@ async def _handle_reply(active_run: ActiveRun, reply: Reply, calls: tuple[ToolCa
         # The reply was cut off, so a call may lack half of its arguments. None of the calls is run.
         active_run.add_unfinished_results(calls, _ENDING_STOPS[reply.stop][1])
         return None if reply.stop == "length" else _end_at_stop(reply.stop)
+    answer_calls = find_answer_calls(active_run, calls)
+    if answer_calls and len(calls) == 1:
+        return take_answer_call(active_run, calls[0])
     limit = active_run.ledger.find_reached_limit()
     if limit is not None:
         # The model would not see the results of the calls. If the run is continued, the model can call again.
         active_run.add_unfinished_results(calls, limit[1])
         return _end_at_limit(limit)
-    return await _run_calls(active_run, calls)
+    return await _run_calls(active_run, calls, refuse_beside_calls(answer_calls))
 
 
 def _handle_answer(active_run: ActiveRun, reply: Reply) -> RunEnding | None:
@@ -118,7 +122,7 @@ def _handle_answer(active_run: ActiveRun, reply: Reply) -> RunEnding | None:
     if reply.stop in _ENDING_STOPS:
         return _end_at_stop(reply.stop)
     if not active_run.is_planning:
-        return RunEnding(status="done")
+        return take_answer_text(active_run, reply.message.text)
     if not reply.message.text.strip():
         return RunEnding(status="stopped", stop="other", reason="the model ended its planning without a plan")
     active_run.plan = replace_surrogates(reply.message.text)  # the same text as in the kept message
@@ -134,20 +138,27 @@ def _end_at_stop(stop: str) -> RunEnding:
     return RunEnding(status="stopped", stop=stop_kind, reason=reason)
 
 
-async def _run_calls(active_run: ActiveRun, calls: tuple[ToolCall, ...]) -> RunEnding | None:
-    """Run *calls* and keep their results. Return an ending if the run is over or has to wait, and otherwise None."""
+async def _run_calls(
+    active_run: ActiveRun, all_calls: tuple[ToolCall, ...], refused: Mapping[str, ToolResult]
+) -> RunEnding | None:
+    """
+    Run the calls whose ids are not in *refused*, and keep the results of all calls.
+
+    Return an ending if the run is over or has to wait, and otherwise None.
+    """
+    calls = [call for call in all_calls if call.id not in refused]
     count = active_run.ledger.take_calls(len(calls))
     try:
         results = await dispatch_calls(active_run, calls[:count])
     except BaseException as error:
         active_run.add_unfinished_results(
-            calls, "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
+            all_calls, "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
         )
         raise
     calls_limit = active_run.ledger.explain_limit("calls")
-    active_run.add_results(
-        calls, [*results, *(build_unfinished_result(call, calls_limit[1]) for call in calls[count:])]
-    )
+    results += [build_unfinished_result(call, calls_limit[1]) for call in calls[count:]]
+    results_by_id = {**refused, **{call.id: result for call, result in zip(calls, results, strict=True)}}
+    active_run.add_results(all_calls, [results_by_id[call.id] for call in all_calls])
     ending = await conclude_turn(active_run)
     return _end_at_limit(calls_limit) if ending is None and count < len(calls) else ending
 

@@ -6,18 +6,29 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from types import NoneType
+from typing import Literal, TypeAlias
 
-from .._option_checks import OptionTypes, check_option_types
-from ..providers.base import Provider
+from typing_extensions import TypedDict
+
+from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from ..permissions.modes import Mode
+from ..providers.base import Provider, StructuredProvider
 from ..providers.prices import price_of
+from ..session import Session
 from .budgets import Budget, Ledger, Spent
 from .events import Event
+from .final_answers import AnswerFormat
 from .plan_mode import PLAN_PROMPT
 
-__all__ = ["AgentOptions"]
+__all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
+
+OutputWay: TypeAlias = Literal["tool", "provider"]
+"""How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
+
+_OUTPUT_WAYS = ("tool", "provider")
 
 _OPTION_TYPES: OptionTypes = {
     "system": ((str,), "a text, or leave it out"),
@@ -26,9 +37,28 @@ _OPTION_TYPES: OptionTypes = {
     "on_event": ((Callable, NoneType), "a function of the event, or None"),
     "plan_prompt": ((str,), "a text, or leave it out for the usual one"),
     "frame_results": ((bool,), "True or False"),
+    "output_retries": ((int,), "a whole number, such as 2"),
     "compact_at": ((int, NoneType), "a whole number of characters, or None"),
     "clock": ((Callable,), "a function that returns seconds, such as time.monotonic"),
 }
+
+
+class AgentKeywords(TypedDict, total=False):
+    """The options of `Agent` that do not depend on the type of its answer, for type checkers."""
+
+    system: str
+    mode: Mode | None
+    max_turns: int
+    budget: Budget
+    on_event: Callable[[Event], object] | None
+    plan_prompt: str
+    plan_tools: Iterable[str] | None
+    frame_results: bool
+    compact_at: int | None
+    output_retries: int
+    output_by: OutputWay | None
+    session: Session | None
+    clock: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +74,9 @@ class AgentOptions:
     frame_results: bool = False
     compact_at: int | None = None
     clock: Callable[[], float] = time.monotonic
+    output: AnswerFormat | None = None
+    output_retries: int = 2
+    output_by: OutputWay | None = None
 
     def __post_init__(self) -> None:
         provider = self.provider
@@ -52,6 +85,7 @@ class AgentOptions:
         check_option_types({option.name: getattr(self, option.name) for option in fields(self)}, _OPTION_TYPES)
         if self.max_turns < 1:
             raise ValueError(f"max_turns has to be at least 1, got {self.max_turns!r}")
+        self._check_output()
         if self.compact_at is not None and self.compact_at < 1000:
             raise ValueError(f"compact_at has to be at least 1000 characters, or None; got {self.compact_at!r}")
         if inspect.iscoroutinefunction(self.on_event):
@@ -60,6 +94,26 @@ class AgentOptions:
             raise ValueError("plan_prompt is empty; leave it out for the usual one")
         if self.budget.prices is not None:
             price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
+
+    def _check_output(self) -> None:
+        if self.output_retries < 0:
+            raise ValueError(f"output_retries has to be 0 or more, got {self.output_retries!r}")
+        if self.output_by is not None and self.output_by not in _OUTPUT_WAYS:
+            raise ValueError(f"output_by: {explain_unknown_choice(self.output_by, _OUTPUT_WAYS)}")
+        if self.output_by == "provider" and not isinstance(self.provider, StructuredProvider):
+            raise ValueError(
+                f'output_by: {type(self.provider).__name__} has no structured output; write output_by="tool", '
+                "or give it a method `structures_output`"
+            )
+
+    def structures_output(self, *, has_tools: bool) -> bool:
+        """Return whether a typed answer is asked for as text, with the provider's own structured output."""
+        if self.output is None or self.output_by is not None:
+            return self.output is not None and self.output_by == "provider"
+        provider = self.provider
+        return isinstance(provider, StructuredProvider) and provider.structures_output(
+            self.output.tool, has_tools=has_tools
+        )
 
     def build_ledger(self, spent: Spent) -> Ledger:
         """Return the ledger for a run that has already used *spent*."""

@@ -98,7 +98,7 @@ def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -
     return frozenset(names)
 
 
-def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
+def with_plan(prompt: UserMessage, run: Run[Any]) -> UserMessage:
     """
     Return *prompt*, with the plan of *run* added if that is not the plan that the model handed over.
 
@@ -112,7 +112,7 @@ def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
     )
 
 
-def _find_handed_over_plan(run: Run) -> Any:
+def _find_handed_over_plan(run: Run[Any]) -> Any:
     """Return the plan that ends the conversation of *run*: the argument of the first `exit_plan`, or the text."""
     last_message = run.messages[-1] if run.messages else None
     if not isinstance(last_message, ToolMessage):
@@ -127,7 +127,7 @@ def _find_handed_over_plan(run: Run) -> Any:
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
 
 
-def build_plan_request(run: Run) -> ApprovalRequest:
+def build_plan_request(run: Run[Any]) -> ApprovalRequest:
     """
     Return the request by which the store remembers that the plan of *run* is carried out.
 

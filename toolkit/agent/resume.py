@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
@@ -31,7 +31,7 @@ _CORRECTABLE = frozenset(("principal", "grant", "arguments", "running", "store")
 
 
 async def check_decisions(
-    run: Run, decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
+    run: Run[Any], decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
     """
     Check that *run* waits, and that each of *decisions* answers one of its requests.
@@ -70,7 +70,7 @@ def _format_requests(requests: Mapping[str, ApprovalRequest]) -> str:
     return ", ".join(f"{key} (`{request.tool}`)" for key, request in requests.items())
 
 
-async def withdraw_unknown_requests(active_run: ActiveRun, run: Run) -> None:
+async def withdraw_unknown_requests(active_run: ActiveRun, run: Run[Any]) -> None:
     """Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know."""
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
     await active_run.toolbox.withdraw_unknown_requests(

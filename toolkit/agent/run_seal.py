@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..approvals.seal import Seal
 from ..decisions import Grant
@@ -25,6 +25,8 @@ from ..values.strictjson.canonical import digest_parts
 from .runs import Run
 
 __all__ = ["RunSeal", "SealError"]
+
+T = TypeVar("T")
 
 _VERSION = 1
 _STAMPS_KEY = "toolkit.read_stamps"
@@ -50,7 +52,7 @@ class RunSeal:
         self._keys = [one_key.encode() if isinstance(one_key, str) else one_key for one_key in keys]
         self._clock = clock
 
-    def sealed(self, run: Run) -> str:
+    def sealed(self, run: Run[Any]) -> str:
         """Return *run* as signed text, with its session's mode, grants, principal and read stamps."""
         session = run.session
         stamps = session.state.get(_STAMPS_KEY, {})
@@ -67,9 +69,17 @@ class RunSeal:
         text = json.dumps(content, default=as_json)  # the metadata that a hook adds to a result may not be JSON
         return json.dumps({"content": text, "seal": _sign_text(self._keys[0], text)})
 
-    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None) -> Run:
+    @overload
+    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: None = None) -> Run: ...
+    @overload
+    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: type[T]) -> Run[T]: ...
+    @overload
+    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: object) -> Run[Any]: ...
+    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: Any = None) -> Run[Any]:
         """
         Return the run that was sealed in *text*, with its session as it was.
+
+        *output* is the type of its answer, as for `Run.loads`.
 
         Raises:
             SealError: *text* is not a run of this version that one of the keys has sealed, or it is older than
@@ -79,7 +89,7 @@ class RunSeal:
         age = self._clock() - content["sealed_at"]
         if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
             raise SealError(f"the run was sealed {age:,.0f} s ago, and at most {max_age_seconds:,.0f} s are allowed")
-        run = Run.from_json(content["run"])
+        run = Run.from_json(content["run"], output=output)
         session = run.session
         session.principal = content["principal"]
         if content["stamps"]:

@@ -11,34 +11,43 @@ seal a run if untrusted users can write to the place where it is stored.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, cast, overload
+
+from typing_extensions import TypeVar
 
 from ..decisions import ApprovalRequest
+from ..errors import BadArgs
 from ..providers.base import Usage
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
 from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json
-from .budgets import LimitName, Spent
+from .budgets import Spent
+from .final_answers import UNREAD, AnswerFormat, FinalAnswer
+from .missing_answers import NoAnswer, explain_missing_answer
+from .run_fields import Status, Stop, check_run_fields
 from .valid_messages import find_message_flaw
 
-__all__ = ["Run", "Status", "Stop", "SubRun", "check_run"]
+__all__ = ["Run", "SubRun", "check_run"]
 
 _VERSION = 1
 _MAX_NESTING = 32
+_log = logging.getLogger("toolkit")
 
-Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
-Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled"]
-"""What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider or the caller."""
+H = TypeVar("H")
+T_co = TypeVar("T_co", default=str, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Run:
+class Run(Generic[T_co]):
     """
     The outcome of a prompt, with the whole conversation up to that point.
+
+    `Run[Model]` is the run of an agent with `output=Model`. A plain `Run` is a run whose answer is a text.
 
     Attributes:
         status: "done": the model has answered. "waiting": people have to answer `requests`. "stopped": see `stop`.
@@ -51,6 +60,8 @@ class Run:
         plan: The plan of the model, if it had to plan.
         error: The exception, if the run failed in this process. It is not saved.
         subs: The sub-runs that wait. Each names the call that it belongs to.
+        answer: The typed answer, as JSON and decoded; None if the agent has no type for it, or the run is not done.
+        refused_answers: How many answers since the prompt were not of the type.
         session: The session of the conversation, with its mode and grants. Only its id and its loaded tools are saved.
     """
 
@@ -61,21 +72,63 @@ class Run:
     spent: Spent = Spent()  # noqa: RUF009 -- it is immutable
     usage: Usage = Usage()  # noqa: RUF009 -- as above
     plan: str | None = None
+    answer: FinalAnswer | None = None
+    refused_answers: int = 0
     subs: tuple[SubRun, ...] = ()
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self.text)[:60]!r}>"
+        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self._text())[:60]!r}>"
+
+    @property
+    def output(self) -> T_co:
+        """The answer, as `unwrap` returns it. If the run has none, `NoAnswer` is raised."""
+        return self.unwrap()
+
+    def unwrap(self) -> T_co:
+        """
+        Return the answer of a run that is done: of the type that the agent has as `output`, or a text.
+
+        Raises:
+            NoAnswer: The run has no answer. The message says how it ended, why, and what to do.
+        """
+        if self.status != "done":
+            raise self._build_no_answer() from self.error
+        if self.answer is None:
+            return cast("T_co", self._text())
+        if self.answer.value is UNREAD:
+            raise NoAnswer(
+                "the run was read without the type of its answer; read it with Run.loads(text, output=...)",
+                status=self.status,
+            )
+        return cast("T_co", self.answer.value)
 
     @property
     def text(self) -> str:
         """
         The text of the model's last message since the prompt.
 
-        If the run is done, this is the answer. It is empty if the model's last reply was empty.
+        If the run is done, this is the answer, and a typed answer is JSON text. It is empty if the last reply was
+        empty. A run that failed or waits, and one that was stopped without a text, has no answer: the first read logs a
+        warning that says so. `unwrap` raises an exception instead.
         """
+        text = self._text()
+        has_no_answer = self.status in ("failed", "waiting") or (self.status == "stopped" and not text)
+        if has_no_answer and not self._has_warned:
+            object.__setattr__(self, "_has_warned", True)  # the class is frozen
+            _log.warning("`run.text` was read, and it is not an answer: %s", self._build_no_answer())
+        return text
+
+    def _build_no_answer(self) -> NoAnswer:
+        message = explain_missing_answer(self.status, self.stop, self.reason, self.requests)
+        return NoAnswer(message, status=self.status, reason=self.reason, requests=self.requests)
+
+    def _text(self) -> str:
+        if self.answer is not None:
+            return json.dumps(self.answer.json, ensure_ascii=False)
         for message in reversed(self.messages):
             if isinstance(message, AssistantMessage):
                 return message.text
@@ -118,6 +171,8 @@ class Run:
             "spent": self.spent.to_json(),
             "usage": self.usage.to_json(),
             "plan": self.plan,
+            "answer": None if self.answer is None else {"json": self.answer.json},
+            "refused_answers": self.refused_answers,
             "subs": [sub.to_json() for sub in self.subs],
             "session": self.session.to_json(),
         }
@@ -127,24 +182,50 @@ class Run:
         # The metadata that a hook adds to a result may not be JSON.
         return json.dumps(self.to_json(), default=as_json)
 
+    @overload
     @classmethod
-    def loads(cls, text: str | bytes) -> Run:
-        """Return the run in *text*, which `dumps` wrote. Raise `ValueError` if *text* is not a run."""
+    def loads(cls, text: str | bytes, *, output: None = None) -> Run: ...
+    @overload
+    @classmethod
+    def loads(cls, text: str | bytes, *, output: type[H]) -> Run[H]: ...
+    @overload
+    @classmethod
+    def loads(cls, text: str | bytes, *, output: object) -> Run[Any]: ...
+    @classmethod
+    def loads(cls, text: str | bytes, *, output: Any = None) -> Run[Any]:
+        """
+        Return the run in *text*, which `dumps` wrote. Raise `ValueError` if *text* is not a run.
+
+        *output* is the type of its answer, as the agent has it.
+        """
         try:
             data = json.loads(text)
         except RecursionError:
             raise ValueError("not a run: it is nested too deeply") from None
-        return cls.from_json(data)
+        return cls.from_json(data, output=output)
 
+    @overload
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Run:
+    def from_json(cls, data: Mapping[str, Any], *, output: None = None) -> Run: ...
+    @overload
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, output: type[H]) -> Run[H]: ...
+    @overload
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, output: object) -> Run[Any]: ...
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
         """
-        Return the run in *data*, which `to_json` wrote.
+        Return the run in *data*, which `to_json` wrote. *output* is the type of its answer, as the agent has it.
 
         Raises:
-            ValueError: *data* is not a run, or its conversation is not valid. The message names the place.
+            DefinitionError: *output* cannot be the type of an answer.
+            ValueError: *data* is not a run, or its conversation is not valid, or its answer is not an *output*. The
+                message names the place.
         """
-        return _read_run(data)
+        run = _read_run(data)
+        answer_format = AnswerFormat.of(output)
+        return run if answer_format is None else _decode_answer(run, answer_format)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,13 +237,15 @@ class SubRun:
         call_id: The id of the parent's call.
         tools: The names of the tools that it may call; if None, all tools of its parent.
         version: The version of the tool that started it. It is not resumed if the tool has another version then.
+        output: The form of its answer, if that is not a text. Its schema is saved.
     """
 
     call_id: str
-    run: Run
+    run: Run[Any]
     system: str = ""
     tools: tuple[str, ...] | None = None
     version: str | None = None
+    output: AnswerFormat | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -170,29 +253,36 @@ class SubRun:
             "system": self.system,
             "tools": None if self.tools is None else list(self.tools),
             "version": self.version,
+            "output": None if self.output is None else self.output.schema,
             "run": self.run.to_json(),
         }
 
 
-def check_run(run: Run) -> Run:
+def check_run(run: Run[Any]) -> Run[Any]:
     """Return *run*. Raise `TypeError` if it is not a `Run`, such as a saved run that was not read back."""
     if not isinstance(run, Run):
         raise TypeError(f"a run is a Run, got {type(run).__name__}; read a saved one with Run.loads or Run.from_json")
     return run
 
 
-def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run:
+def _decode_answer(run: Run[Any], answer_format: AnswerFormat) -> Run[Any]:
+    if run.answer is None and run.status == "done":
+        raise ValueError("not a run of this type: its answer is a text; read it without `output`")
+    try:
+        answer = None if run.answer is None else answer_format.read_json(run.answer.json)
+    except BadArgs as error:
+        raise ValueError(f"not a run of this type: {error}") from error
+    return replace(run, answer=answer)
+
+
+def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[Any]:
     """Return the run in *data*. A sub-run gets the *session* of its parent."""
     if depth > _MAX_NESTING:
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
     version = data.get("version") if isinstance(data, Mapping) else None
     if type(version) is not int or version != _VERSION:
         raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
-    for name, (fits, expected) in _FIELD_CHECKS.items():
-        if name not in data or not fits(data[name]):
-            raise ValueError(f"not a run: `{name}` has to be {expected}")
-    if unknown_names := data.keys() - _FIELD_CHECKS.keys() - {"version"}:
-        raise ValueError(f"not a run: unknown {', '.join(sorted(map(repr, unknown_names)))}")
+    data = check_run_fields(data)
     try:
         messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session
@@ -205,6 +295,8 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run:
             spent=Spent.from_json(data["spent"]),
             usage=Usage.from_json(data["usage"]),
             plan=data["plan"],
+            answer=None if data["answer"] is None else FinalAnswer(data["answer"]["json"]),
+            refused_answers=data["refused_answers"],
             subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
         )
@@ -217,9 +309,9 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run:
 
 def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
     sub_data: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-    tools = sub_data.get("tools")
+    tools, output = sub_data.get("tools"), sub_data.get("output")
     if (
-        sub_data.keys() | {"version"} != {"call_id", "system", "tools", "version", "run"}
+        sub_data.keys() | {"version", "output"} != {"call_id", "system", "tools", "version", "output", "run"}
         or not isinstance(sub_data["call_id"], str)
         or not isinstance(sub_data["system"], str)
         or not isinstance(sub_data.get("version"), str | None)
@@ -231,6 +323,7 @@ def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
         system=sub_data["system"],
         tools=None if tools is None else tuple(tools),
         version=sub_data.get("version"),
+        output=None if output is None else AnswerFormat.from_schema(output),
         run=_read_run(sub_data["run"], session, depth + 1),
     )
 
@@ -243,40 +336,14 @@ def _read_items(items: list[Any], read: Callable[[Any], Any], place: str) -> Ite
             raise ValueError(f"{place}[{index}]: {error}") from error
 
 
-def _find_run_flaw(run: Run) -> str | None:
+def _find_run_flaw(run: Run[Any]) -> str | None:
     waiting = {result.call_id for result in run.waiting()}
     if (run.status == "waiting") != bool(run.requests):
         return "its status and the calls that wait contradict each other"
     if any(sub.call_id not in waiting or sub.run.status != "waiting" for sub in run.subs):
         return "a sub-run belongs to no call that waits"
+    if run.answer is not None and run.status != "done":
+        return "it has an answer, and is not done"
     if run.status == "planned" and not (run.plan or "").strip():
         return "it has planned, and there is no plan"
     return None
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-_STOPS: frozenset[Any] = frozenset({None, *(each for part in get_args(Stop) for each in get_args(part) or (part,))})
-
-_FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
-    "status": (lambda value: isinstance(value, str) and value in get_args(Status), "a status"),
-    "reason": (_is_text, "a text"),
-    "stop": (lambda value: isinstance(value, str | None) and value in _STOPS, "what stopped it, or null"),
-    "messages": (_is_list, "a list"),
-    "spent": (_is_object, "an object"),
-    "usage": (_is_object, "an object"),
-    "plan": (lambda value: isinstance(value, str | None), "a text or null"),
-    "subs": (_is_list, "a list"),
-    "session": (_is_object, "an object"),
-}

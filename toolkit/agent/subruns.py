@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..context import Context
 from ..errors import ToolError
@@ -22,11 +22,14 @@ from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
+from .final_answers import AnswerFormat, check_name_is_free
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
 from .runs import Run, SubRun
 
 __all__ = ["is_in_run", "resume_turns", "sub_run"]
+
+T = TypeVar("T")
 
 
 def is_in_run() -> bool:
@@ -34,9 +37,41 @@ def is_in_run() -> bool:
     return isinstance(current_run.get(), ActiveRun)
 
 
+@overload
 async def sub_run(
-    prompt: str | UserMessage, *, context: Context, tools: Collection[str | Tool] | None = None, system: str = ""
-) -> str:
+    prompt: str | UserMessage,
+    *,
+    context: Context,
+    tools: Collection[str | Tool] | None = None,
+    system: str = "",
+    output: None = None,
+) -> str: ...
+@overload
+async def sub_run(
+    prompt: str | UserMessage,
+    *,
+    context: Context,
+    tools: Collection[str | Tool] | None = None,
+    system: str = "",
+    output: type[T],
+) -> T: ...
+@overload
+async def sub_run(
+    prompt: str | UserMessage,
+    *,
+    context: Context,
+    tools: Collection[str | Tool] | None = None,
+    system: str = "",
+    output: object,
+) -> Any: ...
+async def sub_run(
+    prompt: str | UserMessage,
+    *,
+    context: Context,
+    tools: Collection[str | Tool] | None = None,
+    system: str = "",
+    output: Any = None,
+) -> Any:
     """
     Let the agent that made the current call work on *prompt*, and return the model's answer.
 
@@ -48,8 +83,11 @@ async def sub_run(
         tools: The tools that the sub-run may call, as names or as tools; if None, all tools of its parent. A tool that
             the parent cannot call is left out.
         system: The system prompt of the sub-run.
+        output: The type of the answer, as for `Agent`; a text unless given. If the sub-run waits, the result of the
+            tool's call is the JSON of the answer.
 
     Raises:
+        DefinitionError: *output* cannot be the type of an answer.
         ToolError: The call was not made by an agent, sub-runs are nested too deep, the call already has a sub-run, or
             the sub-run did not end with an answer.
     """
@@ -61,7 +99,8 @@ async def sub_run(
     if call_id in parent.busy_call_ids or call_id in parent.sub_runs:
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
     version: str | None = context.call.tool.facts.version
-    child = _build_child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
+    names = None if tools is None else parent.toolbox.names_for(tools)
+    child = _build_child(parent, call_id, system, names, AnswerFormat.of(output))
     child.conversation.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy_call_ids.add(call_id)
     try:
@@ -78,7 +117,7 @@ async def sub_run(
         parent.watcher.override_result(result)
     if result.kind != "ok":
         raise ToolError(result.text if result.error is None else result.error.message)
-    return result.text
+    return result.text if child.answer is None else child.answer.value
 
 
 async def resume_turns(active_run: ActiveRun, decisions: Decisions) -> RunEnding:
@@ -89,7 +128,7 @@ async def resume_turns(active_run: ActiveRun, decisions: Decisions) -> RunEnding
 async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decisions) -> ToolResult:
     sub = parent.sub_runs[call.id]
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
-    child = _build_child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
+    child = _build_child(parent, call.id, sub.system, sub.tools, sub.output, replace(sub.run, usage=Usage()))
     request_ids = {request.id for request in sub.run.requests}
     tool = parent.toolbox.dispatcher.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
@@ -136,11 +175,19 @@ async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seco
 
 
 def _build_child(
-    parent: ActiveRun, call_id: str, system: str, tools: tuple[str, ...] | None, run: Run | None = None
+    parent: ActiveRun,
+    call_id: str,
+    system: str,
+    tools: tuple[str, ...] | None,
+    output: AnswerFormat | None,
+    run: Run[Any] | None = None,
 ) -> ActiveRun:
+    toolbox = parent.toolbox.for_sub_run(tools)
+    if output is not None:
+        check_name_is_free(toolbox.dispatcher.catalog)
     return ActiveRun(
-        replace(parent.options, system=system),
-        parent.toolbox.for_sub_run(tools),
+        replace(parent.options, system=system, output=output),
+        toolbox,
         parent.ledger,
         parent.session,
         run=run,
@@ -160,7 +207,14 @@ def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, versio
     run = child.to_run(RunEnding(status="stopped"))
     if not run.requests:
         return None
-    sub = SubRun(call_id=call.id, run=run, system=child.options.system, tools=child.tool_names, version=version)
+    sub = SubRun(
+        call_id=call.id,
+        run=run,
+        system=child.options.system,
+        tools=child.tool_names,
+        version=version,
+        output=child.options.output,
+    )
     return parent.add_waiting_sub_run(call, sub)
 
 
@@ -172,7 +226,7 @@ def _build_result(
         return waiting_result
     run = child.to_run(ending)
     if run.status == "done":
-        result = ToolResult(run.text, run.text)
+        result = ToolResult(run.text, run.text if run.answer is None else run.answer.json)
     elif run.stop == "halt":
         result = ToolResult.failure("halted", run.reason)
     else:

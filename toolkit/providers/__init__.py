@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
-from .base import Provider, Reply, Request, StopReason, StreamEvent, TextDelta, Usage
+from .base import Provider, Reply, Request, StopReason, StreamEvent, StructuredProvider, TextDelta, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage, message_from_json
 from .prices import Price, Prices
 from .scripted import Asked, ScriptedProvider
@@ -37,6 +37,7 @@ __all__ = [
     "ScriptedProvider",
     "StopReason",
     "StreamEvent",
+    "StructuredProvider",
     "TextDelta",
     "ToolMessage",
     "Usage",

@@ -18,6 +18,7 @@ from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
+from .structured_output import build_anthropic_output
 from .wire import (
     UNREADABLE,
     arguments_object,
@@ -48,7 +49,12 @@ _ID_FIELDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
 class AnthropicProvider(RemoteProvider):
-    """The provider of Claude. Its key is in `ANTHROPIC_API_KEY`. Its arguments are those of `RemoteProvider`."""
+    """
+    The provider of Claude. Its key is in `ANTHROPIC_API_KEY`. Its arguments are those of `RemoteProvider`.
+
+    An agent asks for a typed answer as a call of a tool, because every model of Claude can do that. With
+    `output_by="provider"` it uses the API's structured output, which newer models have.
+    """
 
     name = "anthropic"
     _title = "Anthropic"
@@ -73,6 +79,7 @@ class AnthropicProvider(RemoteProvider):
                 wire_message for message in request.messages for wire_message in self._translate_message(message)
             ],
             "tools": self._definitions(request),
+            "output_config": None if request.output is None else build_anthropic_output(request.output),
             "stream": stream or None,
         }
 

@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ..catalogs.views import CatalogView
 from ..session import Session
+from ..spec import Tool
 from .messages import AssistantMessage, Message
 from .prices import Price, Prices, price_of
 
-__all__ = ["Provider", "Reply", "Request", "StopReason", "StreamEvent", "TextDelta", "Usage"]
+__all__ = [
+    "Provider",
+    "Reply",
+    "Request",
+    "StopReason",
+    "StreamEvent",
+    "StructuredProvider",
+    "TextDelta",
+    "Usage",
+]
 
 StopReason: TypeAlias = Literal["answer", "calls", "length", "refusal", "paused", "other"]
 """Why the model stopped: it has answered, it wants to call tools, it reached the length limit, it or a filter
@@ -82,6 +92,9 @@ class Request:
         catalog: The tools that may be offered in this turn. The provider makes the definitions.
         session: The session whose loaded tools are offered too.
         max_tokens: The maximum number of tokens that the model may write; the provider's own setting if not given.
+        output: A tool whose arguments are the form of the final answer. If it is given, the provider has to make the
+            model's text follow the schema of the tool. The agent gives it only to a provider with a method
+            `structures_output`; see `StructuredProvider`.
     """
 
     messages: tuple[Message, ...]
@@ -89,6 +102,7 @@ class Request:
     catalog: CatalogView | None = None
     session: Session | None = None
     max_tokens: int | None = None
+    output: Tool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,4 +156,17 @@ class Provider(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Yield the answer while it arrives: pieces of text, and then exactly one `Reply` with the whole answer."""
+        ...
+
+
+@runtime_checkable
+class StructuredProvider(Protocol):
+    """A provider that can make the model's text follow a schema itself; see `Request.output`."""
+
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        """
+        Return whether a final answer in the form of *tool* is better asked for as text than as a call of *tool*.
+
+        *has_tools* says whether the request offers tools besides.
+        """
         ...

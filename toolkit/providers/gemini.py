@@ -16,9 +16,11 @@ from ..formats.base import Definitions, Offering
 from ..formats.result_content import ResultImage, get_provider_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..spec import Tool
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
+from .structured_output import build_gemini_output
 from .wire import (
     arguments_object,
     as_object_list,
@@ -43,7 +45,7 @@ _STOPS: dict[str, StopReason] = {
 _VERSION_AT_END = re.compile(r"/v\d\w*$")
 # Models of the third generation and later refuse a call without a signature. `_FOREIGN_SIGNATURE` is accepted as a
 # signature: it says that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
-_UNSIGNED_MODEL = re.compile(r"(?:models/)?gemini-[12][.-]")
+_OLDER_MODEL = re.compile(r"(?:models/)?gemini-[12][.-]")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 
@@ -69,6 +71,10 @@ class GeminiProvider(RemoteProvider):
     _model_and_id_fields = ("modelVersion", "responseId")
     _reserved_options = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
 
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        # Models before the third generation refuse a schema for the text beside tools.
+        return not (has_tools and _OLDER_MODEL.match(self.model))
+
     def _path(self, *, stream: bool) -> str:
         name = self.model if "/" in self.model else f"models/{self.model}"
         verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
@@ -78,12 +84,16 @@ class GeminiProvider(RemoteProvider):
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         limit = request.max_tokens or self.max_tokens
         tools = self._definitions(request)
+        generation = {
+            **({"maxOutputTokens": limit} if limit else {}),
+            **({} if request.output is None else build_gemini_output(request.output)),
+        }
         return {
             "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
             "contents": self._contents(request),
             "tools": tools,
             "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}} if tools and self.strict else None,
-            "generationConfig": {"maxOutputTokens": limit} if limit else None,
+            "generationConfig": generation or None,
         }
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
@@ -112,7 +122,7 @@ class GeminiProvider(RemoteProvider):
         parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
         for number, call in enumerate(message.calls):
             part: dict[str, Any] = {"functionCall": _build_function_call(call)}
-            if not number and not _UNSIGNED_MODEL.match(self.model):
+            if not number and not _OLDER_MODEL.match(self.model):
                 part["thoughtSignature"] = _FOREIGN_SIGNATURE
             parts.append(part)
         return parts

@@ -12,9 +12,11 @@ from typing import Any
 
 from ..formats import openai
 from ..formats.result_content import ResultImage
+from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
+from .structured_output import build_openai_output, can_openai_structure
 from .wire import (
     arguments_text,
     as_object_list,
@@ -60,6 +62,10 @@ class OpenAIProvider(RemoteProvider):
     _key_header = ("authorization", "Bearer {}")
     _reserved_options = frozenset(["model", "messages", "tools", "stream"])
 
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        # Other servers differ in what they do with a schema, most of all beside tools.
+        return self._is_own_address and can_openai_structure(self.model, tool)
+
     def _path(self, *, stream: bool) -> str:
         return "/chat/completions"
 
@@ -76,6 +82,9 @@ class OpenAIProvider(RemoteProvider):
             "model": self.model,
             "messages": system + wire_messages,
             "tools": self._definitions(request),
+            "response_format": None
+            if request.output is None
+            else {"type": "json_schema", "json_schema": build_openai_output(request.output)},
             limit: request.max_tokens or self.max_tokens,
             "stream": stream or None,
             "stream_options": {"include_usage": True} if stream else None,

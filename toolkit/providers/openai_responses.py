@@ -12,9 +12,11 @@ from typing import Any
 
 from ..formats import openai_responses
 from ..formats.result_content import ResultImage
+from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
+from .structured_output import build_openai_output, can_openai_structure
 from .wire import (
     arguments_text,
     as_object_list,
@@ -58,6 +60,9 @@ class OpenAIResponsesProvider(RemoteProvider):
         ["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"]
     )
 
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        return self._is_own_address and can_openai_structure(self.model, tool)
+
     def _path(self, *, stream: bool) -> str:
         return "/responses"
 
@@ -67,6 +72,9 @@ class OpenAIResponsesProvider(RemoteProvider):
             "instructions": request.system or None,
             "input": [_replace_id(item) for message in request.messages for item in self._translate_message(message)],
             "tools": self._definitions(request),
+            "text": None
+            if request.output is None
+            else {"format": {"type": "json_schema", **build_openai_output(request.output)}},
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
             "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED_REASONING],

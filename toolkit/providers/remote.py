@@ -21,6 +21,7 @@ from ..errors import ProviderError, Transient
 from ..formats.base import Definitions, Naming, Note, Offering
 from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall
+from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
 from .http.exchange import HttpExchange, OutgoingRequest, check_url
@@ -159,6 +160,14 @@ class RemoteProvider(ABC):
                         why="broke_off",
                     ) from error
         yield self._read_reply(incoming.response(), request)
+
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        """
+        Return whether the agent asks for a typed answer in the form of *tool* as text, and not as a call of *tool*.
+
+        *has_tools* says whether the request offers tools besides.
+        """
+        return False
 
     async def aclose(self) -> None:
         """Close the connections. A client that the caller gave stays open."""

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias
 from ..catalogs.views import CatalogView
 from ..errors import ProviderError
 from ..results import GeneratedId, ToolCall
+from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .messages import AssistantMessage, MessageCache, message_from_json
 
@@ -47,16 +48,20 @@ class ScriptedProvider:
     is raised. A function, which may be async, is called with the request and returns the reply. A `ProviderError` is
     raised if there are more requests than replies.
 
+    With *structured*, it takes part in the structured output of providers: the agent sends the form of a typed answer
+    as `Request.output`, and the script answers with JSON text. Otherwise the form is that of a tool to call.
+
     Attributes:
         requests: The requests it got, in order.
     """
 
     name = "scripted"
 
-    def __init__(self, replies: Iterable[ScriptedTurn], *, model: str = "scripted") -> None:
+    def __init__(self, replies: Iterable[ScriptedTurn], *, model: str = "scripted", structured: bool = False) -> None:
         if isinstance(replies, (str, AssistantMessage, Reply, Exception)) or not isinstance(replies, Iterable):
             raise TypeError(f"ScriptedProvider wants a list of replies, got {type(replies).__name__}; put it into one")
         self.model = model
+        self.structured = structured
         self.requests: list[Asked] = []
         self._replies = iter(replies)
         self._call_count = 0
@@ -83,6 +88,9 @@ class ScriptedProvider:
             yield TextDelta(word)
         yield reply
 
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        return self.structured
+
     async def aclose(self) -> None:
         """Do nothing. This provider has no connections; other providers, which it replaces in tests, have some."""
 
@@ -105,6 +113,7 @@ class ScriptedProvider:
             catalog=catalog,
             session=request.session,
             max_tokens=request.max_tokens,
+            output=request.output,
             tools=tools,
         )
 
