@@ -23,7 +23,7 @@ from .functions.callables import get_qualname, makes_context_manager, subject_of
 from .functions.checker import Validation, run_custom_validator
 from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
-from .functions.signature import Signature
+from .functions.signature import Signature, style_of
 from .functions.unsent_parameters import UnsentParameters
 from .policies.secret_problems import without_secrets
 from .values.codecs import Schema
@@ -99,6 +99,7 @@ class Tool:
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
         _refuse_context_manager(function, subject)
+        _check_caller_thread(function, facts, subject)
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
@@ -158,6 +159,7 @@ class Tool:
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
+        _check_caller_thread(handler, facts, subject)
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
@@ -335,6 +337,15 @@ def _refuse_context_manager(function: Any, subject: str) -> None:
         raise DefinitionError(
             f"{subject}: a function that returns a context manager, which a model cannot enter, is not a tool: "
             f"use it in a function of your own (`with ...: return ...`), or give it as a resource for `Inject[T]`"
+        )
+
+
+def _check_caller_thread(function: Any, facts: Facts, subject: str) -> None:
+    function = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+    if facts.thread == "caller" and style_of(function).startswith("async"):
+        raise DefinitionError(
+            f'{subject}: `thread="caller"` is for sync functions, and an async function runs on the event loop; '
+            f"leave the option out, or write the function without `async`"
         )
 
 
