@@ -2,7 +2,7 @@
 The dispatcher, which runs calls: it finds the tool, sends the call through the pipeline and returns a result.
 
 The dispatcher holds the policies, and the tools hold the facts. It needs no agent, no server and no model. `call` runs
-one call, `call_many` runs a batch, and `call_sync` runs one call from code that has no event loop.
+one call, `call_many` runs a batch, and `call_sync` and `call_many_sync` do it from code that has no event loop.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from typing_extensions import Unpack
 
 from .calls.batch import Batch
-from .calls.call_copies import UnreadableMetadata, copy_call
+from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
+from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
 from .calls.call_run import CallOptions
 from .calls.call_state import CallState
 from .calls.plan import CallPlan
@@ -31,7 +32,6 @@ from .concurrency.thread_pool import ThreadPool
 from .context import Progress
 from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest_in_steps
-from .formats.call_ids import unique_ids
 from .permissions.judge import SupportsJudge
 from .results import GeneratedId, ToolCall, ToolResult
 from .session import Session
@@ -39,6 +39,8 @@ from .values.codecs import UNSURE
 from .verdicts import Verdict
 
 __all__ = ["Dispatcher"]
+
+T = TypeVar("T")
 
 _MAX_SUGGESTIONS = 20
 
@@ -180,14 +182,8 @@ class Dispatcher:
 
         The other arguments fill the fields that *call* leaves empty.
         """
-        return copy_call(
-            call,
-            arguments,
-            call_id,
-            session,
-            principal,
-            lambda: GeneratedId(f"call_{next(self.settings.call_numbers)}"),
-        )
+        numbers = self.settings.call_numbers
+        return copy_call(call, arguments, call_id, session, principal, lambda: GeneratedId(f"call_{next(numbers)}"))
 
     async def _report_unknown_tool(self, call: ToolCall) -> ToolResult:
         table, is_permitted = (
@@ -227,7 +223,7 @@ class Dispatcher:
         If *run_call* is given, it runs each call that is started. It can do something before and after `call`, and
         *resources* and *timeout_seconds* are left to it.
         """
-        copies = self._copy_batch(calls, session, principal)
+        copies = copy_batch(calls, session, principal, self.settings.call_numbers)
         if is_under_trio():
             return [await refuse_under_trio(call) for call in copies]
 
@@ -237,25 +233,6 @@ class Dispatcher:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
         return await Batch(copies, self.catalog, self._planner, self.settings, start).run()
-
-    def _copy_batch(
-        self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
-    ) -> list[ToolCall]:
-        """Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has."""
-        originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
-        used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
-        new_ids = (
-            name for number in self.settings.call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids
-        )
-        copies = [
-            self._copy_call(call, None, None if getattr(call, "id", None) else next(new_ids), session, principal)
-            for call in originals
-        ]
-        ids = [call.id for call in copies]
-        if len(set(ids)) < len(ids):
-            for call, call_id in zip(copies, unique_ids(ids), strict=True):
-                call.id = call_id
-        return copies
 
     def find_plan(self, name: str) -> CallPlan | None:
         """
@@ -346,16 +323,40 @@ class Dispatcher:
 
     # Running calls from code without an event loop.
 
-    def call_sync(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> ToolResult:
+    def call_sync(self, name: str | ToolCall, arguments: Any = None, **options: Unpack[CallKeywords]) -> ToolResult:
         """
         Run one call as `call` does, from sync code. This also works inside a notebook or a sync tool.
 
-        Each dispatcher has one background loop for all such calls, so async clients survive between calls.
+        A tool with `thread="caller"` runs in the thread that calls this method.
+        """
+        return self.wait_for(lambda: self.call(name, arguments, **options))
+
+    def call_many_sync(
+        self, calls: Iterable[ToolCall | tuple[str, Any]], **options: Unpack[BatchKeywords]
+    ) -> list[ToolResult]:
+        """Run a batch as `call_many` does, from sync code. See `call_sync`."""
+        batch = list(calls)  # here, because a generator may need what belongs to the caller's thread
+        return self.wait_for(lambda: self.call_many(batch, **options))
+
+    def resume_sync(
+        self,
+        request: str | ApprovalRequest | Mapping[str, Any],
+        decision: Decision,
+        **options: Unpack[SharedKeywords],
+    ) -> ToolResult:
+        """Continue a call that waits, as `resume` does, from sync code. See `call_sync`."""
+        return self.wait_for(lambda: self.resume(request, decision, **options))
+
+    def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """
+        Run an async function in the background loop of the sync methods: `dispatcher.wait_for(client.aclose)`.
+
+        Each dispatcher has one such loop, so an async client that one call has made can be used by the next.
         """
         if self._is_closed:
             raise RuntimeError("the dispatcher is closed")
         with self.settings.lend_threads():
-            return self._background.wait_for(lambda: self.call(name, arguments, **options))
+            return self._background.wait_for(start)
 
     # Lifetime.
 

@@ -61,7 +61,8 @@ class FactOptions(TypedDict, total=False):
         if it has a parameter of that name.
     timeout_seconds: How long one attempt may take.
     max_chars: How many characters the text of a result may have.
-    thread: Whether a sync function runs in a thread, off the event loop.
+    thread: Where a sync function runs. True: in a thread of the dispatcher. False: on the event loop. "caller": in the
+        thread that waits in `call_sync` or another sync method; on the event loop if the call is awaited.
     validate: A function of the arguments that returns or raises the problems with them.
     examples: Arguments as a model should send them. They are checked.
     summary: A function of the arguments that returns the call in a few words, for people.
@@ -84,7 +85,7 @@ class FactOptions(TypedDict, total=False):
     preview: Callable[[Arguments], Any]
     timeout_seconds: float
     max_chars: int
-    thread: bool
+    thread: bool | Literal["caller"]
     validate: Callable[[Arguments], ValidationAnswer | Awaitable[ValidationAnswer]]
     examples: Sequence[Mapping[str, Any]]
     summary: Callable[[Arguments], str]
@@ -131,7 +132,7 @@ class Facts:
     preview: Callable[[Arguments], Any] | None = None
     timeout_seconds: float | None = None
     max_chars: int | None = None
-    thread: bool = True
+    thread: bool | Literal["caller"] = True
     validate: Callable[[Arguments], Any] | None = None
     examples: tuple[Mapping[str, Any], ...] = ()
     summary: Callable[[Arguments], str] | None = None
@@ -203,8 +204,10 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
 
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(
-        ("read_only", "destructive", "idempotent", "open_world", "defer", "thread"), (_is_bool, "True or False")
+    **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world", "defer"), (_is_bool, "True or False")),
+    "thread": (
+        lambda value: isinstance(value, bool) or (isinstance(value, str) and value == "caller"),
+        'True, False or "caller"',
     ),
     "concurrency_safe": (_is_bool_or_function, "True, False or a function of the arguments"),
     "approval": (

@@ -103,6 +103,7 @@ class Tool:
         from .functions.description import Description
         from .functions.unsent_parameters import UnsentParameters
 
+        _check_caller_thread(function, facts, subject)
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
@@ -162,6 +163,7 @@ class Tool:
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
+        _check_caller_thread(handler, facts, subject)
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         from .functions.description import HandlerDescription
@@ -350,6 +352,19 @@ def _refuse_context_manager(function: Any, subject: str) -> None:
         raise DefinitionError(
             f"{subject}: a function that returns a context manager, which a model cannot enter, is not a tool: "
             f"use it in a function of your own (`with ...: return ...`), or give it as a resource for `Inject[T]`"
+        )
+
+
+def _check_caller_thread(function: Any, facts: Facts, subject: str) -> None:
+    if facts.thread != "caller":
+        return
+    from .functions.signature import style_of
+
+    function = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+    if style_of(function).startswith("async"):
+        raise DefinitionError(
+            f'{subject}: `thread="caller"` is for sync functions, and an async function runs on the event loop; '
+            f"leave the option out, or write the function without `async`"
         )
 
 

@@ -7,7 +7,8 @@ The `Agent`: it lets a model work on a prompt with tools.
 
 A run is a value. `resume` takes a run that waits, with decisions. `execute`
 takes a run that has planned. `run` continues any run that does not wait. A run
-can be saved as JSON, and each of these also works in another process.
+can be saved as JSON, and each of these also works in another process. From sync
+code, call `run_sync`, `resume_sync` and `execute_sync`.
 """
 
 from __future__ import annotations
@@ -236,6 +237,36 @@ class Agent(Generic[T]):
         if cancelled is not None:
             raise cancelled  # `work` did not raise it, because a hook prevented the start
         return new_run
+
+    def run_sync(
+        self,
+        prompt: str | UserMessage | None = None,
+        *,
+        run: Run[Any] | None = None,
+        resources: Resources | None = None,
+    ) -> Run[T]:
+        """
+        Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
+
+        Tools with `thread="caller"` run in the thread that calls this method. `on_event` is called in the thread of
+        the background loop.
+        """
+        return self._toolbox.dispatcher.wait_for(lambda: self.run(prompt, run=run, resources=resources))
+
+    def resume_sync(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
+        """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
+        return self._toolbox.dispatcher.wait_for(lambda: self.resume(run, decisions, resources=resources))
+
+    def execute_sync(
+        self,
+        run: Run[Any],
+        prompt: str | UserMessage = EXECUTE_PROMPT,
+        *,
+        mode: Mode | None = "default",
+        resources: Resources | None = None,
+    ) -> Run[T]:
+        """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
+        return self._toolbox.dispatcher.wait_for(lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
     async def stream(
         self,

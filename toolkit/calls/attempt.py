@@ -1,9 +1,9 @@
 """
 One attempt of one call: fill the resources, run the function where it belongs, and limit its time.
 
-Async functions run on the event loop. Sync functions run in a thread, unless they ask to stay on the loop. A function
-that outlasts its limit is cancelled and may clean up. A function that cannot be stopped is abandoned, and counted until
-it ends.
+Async functions run on the event loop. Sync functions run in a thread, unless they ask to stay on the loop or to run in
+the thread of their caller. A function that outlasts its limit is cancelled and may clean up. A function that cannot be
+stopped is abandoned, and counted until it ends. A caller whose own thread runs the function waits for its end.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
+from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
@@ -30,7 +31,6 @@ from .resources import build_resources, build_resources_in_thread
 __all__ = [
     "TimedOut",
     "ToolAttempt",
-    "build_progress_reporter",
     "finish_within",
     "log_abandoned",
     "log_stuck_in_thread",
@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("toolkit")
+
+_Threads: TypeAlias = ThreadPool | CallerThread
 
 
 class TimedOut(Transient):
@@ -71,7 +73,7 @@ class GiveUp(Protocol):
     def __call__(self, job: CancellableJob, *, has_begun: bool) -> None: ...
 
 
-async def run_job(threads: ThreadPool, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
+async def run_job(threads: _Threads, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
     """
     Return what *job* returns in one of *threads*.
 
@@ -144,7 +146,9 @@ class ToolAttempt:
         "_context",
         "_holders_note",
         "_interrupt",
+        "_is_cut_short",
         "_is_stuck",
+        "_job",
         "_sources",
         "_threads",
         "_tool",
@@ -168,12 +172,14 @@ class ToolAttempt:
         self._arguments = arguments
         self._context = context
         self._sources = sources
-        self._threads = threads
+        self._threads = _choose_threads(tool, threads)
+        self._job: CancellableJob | None = None
         self._abandoned = abandoned
         self._build_stuck_call = build_stuck_call
         self._cleanup_seconds = cleanup_seconds
         self._interrupt: BaseException | None = None
         self._is_stuck = False
+        self._is_cut_short = False
         self._holders_note = ""
         self.began = False
         self.returned = False
@@ -185,12 +191,16 @@ class ToolAttempt:
         task = asyncio.ensure_future(_catch_exit(self._call_with_resources()))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+            if not done and self._holds_caller:
+                # The caller cannot go on before its own thread is free. So a value that comes late still counts.
+                self._context.stop.set()
+                await asyncio.wait({task})
         except asyncio.CancelledError:
             await self._stop(task)
             raise
         if not done:
             await self._stop(task)
-        if task.done() and not task.cancelled() and (done or task.exception() is None):
+        if task.done() and not task.cancelled() and (done or task.exception() is None) and not self._is_cut_short:
             value, escaping = task.result()  # the task may have finished at the moment of the timeout
             if escaping is not None:
                 raise escaping
@@ -209,7 +219,7 @@ class ToolAttempt:
     async def _finish(self, value: Any) -> Any:
         if inspect.isgenerator(value):
             drain = partial(self._drain, value)
-            value = await self._run_in_thread(drain) if self._is_threaded else drain()
+            value = drain() if self._threads is None else await self._run_in_thread(self._threads, drain)
         return await self._await_value(value)
 
     async def _stop(self, task: asyncio.Task[Any]) -> None:
@@ -239,17 +249,18 @@ class ToolAttempt:
         if not parameters:
             return await self._call({})
         async with contextlib.AsyncExitStack() as stack:
-            if self._is_threaded:
-                return await self._call_in_thread_with_resources(stack)
+            if self._threads is not None:
+                return await self._call_in_thread_with_resources(self._threads, stack)
             resources = await build_resources(parameters, self._sources, self._context, stack)
             return await self._call(resources)
         raise ToolError("it failed, and one of its resources swallowed why")
 
     @property
-    def _is_threaded(self) -> bool:
-        return self._tool.facts.thread and self._tool.signature.style in ("sync", "generator")
+    def _holds_caller(self) -> bool:
+        """Whether the function has begun in the thread of its caller."""
+        return isinstance(self._threads, CallerThread) and self._job is not None and self._job.has_begun
 
-    async def _call_in_thread_with_resources(self, outer: contextlib.AsyncExitStack) -> Any:
+    async def _call_in_thread_with_resources(self, threads: _Threads, outer: contextlib.AsyncExitStack) -> Any:
         """Make the resources, call the function and close the resources, all in the thread that a sync tool runs in."""
         loop = asyncio.get_running_loop()
 
@@ -277,7 +288,7 @@ class ToolAttempt:
             raise ToolError("it failed, and one of its resources swallowed why")
 
         try:
-            return await self._run_in_thread(work)
+            return await self._run_in_thread(threads, work)
         except Exception:
             if self._interrupt is not None:
                 raise self._interrupt from None
@@ -294,8 +305,8 @@ class ToolAttempt:
         args, keywords = self._tool.signature.bind(self._arguments, resources)
         function = self._tool.function
         self.began = True
-        if self._is_threaded:
-            value = await self._run_in_thread(lambda: self._drain(function(*args, **keywords)))
+        if self._threads is not None:
+            value = await self._run_in_thread(self._threads, lambda: self._drain(function(*args, **keywords)))
         elif self._tool.signature.style in ("async", "async_generator"):
             value = function(*args, **keywords)
         else:
@@ -313,14 +324,18 @@ class ToolAttempt:
             return await self._collect_items(value)
         return await value if inspect.isawaitable(value) else value
 
-    async def _run_in_thread(self, work: Callable[[], Any]) -> Any:
-        return await run_job(self._threads, CancellableJob(work), self._tool.name, self._give_up)
+    async def _run_in_thread(self, threads: _Threads, work: Callable[[], Any]) -> Any:
+        self._job = CancellableJob(work)
+        try:
+            return await run_job(threads, self._job, self._tool.name, self._give_up)
+        finally:
+            self._job = None  # the work holds this object, so the two would form a cycle
 
     def _give_up(self, job: CancellableJob, *, has_begun: bool) -> None:
         self._context.stop.set()
         if not has_begun:
             self.began = False
-            holders = self._threads.describe_holders()
+            holders = "" if self._threads is None else self._threads.describe_holders()
             self._holders_note = f": {holders}" if holders else ""
         elif not job.is_over:
             log_stuck_in_thread(self._tool.name)
@@ -343,6 +358,7 @@ class ToolAttempt:
         with contextlib.closing(value):
             for item in value:
                 if self._context.cancelled:
+                    self._is_cut_short = True
                     break
                 items.append(item)
                 self._report_item(item)
@@ -375,29 +391,8 @@ def log_abandoned(subject: str, cleanup_seconds: float) -> None:
     _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
 
 
-def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
-    """
-    Return a function that passes progress to *listener*, always in the thread of the running loop.
-
-    So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
-    """
-    loop = asyncio.get_running_loop()
-
-    def call_listener(progress: Progress) -> None:
-        try:
-            listener(progress)
-        except Exception:  # noqa: BLE001 -- the listener is user code; the docstring above says why
-            _log.exception("a listener to progress failed")
-
-    def report(progress: Progress) -> None:
-        try:
-            is_on_loop = asyncio.get_running_loop() is loop
-        except RuntimeError:
-            is_on_loop = False
-        if is_on_loop:
-            call_listener(progress)
-        else:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
-                loop.call_soon_threadsafe(call_listener, progress)
-
-    return report
+def _choose_threads(tool: Tool, pool: ThreadPool) -> _Threads | None:
+    """Return where the function of *tool* runs: in *pool*, in the thread of its caller, or None for the event loop."""
+    if tool.signature.style not in ("sync", "generator") or not tool.facts.thread:
+        return None
+    return find_caller_thread() if tool.facts.thread == "caller" else pool

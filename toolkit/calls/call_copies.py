@@ -4,15 +4,16 @@ Copies of calls, so that a caller's own objects are never modified, and never re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..results import ToolCall, ToolResult
+from ..formats.call_ids import unique_ids
+from ..results import GeneratedId, ToolCall, ToolResult
 from ..session import Session
 from ..values.rendering import describe_value
 from .attempt import must_propagate
 
-__all__ = ["UnreadableMetadata", "copy_call"]
+__all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
 
 
 def copy_call(
@@ -47,6 +48,28 @@ def copy_call(
         call.turn,
         None if call.metadata is None else _copy_metadata(call.metadata),
     )
+
+
+def copy_batch(
+    calls: Iterable[ToolCall | tuple[str, Any]],
+    session: Session | None,
+    principal: str | None,
+    call_numbers: Iterable[int],
+) -> list[ToolCall]:
+    """
+    Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has.
+
+    *call_numbers* are the numbers for the ids of calls that have none.
+    """
+    originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
+    used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
+    new_ids = (name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
+    copies = [copy_call(call, None, None, session, principal, new_ids.__next__) for call in originals]
+    ids = [call.id for call in copies]
+    if len(set(ids)) < len(ids):
+        for call, call_id in zip(copies, unique_ids(ids), strict=True):
+            call.id = call_id
+    return copies
 
 
 class UnreadableMetadata(dict[str, Any]):

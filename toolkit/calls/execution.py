@@ -27,13 +27,13 @@ from ..results import ToolCall, ToolResult
 from .attempt import (
     TimedOut,
     ToolAttempt,
-    build_progress_reporter,
     log_abandoned,
     log_stuck_in_thread,
     must_propagate,
 )
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
+from .progress import build_progress_reporter
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings

@@ -41,7 +41,7 @@ class CallPlan:
         direct_call: How the function can be called with the decoded arguments as they are. "await": it is awaited and
             never waits for anything. "wait": it is awaited and may wait, so that it can be cancelled. "thread": it is
             called in a thread. "loop": it is called on the event loop. None: it needs an argument that is not in the
-            decoded arguments, or it yields.
+            decoded arguments, it yields, or it runs in the thread of its caller.
         gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
             is judged.
         names: Every name that the tool has or had.
@@ -140,7 +140,7 @@ DirectCall: TypeAlias = Literal["await", "wait", "thread", "loop"]
 
 def _choose_direct_call(tool: Tool) -> DirectCall | None:
     signature, function = tool.signature, tool.function
-    if not signature.by_keyword or signature.injected:
+    if not signature.by_keyword or signature.injected or tool.facts.thread == "caller":
         return None
     if signature.style == "sync":
         return "thread" if tool.facts.thread else "loop"

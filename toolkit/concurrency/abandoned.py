@@ -55,6 +55,11 @@ class CancellableJob:
                 self._callback()
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the work has begun. It may also have ended."""
+        return self._state != "waiting"
+
+    @property
     def is_over(self) -> bool:
         """Whether the job has ended, or was cancelled before it started."""
         return self._state == "over"

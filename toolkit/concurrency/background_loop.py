@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._forks import renew_in_children
+from .caller_thread import CallerThread
 from .futures import set_outcome
 
 __all__ = ["BackgroundLoop"]
@@ -66,10 +67,17 @@ class BackgroundLoop:
         return self._loop
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run the coroutine that *start* makes, and return what it returns or raise what it raises."""
+        """
+        Run the coroutine that *start* makes, and return what it returns or raise what it raises.
+
+        Meanwhile the current thread runs the tools that have to run in the thread of their caller.
+        """
         if threading.current_thread() is self._thread:
-            raise RuntimeError("call_sync would wait for itself here; use `await dispatcher.call(...)`")
-        loop: asyncio.AbstractEventLoop | None = None
+            raise RuntimeError(
+                "a sync method would wait for itself here, in the event loop that it waits for; "
+                "await the method without `_sync`, as in `await dispatcher.call(...)`"
+            )
+        caller: CallerThread | None = None
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []
 
@@ -97,16 +105,21 @@ class BackgroundLoop:
         try:
             with self._lock:
                 loop = self._start_loop()
+                caller = CallerThread(loop)
                 self._waiting.add(outcome)
-                loop.call_soon_threadsafe(begin)
+                loop.call_soon_threadsafe(begin, context=caller.new_context())
+            caller.work_until(outcome)
             return outcome.result()
         except BaseException:
-            if loop is not None and not outcome.done():
+            if caller is not None and not outcome.done():
                 # The waiting thread was interrupted, not the call. So the call is cancelled, and may clean up.
-                loop.call_soon_threadsafe(cancel)
+                caller.close()
+                caller.loop.call_soon_threadsafe(cancel)
                 concurrent.futures.wait([outcome], timeout=self._cleanup_seconds)
             raise
         finally:
+            if caller is not None:
+                caller.close()
             with self._lock:
                 self._waiting.discard(outcome)
 

@@ -20,16 +20,67 @@ from .._forks import renew_in_children
 from .._records import record
 from .futures import set_outcome
 
-__all__ = ["ThreadPool"]
+__all__ = ["ThreadJob", "ThreadPool"]
 
 
 @record(slots=True, eq=False)
-class _PoolJob:
+class ThreadJob:
+    """
+    One job for a thread.
+
+    Attributes:
+        future: The outcome, for the coroutine that waits for it.
+        loop: The event loop of that coroutine.
+        context: The context variables that the job runs with.
+        function: The work.
+        label: The name of the job in messages.
+    """
+
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
     context: contextvars.Context
     function: Callable[[], Any]
     label: str
+
+    @classmethod
+    def create(cls, function: Callable[[], Any], label: str) -> ThreadJob:
+        """Return a job for the running event loop, with a copy of the current context variables."""
+        loop = asyncio.get_running_loop()
+        return cls(loop.create_future(), loop, contextvars.copy_context(), function, label)
+
+    def run(self) -> None:
+        """
+        Do the work in the current thread, and tell the coroutine how it ended.
+
+        Raises:
+            KeyboardInterrupt: This is the main thread, and the user pressed Ctrl-C. The coroutine is told nothing.
+        """
+        if self.future.cancelled():
+            return
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = self.context.run(self.function)
+        except (StopIteration, KeyboardInterrupt, GeneratorExit) as raised:
+            if isinstance(raised, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise
+            # A future cannot hold a StopIteration, because a coroutine would take it for its own end. The other two
+            # have a meaning only if Python itself raises them: it interrupts the main thread, and it closes generators.
+            # Raised here they come from the job, and must not end the program.
+            error = RuntimeError(f"the tool raised {raised!r}")
+            error.__cause__ = raised
+        except BaseException as raised:  # noqa: BLE001 -- every error of the job belongs to its call
+            error = raised
+        self.finish(result, error)
+        # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
+        del self, result, error
+
+    def finish(self, result: Any, error: BaseException | None) -> None:
+        """Tell the coroutine the outcome. Any thread may call this."""
+        # The loop may be closed, and then the code that waited is gone too.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(set_outcome, self.future, result, error)
+        del self, result, error  # as in `run`
 
 
 class ThreadPool:
@@ -65,12 +116,12 @@ class ThreadPool:
 
     def renew_after_fork(self) -> None:
         """Reset the pool to no threads and no jobs, as a forked child needs it."""
-        self._jobs: collections.deque[_PoolJob] = collections.deque()
+        self._jobs: collections.deque[ThreadJob] = collections.deque()
         # All counts change under its lock, together with the queue. So a thread that was promised a job will take it.
         self._condition = threading.Condition()
         self._threads: set[threading.Thread] = set()
         self._idle: set[threading.Thread] = set()
-        self._running: dict[threading.Thread, _PoolJob] = {}
+        self._running: dict[threading.Thread, ThreadJob] = {}
         self._given_up: set[threading.Thread] = set()
         self._lent_slots = 0
 
@@ -80,8 +131,7 @@ class ThreadPool:
 
         A caller that stops waiting passes the future to `give_up`. *label* names the job in `describe_holders`.
         """
-        loop = asyncio.get_running_loop()
-        job = _PoolJob(loop.create_future(), loop, contextvars.copy_context(), function, label)
+        job = ThreadJob.create(function, label)
         with self._condition:
             if self._closed:
                 raise RuntimeError("the dispatcher is closed, and its threads with it")
@@ -164,7 +214,7 @@ class ThreadPool:
     def _max_threads(self) -> int:
         return self._size + self._lent_slots + min(len(self._given_up), self._max_replaced)
 
-    def _start_if_needed(self, job: _PoolJob) -> None:
+    def _start_if_needed(self, job: ThreadJob) -> None:
         """Start one thread if no idle thread will take *job* and the pool may have another thread."""
         if len(self._jobs) <= len(self._idle) or len(self._threads) >= self._max_threads():
             return
@@ -185,10 +235,10 @@ class ThreadPool:
             job = self._take_job(thread)
             if job is None:
                 return
-            _run_job(job)
+            job.run()
             del job  # otherwise a waiting thread would keep the values of the last call alive
 
-    def _take_job(self, thread: threading.Thread) -> _PoolJob | None:
+    def _take_job(self, thread: threading.Thread) -> ThreadJob | None:
         """Return the next job, or None if *thread* has to end."""
         with self._condition:
             self._running.pop(thread, None)
@@ -216,25 +266,3 @@ class ThreadPool:
 def _format_counts(labels: list[str]) -> str:
     counts = collections.Counter(label or "unnamed" for label in labels)
     return ", ".join(f"`{label}`" if count == 1 else f"`{label}` {count} times" for label, count in counts.items())
-
-
-def _run_job(job: _PoolJob) -> None:
-    if job.future.cancelled():
-        return
-    result: Any = None
-    error: BaseException | None = None
-    try:
-        result = job.context.run(job.function)
-    except (StopIteration, KeyboardInterrupt, GeneratorExit) as raised:
-        # A future cannot hold a StopIteration, because a coroutine would take it for its own end. The other two have a
-        # meaning only if Python itself raises them: it interrupts the main thread, and it closes generators. Raised in
-        # this thread they come from the job, and must not end the program.
-        error = RuntimeError(f"the tool raised {raised!r}")
-        error.__cause__ = raised
-    except BaseException as raised:  # noqa: BLE001 -- every error of the job belongs to its call
-        error = raised
-    # The loop may be closed, and then the code that waited is gone too.
-    with contextlib.suppress(RuntimeError):
-        job.loop.call_soon_threadsafe(set_outcome, job.future, result, error)
-    # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
-    del job, result, error
