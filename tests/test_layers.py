@@ -32,7 +32,7 @@ ORDER = {
     "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search settings show stats __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
-    "concurrency": "futures abandoned background_loop cleanup_limit deadline steps thread_pool caller_thread uninterrupted __init__",
+    "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline steps uninterrupted __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "formats": "base schemas/ responses call_ids result_content anthropic bedrock chat_completions gemini mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
