@@ -23,7 +23,7 @@ from .functions.callables import get_qualname, makes_context_manager, subject_of
 from .functions.checker import Validation, run_custom_validator
 from .functions.description import Description, HandlerDescription
 from .functions.namespaces import is_in_class_body
-from .functions.signature import Signature
+from .functions.signature import Signature, style_of
 from .functions.unsent_parameters import UnsentParameters
 from .policies.secret_problems import without_secrets
 from .values.codecs import Schema
@@ -109,7 +109,9 @@ class Tool:
             unbound=_is_unbound(function) if is_method else False,
             is_method=is_method,
             unsent=UnsentParameters.from_options(options),
+            background=facts.background,
         )
+        facts = _with_streaming(facts, function, about, options)
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
     @overload  # the first one tells a type checker what a lambda gets
@@ -160,7 +162,10 @@ class Tool:
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
-        about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
+        about = HandlerDescription(
+            handler, name=name, text=text, schema=schema, examples=facts.examples, background=facts.background
+        )
+        facts = _with_streaming(facts, handler, about, options)
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
@@ -180,6 +185,7 @@ class Tool:
                 schema=self.options.get("schema"),
                 examples=self.facts.examples,
                 unsent=UnsentParameters.from_options(self.options),
+                background=self.facts.background,
             )
         return replace(self, function=function, about=about, is_method=False)
 
@@ -313,6 +319,25 @@ def _derive_name(function: Any) -> str:
 
 def _in_snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _with_streaming(facts: Facts, function: Any, about: Description, options: Mapping[str, Any]) -> Facts:
+    """
+    Return *facts* with `streaming` filled in: a generator function streams, unless its author states otherwise.
+
+    Raises:
+        DefinitionError: The author states that a function streams which cannot.
+    """
+    style = style_of(function.__func__ if isinstance(function, (staticmethod, classmethod)) else function)
+    is_generator = style.endswith("generator")
+    if options.get("streaming") is None:
+        return replace(facts, streaming=True) if is_generator else facts
+    if facts.streaming and not is_generator and (style == "async" or about.returns_no_stream):
+        raise DefinitionError(
+            f"{about.subject}: `streaming=True` is for a function that yields, and this one returns one value; "
+            f"write `yield`, or leave the fact out"
+        )
+    return facts
 
 
 def _is_unbound(function: Any) -> bool | None:
