@@ -25,7 +25,19 @@ def facts(**options):
 
 
 WRONG = [
-    *[(name, 1) for name in ("read_only", "destructive", "idempotent", "open_world", "defer", "thread")],
+    *[
+        (name, 1)
+        for name in (
+            "read_only",
+            "destructive",
+            "idempotent",
+            "open_world",
+            "defer",
+            "thread",
+            "background",
+            "streaming",
+        )
+    ],
     ("concurrency_safe", "yes"),
     ("approval", "sometimes"),
     ("approval", True),

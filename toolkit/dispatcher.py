@@ -388,11 +388,17 @@ class Dispatcher:
         """
         End the threads and the background loop, and abandon the calls that still run in them.
 
+        Calls in the background are cancelled first, and have `cleanup_seconds` to clean up.
+
         A dispatcher that `extended` has made owns no threads. Closing it ends only its own `call_sync`, and it no
         longer follows its catalog.
         """
         self._is_closed = True
         if self._owns_threads:
+            if jobs := list(self.settings.background_jobs):
+                from .calls.background_jobs import end_jobs
+
+                end_jobs(jobs, self.settings.cleanup_seconds)
             self._background.close()
         self._finalizer()
 

@@ -63,6 +63,10 @@ class FactOptions(TypedDict, total=False):
     max_chars: How many characters the text of a result may have.
     thread: Where a sync function runs. True: in a thread of the dispatcher. False: on the event loop. "caller": in the
         thread that waits in `call_sync` or another sync method; on the event loop if the call is awaited.
+    background: The tool may be started in the background. It gets a parameter `background`; a call that sets it
+        returns the name of a job at once, and `job_output` and `job_stop` read and end the job.
+    streaming: The tool yields values while it runs, and `on_progress` gets each; true of a generator function unless
+        stated. False collects the values and reports none.
     validate: A function of the arguments that returns or raises the problems with them.
     examples: Arguments as a model should send them. They are checked.
     summary: A function of the arguments that returns the call in a few words, for people.
@@ -86,6 +90,8 @@ class FactOptions(TypedDict, total=False):
     timeout_seconds: float
     max_chars: int
     thread: bool | Literal["caller"]
+    background: bool
+    streaming: bool
     validate: Callable[[Arguments], ValidationAnswer | Awaitable[ValidationAnswer]]
     examples: Sequence[Mapping[str, Any]]
     summary: Callable[[Arguments], str]
@@ -133,6 +139,8 @@ class Facts:
     timeout_seconds: float | None = None
     max_chars: int | None = None
     thread: bool | Literal["caller"] = True
+    background: bool = False
+    streaming: bool = False
     validate: Callable[[Arguments], Any] | None = None
     examples: tuple[Mapping[str, Any], ...] = ()
     summary: Callable[[Arguments], str] | None = None
@@ -144,8 +152,9 @@ class Facts:
         """
         Return facts as JSON data.
 
-        These are the five facts that rules use (`read_only`, `destructive`, `idempotent`, `open_world`, `defer`) and,
-        if stated, the aliases, the group, the search hint and the version.
+        These are the five facts that rules use (`read_only`, `destructive`, `idempotent`, `open_world`, `defer`);
+        `background` and `streaming` if they hold; and, if stated, the aliases, the group, the search hint and the
+        version.
         """
         data: dict[str, Any] = {
             "read_only": self.read_only,
@@ -154,6 +163,10 @@ class Facts:
             "open_world": self.open_world,
             "defer": self.defer,
         }
+        if self.background:
+            data["background"] = True
+        if self.streaming:
+            data["streaming"] = True
         if self.aliases:
             data["aliases"] = list(self.aliases)
         if self.group:
@@ -204,7 +217,10 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
 
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world", "defer"), (_is_bool, "True or False")),
+    **dict.fromkeys(
+        ("read_only", "destructive", "idempotent", "open_world", "defer", "background", "streaming"),
+        (_is_bool, "True or False"),
+    ),
     "thread": (
         lambda value: isinstance(value, bool) or (isinstance(value, str) and value == "caller"),
         'True, False or "caller"',

@@ -26,7 +26,7 @@ from .functions.namespaces import is_in_class_body
 if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes long to load
     from .functions.checker import Validation
     from .functions.description import Description
-    from .functions.signature import Signature
+    from .functions.signature import Signature, Style
     from .values.codecs import Schema
 
 __all__ = ["Definition", "Tool", "get_attached_tool"]
@@ -114,7 +114,9 @@ class Tool:
             unbound=_is_unbound(function) if is_method else False,
             is_method=is_method,
             unsent=UnsentParameters.from_options(options),
+            background=facts.background,
         )
+        facts = _with_streaming(facts, function, about, options)
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
     @overload  # the first one tells a type checker what a lambda gets
@@ -168,7 +170,10 @@ class Tool:
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         from .functions.description import HandlerDescription
 
-        about = HandlerDescription(handler, name=name, text=text, schema=schema, examples=facts.examples)
+        about = HandlerDescription(
+            handler, name=name, text=text, schema=schema, examples=facts.examples, background=facts.background
+        )
+        facts = _with_streaming(facts, handler, about, options)
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
@@ -191,6 +196,7 @@ class Tool:
                 schema=self.options.get("schema"),
                 examples=self.facts.examples,
                 unsent=UnsentParameters.from_options(self.options),
+                background=self.facts.background,
             )
         return replace(self, function=function, about=about, is_method=False)
 
@@ -332,6 +338,31 @@ def _in_snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
+def _find_style(function: Any) -> Style:
+    from .functions.signature import style_of
+
+    return style_of(function.__func__ if isinstance(function, (staticmethod, classmethod)) else function)
+
+
+def _with_streaming(facts: Facts, function: Any, about: Description, options: Mapping[str, Any]) -> Facts:
+    """
+    Return *facts* with `streaming` filled in: a generator function streams, unless its author states otherwise.
+
+    Raises:
+        DefinitionError: The author states that a function streams which cannot.
+    """
+    style = _find_style(function)
+    is_generator = style.endswith("generator")
+    if options.get("streaming") is None:
+        return replace(facts, streaming=True) if is_generator else facts
+    if facts.streaming and not is_generator and (style == "async" or about.returns_no_stream):
+        raise DefinitionError(
+            f"{about.subject}: `streaming=True` is for a function that yields, and this one returns one value; "
+            f"write `yield`, or leave the fact out"
+        )
+    return facts
+
+
 def _is_unbound(function: Any) -> bool | None:
     """
     Return whether the first parameter of a function in a class body is the object.
@@ -356,12 +387,7 @@ def _refuse_context_manager(function: Any, subject: str) -> None:
 
 
 def _check_caller_thread(function: Any, facts: Facts, subject: str) -> None:
-    if facts.thread != "caller":
-        return
-    from .functions.signature import style_of
-
-    function = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
-    if style_of(function).startswith("async"):
+    if facts.thread == "caller" and _find_style(function).startswith("async"):
         raise DefinitionError(
             f'{subject}: `thread="caller"` is for sync functions, and an async function runs on the event loop; '
             f"leave the option out, or write the function without `async`"

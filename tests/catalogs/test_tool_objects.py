@@ -57,6 +57,8 @@ FACTS = {
     "timeout_seconds": 2.5,
     "max_chars": 100,
     "thread": False,
+    "background": True,
+    "streaming": True,
     "examples": ({"path": "a"},),
     "activity": "Wiping",
     "version": "2",

@@ -195,3 +195,36 @@ def test_waits_stay_within_their_bounds(policy, attempt, chance):
 def test_waits_never_become_shorter(policy, attempt):
     """But for chance."""
     assert policy.wait_before(attempt) <= policy.wait_before(attempt + 1)
+
+
+async def test_the_factor_says_how_fast_waits_grow():
+    """`RetryPolicy(factor=...)`: each wait is so many times as long as the one before; with 1 all are the same."""
+    errors = [Transient(str(number)) for number in range(4)]
+    policy = RetryPolicy(attempts=5, wait_initial=0.1, factor=3, wait_max=2)
+    _, slept, _ = await tried(Failing(*errors), policy)
+    assert slept == pytest.approx([0.1, 0.3, 0.9, 2])
+    _, slept, _ = await tried(Failing(*errors), RetryPolicy(attempts=5, wait_initial=0.1, factor=1))
+    assert slept == [0.1] * 4
+
+
+@pytest.mark.parametrize("factor", [0.5, 0, -2, float("nan"), float("inf"), "2", True, None])
+def test_a_factor_that_would_shorten_waits_is_refused(factor):
+    """`RetryPolicy(factor=...)` is a number of at least 1, and the message says what 1 means."""
+    with pytest.raises(ValueError, match="factor has to be a number of at least 1.*all waits are the same"):
+        RetryPolicy(factor=factor)
+
+
+@given(
+    st.floats(0, 1e308),
+    st.floats(1, 1e308) | st.integers(1, 10**400),
+    st.floats(0, 1e308),
+    st.integers(2, 10**6),
+)
+def test_no_factor_overflows_a_wait(initial, factor, longest, attempt):
+    """`RetryPolicy(factor=...)`: waits never shrink, and never exceed the longest one."""
+    try:
+        policy = RetryPolicy(wait_initial=initial, factor=factor, wait_max=longest, wait_jitter=0)
+    except ValueError:
+        assert factor > 1e308  # noqa: PT017 -- a whole number that no float can hold
+        return
+    assert 0 <= policy.wait_before(attempt) <= policy.wait_before(attempt + 1) <= longest

@@ -6,7 +6,7 @@ A decorated function keeps its exact type, whichever way it was decorated.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -74,6 +74,9 @@ from toolkit.approvals import (
     find_changed_paths,
 )
 from toolkit.builtin import (
+    MemoryFolder,
+    MemoryStore,
+    MemoryNote,
     Sandbox,
     Workspace,
     bash_for,
@@ -84,6 +87,7 @@ from toolkit.builtin import (
     grep_for,
     job_output_for,
     job_stop_for,
+    memory_tools,
     read_for,
     tool_search_for,
     web_fetch_for,
@@ -444,6 +448,11 @@ def builtin_tools(folder: Path) -> None:
         assert_type(one, Tool)
     Catalog(grep_for(workspace, ripgrep=False), bash_for(workspace, max_output_bytes=1_000))
     Catalog(job_output_for(workspace), job_stop_for(workspace))
+    Catalog(job_output_for(), job_stop_for(patience_seconds=1.0))
+    store: MemoryStore = MemoryFolder("notes", max_notes=10)
+    assert_type(store.notes("ada"), Sequence[MemoryNote])
+    Catalog(*memory_tools(store), *memory_tools("notes", allow_secrets=True))
+    memory_tools(MemoryNote(name="x", text="y"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     builtin_catalog(workspace, sandbox="bubblewrap")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     best_sandbox(workspace, level="strong")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 

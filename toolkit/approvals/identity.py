@@ -26,6 +26,8 @@ def identity_of(tool: Tool) -> str:
     person relies on its code.
     """
     approval = tool.facts.approval
+    # How results arrive says nothing about what the tool does.
+    facts = {name: value for name, value in tool.facts.as_json().items() if name != "streaming"}
     # The digest of a tool of this program leaves out the description, so that older requests can still be answered.
     description_part = () if tool.origin == _OWN_CODE else (tool.description,)
     return digest_parts(
@@ -33,7 +35,7 @@ def identity_of(tool: Tool) -> str:
         tool.name,
         get_qualname(unwrap_function(tool.function)),
         encode_canonical(as_json(tool.schema)),
-        encode_canonical(as_json(tool.facts.as_json())),
+        encode_canonical(as_json(facts)),
         tool.facts.version,
         approval if isinstance(approval, str) else "by arguments",
         *description_part,

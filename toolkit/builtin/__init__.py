@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .files.edit_tool import edit_for
     from .files.read_tool import read_for
     from .files.write_tool import write_for
+    from .memory.memory_folder import MemoryFolder
+    from .memory.memory_tools import memory_tools
+    from .memory.notes import MemoryNote, MemoryStore
     from .search.glob_tool import glob_for
     from .search.grep_tool import grep_for
     from .tool_search_tool import tool_search_for
@@ -40,6 +43,9 @@ _FOLDERS = {
 }
 
 __all__ = [
+    "MemoryFolder",
+    "MemoryNote",
+    "MemoryStore",
     "Sandbox",
     "Workspace",
     "bash_for",
@@ -51,6 +57,7 @@ __all__ = [
     "grep_for",
     "job_output_for",
     "job_stop_for",
+    "memory_tools",
     "read_for",
     "tool_search_for",
     "web_fetch_for",
@@ -63,5 +70,8 @@ __getattr__ = _lazy_getattr(
         **{f"{name}_for": f"{folder}{name}_tool" for name, folder in _FOLDERS.items()},
         **dict.fromkeys(("Sandbox", "Workspace", "best_sandbox", "builtin_catalog"), "bundle"),
         "end_shells": "commands.shell_state",
+        "MemoryFolder": "memory.memory_folder",
+        "memory_tools": "memory.memory_tools",
+        **dict.fromkeys(("MemoryStore", "MemoryNote"), "memory.notes"),
     },
 )

@@ -366,7 +366,8 @@ class ToolAttempt:
 
     def _report_item(self, item: Any) -> None:
         call_id = self._context.call.id
-        self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
+        if self._tool.options.get("streaming") is not False:
+            self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
 
 
 async def _catch_exit(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:

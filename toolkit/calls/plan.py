@@ -47,12 +47,12 @@ class CallPlan:
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
         pipeline: The stages that a call runs through. The planner sets it.
+        settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         pipeline_with_options: The same for calls that bring resources or a time limit, once there was such a call.
     """
 
     __slots__ = (
         "_secrets",
-        "_settings",
         "check_and_convert",
         "checker",
         "checks_output",
@@ -73,6 +73,7 @@ class CallPlan:
         "pipeline",
         "pipeline_with_options",
         "plain_output_type",
+        "settings",
         "timeout_seconds",
         "tool",
         "validate",
@@ -109,7 +110,7 @@ class CallPlan:
         self.validate = facts.validate
         self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
-        self._settings = settings
+        self.settings = settings
         self.pipeline: Callable[..., Coroutine[Any, Any, ToolResult]]
         self.pipeline_with_options: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
@@ -121,7 +122,7 @@ class CallPlan:
 
     def could_be_allowed(self, session: Session | None) -> bool:
         """Return whether any call could ever run in *session*. If not, the model is not told about the parameters."""
-        return self._settings.judges.could_allow(self.tool, self.names, session)
+        return self.settings.judges.could_allow(self.tool, self.names, session)
 
     def redaction(self, *arguments: Any) -> Redaction:
         """
@@ -130,9 +131,9 @@ class CallPlan:
         *arguments* are the arguments of the call in all their forms, such as decoded and as they were sent.
         """
         if not self._secrets:
-            return self._settings.redaction
+            return self.settings.redaction
         secrets = [secret for mapping in arguments for secret in _read_values(mapping, self._secrets)]
-        return self._settings.redaction.with_secrets(secrets)
+        return self.settings.redaction.with_secrets(secrets)
 
 
 DirectCall: TypeAlias = Literal["await", "wait", "thread", "loop"]

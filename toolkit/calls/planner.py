@@ -37,6 +37,7 @@ class Planner:
         self.plans_by_name: dict[str, CallPlan] = {}
         self._catalog = catalog
         self._settings = settings
+        self._background_settings: Settings | None = None
 
     def find(self, name: str) -> CallPlan | None:
         """
@@ -52,8 +53,8 @@ class Planner:
         tool = table.resolve(name)
         if tool is None:
             return None
-        plan = CallPlan(tool, self._settings, table.aliases)
-        plan.pipeline = find_pipeline(plan, self._settings, name, Stages.of(plan, self._settings))
+        plan = CallPlan(tool, self._settings_for(tool), table.aliases)
+        plan.pipeline = self._find_pipeline(plan, name, Stages.of(plan, plan.settings))
         if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
             self.plans_by_name.clear()
@@ -65,9 +66,27 @@ class Planner:
 
     def prepare_for_options(self, plan: CallPlan, name: str) -> Pipeline:
         """Make the pipeline for calls of *name* that bring options. Few tools need it, so it is made when needed."""
-        pipeline = find_pipeline(plan, self._settings, name, Stages.of(plan, self._settings, options=True))
+        pipeline = self._find_pipeline(plan, name, Stages.of(plan, plan.settings, options=True))
         plan.pipeline_with_options = pipeline
         return pipeline
+
+    def _settings_for(self, tool: Tool) -> Settings:
+        """Return the settings of the dispatcher, or those for the background if *tool* may run there."""
+        if not tool.facts.background:
+            return self._settings
+        if self._background_settings is None:
+            from .background_start import settings_for_background
+
+            self._background_settings = settings_for_background(self._settings)
+        return self._background_settings
+
+    def _find_pipeline(self, plan: CallPlan, name: str, stages: Stages) -> Pipeline:
+        pipeline = find_pipeline(plan, plan.settings, name, stages)
+        if not plan.tool.facts.background:
+            return pipeline
+        from .background_start import make_detachable
+
+        return make_detachable(pipeline, plan, self._settings)
 
     def check_and_follow(self) -> tuple[Callable[[], None], ...]:
         """

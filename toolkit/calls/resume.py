@@ -70,7 +70,7 @@ async def resume_call(
         options = CallOptions(resources, timeout_seconds)
         run = CallRun(
             plan,
-            settings,
+            plan.settings,
             call.name,
             call,
             call.arguments,
@@ -82,8 +82,12 @@ async def resume_call(
             options=options,
         )
         run.answer = record, decision
-        stages = Stages.of(plan, settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
-        pipeline = find_pipeline(plan, settings, call.name, stages)
+        stages = Stages.of(plan, plan.settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
+        pipeline = find_pipeline(plan, plan.settings, call.name, stages)
+        if plan.tool.facts.background and session is not None:  # without its session, a caller could not find the job
+            from .background_start import make_detachable
+
+            pipeline = make_detachable(pipeline, plan, settings)
         return await pipeline(call.arguments, call.id, call.session, call.principal, call, options, run)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)

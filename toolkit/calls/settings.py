@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..functions.checker import Validation
     from ..policies.audit import AuditLog
     from ..safety import SafetyChecks
+    from .background_jobs import CallJob
 
 __all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
 
@@ -107,6 +108,7 @@ class Settings:
 
     Attributes:
         call_numbers: The numbers for calls that have no id.
+        background_jobs: The calls that run in the background.
     """
 
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
@@ -144,6 +146,7 @@ class Settings:
         self.abandoned = AbandonedCalls()
         self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
         self.call_numbers = itertools.count(1)
+        self.background_jobs: set[CallJob] = set()
         self._classify = compile_rules(options.get("classify", ()))
         self._source: Settings | None = None
 
@@ -161,6 +164,12 @@ class Settings:
         settings.judges = self.judges.with_judges(permissions)
         settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
+        return settings
+
+    def wrapped(self, hook: Any, on_progress: Callable[[Progress], object]) -> Settings:
+        """Return settings that share everything with these ones, with *hook* outside all other hooks."""
+        settings = self.extended(None, (), on_progress)
+        settings.chain = Chain.of((hook, *self.chain.hooks))
         return settings
 
     def _check(self) -> None:

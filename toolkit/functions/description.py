@@ -22,6 +22,7 @@ from ..values.schemas.member_names import copy_without_names
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
+from .background_parameter import BACKGROUND_PARAMETER, add_background_property, drop_background
 from .callables import find_source_location, subject_of
 from .checker import Checker
 from .handlers import read_handler
@@ -42,6 +43,7 @@ class Description:
         docstring: The docstring that its author wrote.
         text: The description that a model sees.
         unbound: Whether its first parameter is the object of which it is a method; None if only its class can tell.
+        background: Whether a model may have a call run in the background.
     """
 
     __slots__ = (
@@ -53,6 +55,7 @@ class Description:
         "_scope",
         "_signature",
         "_unsent",
+        "background",
         "docstring",
         "subject",
         "text",
@@ -71,12 +74,14 @@ class Description:
         unbound: bool | None = False,
         is_method: bool = False,
         unsent: UnsentParameters | None = None,
+        background: bool = False,
     ) -> None:
         self.subject = subject_of(function)
+        self.background = background
         self.docstring: Docstring = parse(_find_docstring(function))
         self.text = text or self.docstring.description
         self.unbound = unbound
-        self._schema = None if schema is None else _copy_schema(schema, self.subject)
+        self._schema = None if schema is None else self._copy_schema(schema)
         self._examples = examples
         self._unsent = unsent
         self._scope: Scope | None = Scope(function)
@@ -121,9 +126,17 @@ class Description:
             signature = self.signature
             self._schema_copies = (
                 copy_without_names(signature.schema),
-                copy_without_names(signature.output_schema),
+                # A call in the background returns the name of a job, which this schema does not describe.
+                None if self.background else copy_without_names(signature.output_schema),
             )
         return self._schema_copies
+
+    @property
+    def returns_no_stream(self) -> bool:
+        """Whether the return annotation, as far as it could be read, says that a call returns one value and no list."""
+        schema = None if self._signature is None else self._signature.output_schema
+        types = stated_types(schema or {})
+        return bool(types) and "array" not in types
 
     @property
     def checker(self) -> Checker:
@@ -156,8 +169,11 @@ class Description:
             unbound=self.unbound is not False,
             sendable_names=None if self._schema is None else _sendable_names(self._schema),
             options=self._unsent,
+            added=BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
         )
+        if self.background:
+            signature = replace(signature, bind=drop_background(signature.bind), by_keyword=False)
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
         if self._schema is not None and self.unbound is not None:
@@ -171,6 +187,11 @@ class Description:
         if is_final or not signature.has_undefined_names:
             self._scope = None
         return signature
+
+    def _copy_schema(self, schema: Mapping[str, Any]) -> Schema:
+        """Return a copy of a hand-written *schema*, with the parameter `background` if the tool has that fact."""
+        own = _copy_schema(schema, self.subject)
+        return add_background_property(own, self.subject) if self.background else own
 
     def _build_checker(self, signature: Signature) -> Checker:
         return Checker(self.subject, signature.schema, signature.codec)
@@ -200,12 +221,14 @@ class HandlerDescription(Description):
         text: str | None,
         schema: Mapping[str, Any],
         examples: Sequence[Mapping[str, Any]] = (),
+        background: bool = False,
     ) -> None:
         self.subject = f"tool `{name}`"
+        self.background = background
         self.docstring = parse(None)
         self.text = text or words(name)
         self.unbound = False
-        own = _copy_schema(schema, self.subject)
+        own = self._copy_schema(schema)
         codec = Codec(
             schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
         )
@@ -224,7 +247,7 @@ class HandlerDescription(Description):
             output_schema=None,
             injected=injected,
             accesses={},
-            bind=bind,
+            bind=drop_background(bind) if background else bind,
             style=style_of(handler),
         )
         if not text:

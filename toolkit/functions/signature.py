@@ -47,7 +47,7 @@ from .outputs import OutputDescription, keeps_to_schema, returns_content
 from .parameters import Parameters
 from .unsent_parameters import UnsentParameters
 
-__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "style_of"]
+__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "refuse_taken_name", "style_of"]
 
 Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
 
@@ -115,6 +115,7 @@ def read_signature(
     unbound: bool = False,
     sendable_names: Collection[str] | None = None,
     options: UnsentParameters | None = None,
+    added: Parameter | None = None,
     is_complete: bool = True,
 ) -> Signature:
     """
@@ -126,6 +127,7 @@ def read_signature(
         sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
             needs no JSON form.
         options: The parameters that the model does not send, if the tool's options name some.
+        added: A further parameter that the model sends and the function does not have. `bind` passes it on.
         is_complete: Whether *options* can be checked, because it is known whether the first parameter is `self`.
 
     Raises:
@@ -146,6 +148,10 @@ def read_signature(
             reading.add(parameter)
         else:
             reading.add_unsent(parameter)
+    if added is not None:
+        names = {field.name for field in reading.fields} | reading.injected.keys() | reading.unsent | bound
+        refuse_taken_name(added.name, names, subject)
+        reading.add(added)
     codec = object_codec(
         reading.fields,
         dict,
@@ -176,6 +182,15 @@ def read_signature(
         unsent=frozenset(reading.unsent),
         omissions=reading.describe_omissions(),
     )
+
+
+def refuse_taken_name(fact: str, names: Collection[str], subject: str) -> None:
+    """Raise `DefinitionError` if one of *names* is that of the parameter that *fact* adds to the tool."""
+    if fact in names:
+        raise DefinitionError(
+            f"{subject}: the fact `{fact}` adds a parameter `{fact}`, and the tool has one already; rename yours, or "
+            f"leave the fact out and start the work in the function"
+        )
 
 
 def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any, set[str]]:

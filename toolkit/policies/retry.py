@@ -8,6 +8,7 @@ functions for waiting, time and chance are parameters, so tests never wait.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ T = TypeVar("T")
 _take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_take_retry", default=None)
 
 _MAX_ERROR_CHARS = 200
+_LARGEST = sys.float_info.max
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,8 @@ class RetryPolicy:
 
     Attributes:
         attempts: The total number of attempts, with the first one.
-        wait_initial: The seconds before the second attempt. Each further wait is twice as long.
+        wait_initial: The seconds before the second attempt.
+        factor: How many times as long as the wait before it each further wait is. With 1, all waits are the same.
         wait_max: The longest wait in seconds, unless the server asks for a longer one.
         wait_jitter: The random part of each wait, 0 to 1, so that clients do not all retry at the same time.
         retry_after_max: There is no retry if the server asks for a longer wait than this, in seconds.
@@ -47,6 +50,7 @@ class RetryPolicy:
 
     attempts: int = 3
     wait_initial: float = 0.2
+    factor: float = 2.0
     wait_max: float = 5.0
     wait_jitter: float = 0.5
     retry_after_max: float = 60.0
@@ -57,6 +61,14 @@ class RetryPolicy:
         for name in ("wait_initial", "wait_max"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} has to be a number of seconds, 0 or more, got {getattr(self, name)!r}")
+        if (
+            isinstance(self.factor, bool)
+            or not isinstance(self.factor, int | float)
+            or not 1 <= self.factor <= _LARGEST
+        ):
+            raise ValueError(
+                f"factor has to be a number of at least 1, got {self.factor!r}; with 1, all waits are the same"
+            )
         if not 0 <= self.wait_jitter <= 1:
             raise ValueError(f"wait_jitter has to be between 0 and 1, got {self.wait_jitter!r}")
         if not self.retry_after_max >= 0:
@@ -64,9 +76,17 @@ class RetryPolicy:
 
     def wait_before(self, attempt: int, *, chance: float = 1.0) -> float:
         """Return the seconds to wait before attempt number *attempt*; *chance* is between 0 and 1."""
-        # The exponent is capped because a float times 2**1024 overflows.
-        longest = min(self.wait_max, self.wait_initial * 2.0 ** min(attempt - 2, 32))
+        longest = min(self.wait_max, self._grow_wait(max(attempt - 2, 0)))
         return longest * (1 - self.wait_jitter * (1 - chance))
+
+    def _grow_wait(self, times: int) -> float:
+        """Return the first wait, made longer by the factor as many *times*."""
+        if not self.wait_initial:
+            return 0.0
+        try:
+            return self.wait_initial * float(self.factor) ** times
+        except OverflowError:  # a power above 2**1024
+            return self.wait_max
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit import tool
+from toolkit import Tool, tool
 from toolkit.catalog import Catalog
-from toolkit.testing.laws.tool_runner import ToolRunner, _FunctionWatch, _Overdue
+from toolkit.testing.laws.tool_runner import ToolRunner, _FunctionWatch, _Overdue, open_tool_runner
 
 
 class BusyMachine:
@@ -60,3 +60,17 @@ def test_a_function_does_not_begin_when_its_time_is_over(count):
     with pytest.raises(_Overdue):
         watch.wrap(function)(step=1)
     assert made == []
+
+
+def test_a_tool_for_the_background_is_tried_in_the_foreground():
+    """The laws look at the result of the tool, so no drawn call starts a job."""
+    ran = []
+
+    def work(number: int) -> int:
+        """Work."""
+        ran.append(number)
+        return number
+
+    with open_tool_runner(Tool.described(work, background=True), resources=None, timeout_seconds=20) as runner:
+        outcome = runner.run({"number": 3, "background": True})
+    assert (outcome.result.value, ran) == (3, [3])

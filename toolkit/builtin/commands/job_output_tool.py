@@ -1,24 +1,35 @@
 """
-The `job_output` tool, which shows what commands in the background print.
+The `job_output` tool, which shows what jobs print and report: commands of `bash`, and calls in the background.
 """
 
 from __future__ import annotations
 
+import time
+
+from ...calls.background_jobs import CallJob, Job, build_unknown_job_error, find_jobs
 from ...context import Context
 from ...decorator import tool
+from ...errors import BadArgs, Problem
+from ...results import ToolResult
+from ...session import Session
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .jobs import BackgroundJob
 from .outputs import make_readable
-from .shell_state import shell_of
+from .shell_state import find_shell
 
-__all__ = ["job_output_for"]
+__all__ = ["find_job", "job_output_for", "list_jobs"]
 
-_MAX_COMMAND_CHARS = 200
+_MAX_TITLE_CHARS = 200
+_MAX_WAIT_SECONDS = 600.0
+_LOOK_SECONDS = 0.2
 
 
-def job_output_for(workspace: Workspace) -> Tool:
-    """Return the tool that lists and reads the jobs that `bash` started in *workspace*."""
+def job_output_for(workspace: Workspace | None = None) -> Tool:
+    """
+    Return the tool that lists and reads the jobs of a session.
+
+    The jobs are the calls in the background and, with *workspace*, the commands that `bash` started there.
+    """
 
     @tool(
         catalog=None,
@@ -28,24 +39,58 @@ def job_output_for(workspace: Workspace) -> Tool:
         group="shell",
         search_hint="background jobs list read log output running server watcher",
     )
-    def job_output(*, job: str | None = None, context: Context) -> str:
+    def job_output(*, job: str | None = None, wait_seconds: float = 0, context: Context) -> str | ToolResult:
         """Show what a background job printed since this was last asked, and whether it still runs.
 
         Args:
-            job: Its name, as `bash` returned it; without one, all jobs are listed.
+            job: Its name, as it was returned at the start; without one, all jobs are listed.
+            wait_seconds: How long to wait for the end of the job first; at most 600.
         """
-        jobs = shell_of(context.session, workspace.root).jobs
+        if not 0 <= wait_seconds <= _MAX_WAIT_SECONDS:
+            message = f"has to be from 0 to {_MAX_WAIT_SECONDS:g}, got {wait_seconds:g}"
+            raise BadArgs([Problem(message, ["wait_seconds"])])
         if job is None:
-            return "\n".join(map(_describe_job, jobs.all())) or "(no jobs)"
-        background_job = jobs.get(job)
+            return "\n".join(map(_describe_job, list_jobs(context.session, workspace))) or "(no jobs)"
+        background_job = find_job(job, context.session, workspace)
+        _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
-        printed = background_job.read().rstrip("\n")
-        return f"{printed or '(no new output)'}\n{background_job.id}: {state}"
+        printed = make_readable(background_job.read()).rstrip("\n")
+        text = f"{printed or '(no new output)'}\n{background_job.id}: {state}"
+        result = background_job.result if isinstance(background_job, CallJob) else None
+        return ToolResult(text, text, parts=result.parts) if result is not None and result.parts else text
 
     return Tool.of(job_output)
 
 
-def _describe_job(job: BackgroundJob) -> str:
-    command = make_readable(job.command).replace("\n", " ")
-    return f"{job.id}: {job.state()}: {command[:_MAX_COMMAND_CHARS]}{'...' * (len(command) > _MAX_COMMAND_CHARS)}"
+def list_jobs(session: Session | None, workspace: Workspace | None) -> list[Job]:
+    """Return the jobs of *session*: calls, and with *workspace* the commands that were started there."""
+    jobs, shell = find_jobs(session), None if workspace is None else find_shell(session, workspace.root)
+    commands: list[Job] = [] if shell is None else [*shell.jobs.all()]
+    calls: list[Job] = [] if jobs is None else [*jobs.calls()]
+    return sorted(commands + calls, key=lambda job: int(job.id.rpartition("_")[2]))
+
+
+def find_job(name: str, session: Session | None, workspace: Workspace | None) -> Job:
+    """
+    Return the job called *name*.
+
+    Raises:
+        ToolError: There is no such job. The message suggests the nearest names.
+    """
+    jobs = {job.id: job for job in list_jobs(session, workspace)}
+    if name not in jobs:
+        raise build_unknown_job_error(name, list(jobs))
+    return jobs[name]
+
+
+def _wait(job: Job, seconds: float, context: Context) -> None:
+    """Wait for the end of *job*, at most *seconds*, and no longer than the caller waits."""
+    until = time.monotonic() + seconds
+    while not context.cancelled and (left := until - time.monotonic()) > 0 and not job.wait(min(left, _LOOK_SECONDS)):
+        pass
+
+
+def _describe_job(job: Job) -> str:
+    title = make_readable(job.title).replace("\n", " ")
+    return f"{job.id}: {job.state()}: {title[:_MAX_TITLE_CHARS]}{'...' * (len(title) > _MAX_TITLE_CHARS)}"

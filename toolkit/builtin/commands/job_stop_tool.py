@@ -1,5 +1,5 @@
 """
-The `job_stop` tool, which ends a command in the background.
+The `job_stop` tool, which ends a job: a command of `bash`, or a call in the background.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from ...decorator import tool
 from ...errors import ToolError
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .shell_state import shell_of
+from .job_output_tool import find_job
+from .outputs import make_readable
 
 __all__ = ["job_stop_for"]
 
 
-def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Tool:
+def job_stop_for(workspace: Workspace | None = None, *, patience_seconds: float = 15.0) -> Tool:
     """
-    Return the tool that ends jobs that `bash` started in *workspace*.
+    Return the tool that ends the jobs of a session.
+
+    The jobs are the calls in the background and, with *workspace*, the commands that `bash` started there.
 
     Args:
         patience_seconds: How long the tool waits for a job to end. If the job still runs then, the tool raises
@@ -28,13 +31,13 @@ def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Too
         """End a background job, with everything that it started.
 
         Args:
-            job: Its name, as `bash` returned it.
+            job: Its name, as it was returned at the start.
         """
-        background_job = shell_of(context.session, workspace.root).jobs.get(job)
-        background_job.process.stop()
-        if not background_job.process.wait(patience_seconds):
+        background_job = find_job(job, context.session, workspace)
+        background_job.stop()
+        if not background_job.wait(patience_seconds):
             raise ToolError(f"{background_job.id} was asked to end, and has not yet; look again with `job_output`")
-        printed = background_job.read().rstrip("\n")
+        printed = make_readable(background_job.read()).rstrip("\n")
         return f"{printed}\n{background_job.id}: {background_job.state()}".lstrip("\n")
 
     return Tool.of(job_stop)

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..._forks import unlock_in_children
-from ...errors import ToolError, find_nearest
+from ...calls.background_jobs import SessionJobs, build_unknown_job_error
+from ...errors import ToolError
 from .outputs import TailBuffer
 from .process import CommandSpec, Process
 
@@ -36,6 +38,24 @@ class BackgroundJob:
     output: TailBuffer
     started_at: float
     lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
+
+    @property
+    def title(self) -> str:
+        """The command line, as the model wrote it."""
+        return self.command
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the command has ended."""
+        return self.process.is_over
+
+    def stop(self) -> None:
+        """End the command, with everything that it started."""
+        self.process.stop()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the command has ended, at most *seconds*, and return whether it has."""
+        return self.process.wait(seconds)
 
     def state(self) -> str:
         """Return the state of the job in a few words."""
@@ -74,11 +94,14 @@ class Jobs:
     The jobs of one conversation, in the order in which they were started.
 
     Only the last of the jobs that have ended are kept.
+
+    Args:
+        take_name: Returns the name of the next job. By default the jobs are numbered from 1.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, take_name: Callable[[], str] | None = None) -> None:
         self._jobs: dict[str, BackgroundJob] = {}
-        self._count = 0
+        self._take_name = take_name or SessionJobs().take_name
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
@@ -97,7 +120,6 @@ class Jobs:
                 raise ToolError(
                     f"{len(running)} jobs run already ({', '.join(other.id for other in running)}); stop one"
                 )
-            self._count += 1
             output, lock = TailBuffer(_MAX_OUTPUT_BYTES), unlock_in_children(threading.Lock())
 
             def record_output(stream: str, data: bytes) -> None:
@@ -105,7 +127,7 @@ class Jobs:
                     output.add(data)
 
             job = BackgroundJob(
-                f"job_{self._count}", command, Process(spec, record_output), output, time.monotonic(), lock
+                self._take_name(), command, Process(spec, record_output), output, time.monotonic(), lock
             )
             self._jobs[job.id] = job
             ended = [other.id for other in self._jobs.values() if other.process.is_over]
@@ -129,8 +151,7 @@ class Jobs:
             job = self._jobs.get(name)
             names = list(self._jobs)
         if job is None:
-            hint = ", ".join(find_nearest(name, names) or names[-3:])
-            raise ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
+            raise build_unknown_job_error(name, names)
         return job
 
     def close(self, *, wait_seconds: float = 3.0) -> None:

@@ -13,10 +13,11 @@ import re
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..._forks import unlock_in_children
 from ..._option_checks import require_list
+from ...calls.background_jobs import end_session_jobs, jobs_of
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...session import Session
@@ -57,11 +58,11 @@ class Shell:
         jobs: The commands in the background.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, take_job_name: Callable[[], str] | None = None) -> None:
         self.cwd = root
         self.variables: dict[str, str] = {}
         self.private_folder = os.path.realpath(tempfile.mkdtemp(prefix="toolkit-"))
-        self.jobs = Jobs()
+        self.jobs = Jobs(take_job_name)
         os.mkdir(f"{self.private_folder}/home", 0o700)
         self.close = weakref.finalize(self, _close, self.jobs, self.private_folder, os.getpid())
 
@@ -114,7 +115,8 @@ def shell_of(session: Session | None, root: str) -> Shell:
     with _SHELL_LOCK:
         shell = find_shell(session, root)
         if shell is None:
-            shell = session.state[f"{_STATE_KEY}{root}"] = Shell(root)
+            # Calls in the background are jobs too, so the names of all jobs come from one place.
+            shell = session.state[f"{_STATE_KEY}{root}"] = Shell(root, jobs_of(session).take_name)
         return shell
 
 
@@ -140,7 +142,12 @@ def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
 
 
 def end_shells(session: Session) -> None:
-    """End the jobs of *session* and remove its private folders. The end of the session does the same."""
+    """
+    End the jobs of *session*, both commands and calls, and remove its private folders.
+
+    The end of the session does the same, but a call in the background keeps its session alive until it has ended.
+    """
+    end_session_jobs(session)
     for key in [key for key in session.state if key.startswith(_STATE_KEY)]:
         shell = session.state.pop(key)
         if isinstance(shell, Shell):

@@ -58,16 +58,18 @@ def tools_to_json(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
 
 
 def describe_facts(tool: Tool) -> str:
-    """Return in words the facts about *tool* that matter to its caller; "writes" if it states none of them."""
+    """Return in words the facts about *tool* that matter to its caller; "writes" if it states no effect."""
     facts = tool.facts
-    stated = {
+    effects = {
         "read-only": facts.read_only,
         "destructive": facts.destructive,
         "open world": facts.open_world,
         "deferred": facts.defer,
         "asks": facts.approval != "never",
     }
-    return ", ".join(word for word, holds in stated.items() if holds) or "writes"
+    manners = {"background": facts.background, "streaming": facts.streaming}
+    stated = [word for word, holds in effects.items() if holds] or ["writes"]
+    return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])
 
 
 def _first_line(tool: Tool) -> str:

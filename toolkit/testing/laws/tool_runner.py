@@ -22,6 +22,7 @@ from typing import Any
 
 from ...catalog import Catalog
 from ...dispatcher import Dispatcher
+from ...functions.background_parameter import BACKGROUND
 from ...policies.retry import RetryPolicy
 from ...results import ToolResult
 from ...spec import Tool
@@ -93,11 +94,13 @@ class ToolRunner:
     def _call_once(self, arguments: Mapping[str, Any]) -> TrialOutcome:
         ran = TrialOutcome()
         began = time.monotonic()
+        # The laws look at the result of the tool, which a call in the background does not return.
+        sent = {**arguments, BACKGROUND: False} if self._tool.facts.background else dict(arguments)
         self._watch.begin(began + self._timeout_seconds)
 
         def call() -> None:
             try:
-                ran.result = self._dispatcher.call_sync(self._tool.name, dict(arguments))
+                ran.result = self._dispatcher.call_sync(self._tool.name, sent)
             except BaseException as raised:  # noqa: BLE001 -- the laws look for exceptions of every type
                 ran.error = raised
 

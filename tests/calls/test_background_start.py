@@ -1,0 +1,549 @@
+"""**Detached calls:** any tool may be started in the background, with `job_output` and `job_stop` as `bash` has them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+import weakref
+from typing import Annotated
+
+import pytest
+
+from toolkit import (
+    Approvals,
+    AuditLog,
+    Catalog,
+    Context,
+    Decision,
+    DefinitionError,
+    Dispatcher,
+    Permissions,
+    Secret,
+    Session,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from toolkit.builtin import end_shells, job_output_for, job_stop_for
+from toolkit.calls.background_jobs import find_jobs
+from toolkit.formats import anthropic, gemini, openai
+from toolkit.hooks import Deny, Proceed
+
+pytestmark = pytest.mark.anyio
+
+
+class Work:
+    """A tool that ends when it is told to, and what happened to it."""
+
+    def __init__(self) -> None:
+        self.may_end = asyncio.Event()
+        self.has_begun = asyncio.Event()
+        self.log: list[str] = []
+        self.catalog = Catalog(job_output_for(), job_stop_for())
+
+        @self.catalog.tool(background=True)
+        async def build(target: str, *, context: Context) -> dict[str, str]:
+            """
+            Build the program.
+
+            Args:
+                target: What to build.
+            """
+            self.log.append(f"begin {target}")
+            context.report(1, 2, "compiling")
+            self.has_begun.set()
+            try:
+                await self.may_end.wait()
+            except asyncio.CancelledError:
+                self.log.append(f"cancelled {target}")
+                raise
+            self.log.append(f"end {target}")
+            return {"built": target}
+
+
+@pytest.fixture
+def work():
+    """A tool, in no dispatcher yet."""
+    return Work()
+
+
+@pytest.fixture
+def session():
+    """A conversation, whose jobs end with the test."""
+    own = Session()
+    yield own
+    end_shells(own)
+
+
+async def start(dispatcher, session, target="app", **options):
+    """Start the tool in the background."""
+    return await dispatcher.call("build", {"target": target, "background": True}, session=session, **options)
+
+
+async def read(dispatcher, session, job="job_1", **arguments):
+    """Read a job as a model does."""
+    return (await dispatcher.call("job_output", {"job": job, **arguments}, session=session)).text
+
+
+async def finished(session):
+    """Wait for all jobs of the session."""
+    for job in find_jobs(session).calls():
+        await asyncio.to_thread(job.wait, 20)
+
+
+async def test_the_model_gets_a_job_at_once_and_reads_it(work, session):
+    """The model gets a job id at once, progress and partial output of the running call can be read, the end is seen."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        started = await start(dispatcher, session)
+        assert started.text == "started job_1; `job_output` shows what it reports and its result, `job_stop` ends it"
+        assert (started.kind, started.tool, started.metadata) == ("ok", "build", {"job": "job_1"})
+        await work.has_begun.wait()
+        assert (await read(dispatcher, session)).startswith("1/2 compiling\njob_1: running for ")
+        assert (await read(dispatcher, session)).startswith("(no new output)\njob_1: running")
+        listed = await dispatcher.call("job_output", {}, session=session)
+        assert listed.text.startswith("job_1: running for ")
+        assert listed.text.endswith(' s: build {"target": "app"}')
+        work.may_end.set()
+        assert await read(dispatcher, session, wait_seconds=20) == '{"built":"app"}\njob_1: done'
+        assert await read(dispatcher, session) == "(no new output)\njob_1: done"
+    assert work.log == ["begin app", "end app"]
+
+
+async def test_without_the_parameter_it_is_a_plain_call(work, session):
+    """The model says in each call whether it wants the background; without a word it waits, as for any tool."""
+    work.may_end.set()
+    async with Dispatcher(work.catalog) as dispatcher:
+        for arguments in ({"target": "a"}, {"target": "a", "background": False}):
+            result = await dispatcher.call("build", arguments, session=session)
+            assert (result.value, result.attempts, result.metadata) == ({"built": "a"}, 1, None)
+    assert find_jobs(session) is None
+
+
+async def test_the_end_is_reported(work, session):
+    """The end of a job is reported to the listener of the dispatcher, as its progress is."""
+    reports = []
+    async with Dispatcher(work.catalog, on_progress=reports.append) as dispatcher:
+        await start(dispatcher, session, id="t1")
+        work.may_end.set()
+        await finished(session)
+    assert [(report.call_id, report.message) for report in reports] == [("t1", "compiling"), ("t1", "job_1: done")]
+
+
+async def test_an_async_tool_is_cancelled(work, session):
+    """Cancellation reaches async tools: `job_stop` waits until the tool has cleaned up."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        await start(dispatcher, session)
+        await work.has_begun.wait()
+        stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+        assert stopped.text == "1/2 compiling\njob_1: stopped"
+        again = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+        assert again.text == "job_1: stopped"
+    assert work.log == ["begin app", "cancelled app"]
+
+
+async def test_a_sync_tool_is_told(session):
+    """Cancellation reaches sync tools: the tool sees `context.cancelled`."""
+    begun, seen = threading.Event(), threading.Event()
+
+    def watch(*, context: Context) -> str:
+        """Watch a file."""
+        begun.set()
+        context.stop.wait(20)
+        seen.set() if context.cancelled else None
+        return "over"
+
+    catalog = Catalog(job_output_for(), job_stop_for())
+    catalog.add(Tool.described(watch, background=True))
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("watch", {"background": True}, session=session)
+        await asyncio.to_thread(begun.wait, 20)
+        stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+        assert stopped.text == "job_1: stopped"
+        assert await asyncio.to_thread(seen.wait, 20)
+
+
+async def test_a_sync_generator_is_read_while_it_runs(session):
+    """Partial output of the running call can be read: the values that a streaming tool has yielded so far."""
+    may_go_on = threading.Event()
+    catalog = Catalog(job_output_for())
+    yielded = threading.Event()
+
+    @catalog.tool(background=True)
+    def count():
+        """Count."""
+        yield "one"
+        yield {"two": 2}
+        yielded.set()
+        may_go_on.wait(20)
+        yield 3
+
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("count", {"background": True}, session=session)
+        await asyncio.to_thread(yielded.wait, 20)
+        assert (await read(dispatcher, session)).startswith('one\n{"two": 2}\njob_1: running')
+        may_go_on.set()
+        assert (await read(dispatcher, session, wait_seconds=20)).endswith("job_1: done")
+
+
+async def test_a_refused_call_starts_no_job(work, session):
+    """Permissions and hooks hold as for any call: a call that is refused has its result at once, and no job."""
+
+    class NoFriday:
+        def before(self, call):
+            return Deny("not on a Friday") if call.arguments["target"] == "app" else Proceed()
+
+    for options in ({"hooks": [NoFriday()]}, {"permissions": Permissions("plan")}):
+        async with Dispatcher(work.catalog, **options) as dispatcher:
+            assert (await start(dispatcher, session)).kind == "denied"
+    async with Dispatcher(work.catalog) as dispatcher:
+        wrong = await dispatcher.call("build", {"targt": "app", "background": True}, session=session)
+        assert wrong.kind == "bad_args"
+    assert find_jobs(session) is None
+    assert work.log == []
+
+
+async def test_a_job_waits_for_approval_like_any_call(work, session):
+    """Approvals hold as for any call: nothing starts before a person agreed, and then the job starts."""
+    async with Dispatcher(work.catalog, permissions=Permissions("default")) as dispatcher:
+        waiting = await start(dispatcher, session)
+        assert (waiting.kind, waiting.request.arguments) == ("waiting", {"target": "app", "background": True})
+        assert find_jobs(session) is None
+        resumed = await dispatcher.resume(waiting.request.id, Decision.approve(by="ada"), session=session)
+        assert resumed.metadata == {"job": "job_1"}
+        work.may_end.set()
+        assert await read(dispatcher, session, wait_seconds=20) == '1/2 compiling\n{"built":"app"}\njob_1: done'
+
+
+async def test_without_its_session_an_approved_call_runs_to_its_end(work, session):
+    """A host that resumes without the session could not find the job, so it gets the result."""
+    work.may_end.set()
+    async with Dispatcher(work.catalog, permissions=Permissions("default")) as dispatcher:
+        waiting = await start(dispatcher, session)
+        done = await dispatcher.resume(waiting.request.id, Decision.approve(by="ada"))
+        assert done.value == {"built": "app"}
+
+
+async def test_a_person_who_is_asked_can_take_the_background_away(work, session):
+    """What a person approves is what runs: without `background`, the call runs to its end."""
+    work.may_end.set()
+
+    async def ask(request):
+        return Decision.approve(arguments={"target": "app", "background": False})
+
+    approvals = Approvals(ask=ask)
+    async with Dispatcher(work.catalog, permissions=Permissions("default"), approvals=approvals) as dispatcher:
+        assert (await start(dispatcher, session)).value == {"built": "app"}
+
+
+async def test_hooks_and_the_audit_log_see_the_whole_call(work, session, tmp_path):
+    """Hooks and audit hold as for any call: they see the result of the job, when it is there."""
+    seen = []
+
+    class Watch:
+        async def around(self, call, run):
+            seen.append("around")
+            result = await run()
+            seen.append(result.value)
+            return result
+
+        def after(self, call, result):
+            seen.append(result.kind)
+            return ToolResult("after", result.value)
+
+    log = AuditLog(str(tmp_path / "audit.jsonl"))
+    async with Dispatcher(work.catalog, hooks=[Watch()], audit=log) as dispatcher:
+        await start(dispatcher, session, id="t1")
+        await work.has_begun.wait()
+        assert seen == ["around"]
+        work.may_end.set()
+        await finished(session)
+        assert seen == ["around", {"built": "app"}, "ok"]
+        kinds = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+        assert [line["event"] for line in kinds if line.get("call_id") == "t1"] == ["verdict", "intent", "outcome"]
+    (job,) = find_jobs(session).calls()
+    assert job.read() == "1/2 compiling\nafter"
+
+
+async def test_time_limits_hold(session):
+    """Time limits hold as for any call: the limit of an attempt, and that of the whole call."""
+    catalog = Catalog(job_output_for())
+
+    @catalog.tool(background=True, timeout_seconds=0.02)
+    async def slow() -> str:
+        """Take long."""
+        await asyncio.Event().wait()
+        return ""
+
+    @catalog.tool(background=True)
+    async def slower() -> str:
+        """Take longer."""
+        await asyncio.Event().wait()
+        return ""
+
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("slow", {"background": True}, session=session)
+        await dispatcher.call("slower", {"background": True}, session=session, timeout_seconds=0.05)
+        for job in ("job_1", "job_2"):
+            assert (await read(dispatcher, session, job, wait_seconds=20)).endswith(f"{job}: timeout")
+
+
+async def test_jobs_belong_to_their_session(work, session):
+    """Jobs are scoped by session: another one sees none of them, and cannot stop them."""
+    other = Session()
+    async with Dispatcher(work.catalog) as dispatcher:
+        await start(dispatcher, session)
+        assert (await dispatcher.call("job_output", {}, session=other)).text == "(no jobs)"
+        stranger = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
+        assert "there is no job 'job_1'; none was started" in stranger.text
+        misspelt = await dispatcher.call("job_output", {"job": "job1"}, session=session)
+        assert "known are: job_1" in misspelt.text
+        work.may_end.set()
+
+
+async def test_a_call_without_a_session_is_refused_with_the_remedy(work):
+    """A job without a session could never be read."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        result = await dispatcher.call("build", {"target": "app", "background": True})
+    assert result.kind == "failed"
+    assert "a background job needs a session, and this call has none; pass `session=` with it" in result.text
+    assert work.log == []
+
+
+async def test_the_number_of_jobs_is_bounded(work, session):
+    """A session has at most twenty calls in the background; jobs that have ended make room."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        for number in range(20):
+            assert (await start(dispatcher, session, str(number))).kind == "ok"
+        refused = await start(dispatcher, session, "one more")
+        assert refused.kind == "failed"
+        assert "20 jobs run already (job_1, job_2," in refused.text
+        await dispatcher.call("job_stop", {"job": "job_7"}, session=session)
+        assert (await start(dispatcher, session, "now")).metadata == {"job": "job_21"}
+
+
+async def test_closing_the_dispatcher_ends_its_jobs(work, session):
+    """What happens to jobs when the dispatcher is closed: they are cancelled, and may clean up."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        await start(dispatcher, session)
+        await work.has_begun.wait()
+    assert work.log == ["begin app", "cancelled app"]
+    assert [job.state() for job in find_jobs(session).calls()] == ["stopped"]
+    assert dispatcher.settings.background_jobs == set()
+
+
+async def test_ending_the_session_ends_its_jobs(work, session):
+    """What happens to jobs when the session is closed: they are cancelled, those of other sessions go on."""
+    other = Session()
+    async with Dispatcher(work.catalog) as dispatcher:
+        await start(dispatcher, session, "mine")
+        await start(dispatcher, other, "theirs")
+        await work.has_begun.wait()
+        jobs = find_jobs(session)
+        await asyncio.to_thread(end_shells, session)
+        assert [job.state() for job in jobs.calls()] == ["stopped"]
+        assert "cancelled mine" in work.log
+        assert "cancelled theirs" not in work.log
+
+
+def test_a_job_lives_on_between_sync_calls(session):
+    """A program without an event loop starts a job with one `call_sync`, and reads it with another."""
+    may_end = threading.Event()
+    catalog = Catalog(job_output_for(), job_stop_for())
+
+    @catalog.tool(background=True)
+    def fetch(page: int) -> str:
+        """Fetch a page."""
+        may_end.wait(20)
+        return f"page {page}"
+
+    dispatcher = Dispatcher(catalog)
+    dispatcher.call_sync("fetch", {"page": 3, "background": True}, session=session)
+    may_end.set()
+    assert dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session).text == (
+        "page 3\njob_1: done"
+    )
+    dispatcher.close()
+
+
+def test_a_job_ends_with_its_event_loop(work, session):
+    """A loop that is closed takes its calls with it, and the job says so."""
+
+    async def main():
+        await start(Dispatcher(work.catalog), session)
+
+    work.may_end, work.has_begun = asyncio.Event(), asyncio.Event()
+    asyncio.run(main())
+    (job,) = find_jobs(session).calls()
+    assert (job.is_over, job.state()) == (True, "stopped")
+
+
+async def test_cancelling_the_caller_before_the_start_cancels_the_call(session):
+    """A caller that goes away while the call is still checked has started nothing."""
+    begun, catalog, log = asyncio.Event(), Catalog(), []
+
+    @catalog.tool(background=True)
+    async def work() -> None:
+        """Work."""
+        log.append("ran")
+
+    class Slow:
+        async def before(self, call):
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                log.append("cleaned up")
+
+    async with Dispatcher(catalog, hooks=[Slow()]) as dispatcher:
+        task = asyncio.ensure_future(dispatcher.call("work", {"background": True}, session=session))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert log == ["cleaned up"]
+
+
+async def test_nothing_is_left_of_a_job_that_has_ended(work):
+    """Nothing leaks: neither the session nor the tasks of its jobs outlive them."""
+    own, tasks_before = Session(), asyncio.all_tasks()
+    async with Dispatcher(work.catalog) as dispatcher:
+        await start(dispatcher, own)
+        work.may_end.set()
+        await finished(own)
+        gone = weakref.ref(own.state["toolkit.jobs"])
+        del own
+        await asyncio.sleep(0)
+        gc.collect()
+        assert gone() is None
+        assert dispatcher.settings.background_jobs == set()
+    assert asyncio.all_tasks() == tasks_before
+
+
+async def test_a_batch_goes_on_while_a_job_runs(work, session):
+    """A call in the background does not hold up the calls after it, whatever its tool states."""
+    async with Dispatcher(work.catalog) as dispatcher:
+        calls = [
+            ToolCall("build", {"target": "a", "background": True}),
+            ToolCall("build", {"target": "b", "background": True}),
+            ToolCall("job_output", {}),
+        ]
+        first, second, listed = await dispatcher.call_many(calls, session=session)
+        assert [first.metadata["job"], second.metadata["job"]] == ["job_1", "job_2"]
+        assert len(listed.text.splitlines()) == 2
+
+
+async def test_secrets_are_masked_in_a_job(session):
+    """Neither the list of jobs nor their output shows a secret."""
+    catalog = Catalog(job_output_for())
+
+    @catalog.tool(background=True)
+    async def login(key: Annotated[str, Secret], *, context: Context) -> str:
+        """Log in."""
+        context.report(message=f"using {key}")
+        return f"logged in with {key}"
+
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("login", {"key": "hunter2!", "background": True}, session=session)
+        text = await read(dispatcher, session, wait_seconds=20)
+        listed = (await dispatcher.call("job_output", {}, session=session)).text
+    assert "using" in text
+    assert "hunter2" not in text + listed
+
+
+async def test_a_failure_is_read_like_any_result(session):
+    """A job that fails says why, and its state is the kind of its result."""
+    catalog = Catalog(job_output_for())
+
+    @catalog.tool(background=True)
+    async def fail() -> str:
+        """Fail."""
+        raise ValueError("no such thing")
+
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("fail", {"background": True}, session=session)
+        text = await read(dispatcher, session, wait_seconds=20)
+    assert "no such thing" in text
+    assert text.endswith("job_1: failed")
+
+
+# The schema.
+
+PROPERTY = {
+    "type": "boolean",
+    "description": "Return at once, with the name of a job for `job_output` and `job_stop`.",
+    "default": False,
+}
+
+
+def test_the_parameter_is_in_the_schema_of_every_provider(work):
+    """Provider schemas are right: the parameter is a boolean that may be left out."""
+    tool = work.catalog["build"]
+    assert tool.schema["properties"]["background"] == PROPERTY
+    assert tool.schema["required"] == ["target"]
+    assert tool.definition["facts"]["background"] is True
+    assert tool.output_schema is None  # the name of a job is no `dict[str, str]`
+    names = [definition for definition in anthropic.definitions(work.catalog) if definition["name"] == "build"]
+    assert names[0]["input_schema"]["properties"]["background"]["type"] == "boolean"
+    for form in (openai, gemini):
+        assert "background" in json.dumps(form.definitions(work.catalog))
+
+
+def test_a_function_never_gets_the_parameter():
+    """The function stays as it is: positional parameters, `*args` and `**kwargs` do not see the new one."""
+    got = []
+
+    def any_kind(a: int, /, *rest: int, **more: str) -> None:
+        """Take anything."""
+        got.append((a, rest, more))
+
+    catalog = Catalog(job_output_for())
+    catalog.add(Tool.described(any_kind, background=True))
+    dispatcher, session = Dispatcher(catalog), Session()
+    dispatcher.call_sync("any_kind", {"a": 1, "rest": [2], "x": "y", "background": False})
+    dispatcher.call_sync("any_kind", {"a": 1, "background": True}, session=session)
+    dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session)
+    assert got == [(1, (2,), {"x": "y"}), (1, (), {})]
+    dispatcher.close()
+
+
+def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
+    """Any tool may be started in the background, also one whose schema was written by hand."""
+    got = []
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    handler = Tool.from_schema("handler", "Handle.", schema, got.append, background=True)
+
+    def typed(a: int = 0) -> None:
+        """Take a number."""
+        got.append(a)
+
+    dispatcher = Dispatcher(Catalog(handler, Tool.described(typed, schema=schema, background=True), job_output_for()))
+    assert "background" not in schema["properties"]
+    assert handler.schema["properties"]["background"] == PROPERTY
+    for number, name in enumerate(("handler", "typed"), 1):
+        started = dispatcher.call_sync(name, {"a": number, "background": True}, session=session)
+        assert started.metadata == {"job": f"job_{number}"}
+        dispatcher.call_sync("job_output", {"job": f"job_{number}", "wait_seconds": 20}, session=session)
+    assert got == [{"a": 1}, 2]
+    dispatcher.close()
+
+
+def test_a_parameter_of_that_name_is_refused():
+    """Bad input gets an error that names the thing, the place and the remedy."""
+
+    def mine(background: bool) -> None:
+        """Do."""
+
+    with pytest.raises(DefinitionError, match=r"mine: the fact `background` adds a parameter .* rename yours"):
+        Tool.described(mine, background=True)
+    with pytest.raises(DefinitionError, match=r"tool `x`: the fact `background` adds a parameter"):
+        Tool.from_schema("x", "X.", {"properties": {"background": {}}}, print, background=True)
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
+def test_a_schema_that_might_refuse_the_parameter_is_refused(keyword):
+    """A call that sets it could fail the check, and the author is told which keyword."""
+    schema = {"type": "object", keyword: [{"properties": {}, "additionalProperties": False}]}
+    with pytest.raises(DefinitionError, match=rf"adds a property `background` .* `{keyword}` might refuse"):
+        Tool.from_schema("x", "X.", schema, print, background=True)

@@ -1,0 +1,106 @@
+"""A `streaming` fact on generator tools."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+import pytest
+
+from toolkit import Catalog, DefinitionError, Dispatcher, Tool
+
+pytestmark = pytest.mark.anyio
+
+
+def count() -> Iterator[int]:
+    """Count."""
+    yield from range(3)
+
+
+async def count_later() -> AsyncIterator[int]:
+    """Count."""
+    for number in range(3):
+        yield number
+
+
+@functools.wraps(count)
+def wrapped() -> Iterator[int]:
+    """Return the generator of another function."""
+    return count()
+
+
+def items() -> Iterable[int]:
+    """Return items."""
+    return count()
+
+
+class Thing:
+    def method(self) -> Iterator[int]:
+        """Count."""
+        yield 1
+
+
+@pytest.mark.parametrize("function", [count, count_later, functools.partial(count), Thing().method])
+def test_a_generator_function_streams(function):
+    """The fact is read from the function, and is seen in the facts and in the definition."""
+    tool = Tool.described(function, name="count")
+    assert tool.facts.streaming is True
+    assert tool.definition["facts"]["streaming"] is True
+
+
+def test_a_function_that_returns_a_value_does_not():
+    """And its definition says nothing about it."""
+
+    def plain() -> int:
+        """Return a number."""
+        return 1
+
+    tool = Tool.described(plain)
+    assert tool.facts.streaming is False
+    assert "streaming" not in tool.definition["facts"]
+    assert Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: (yield 1)).facts.streaming is True
+
+
+@pytest.mark.parametrize("function", [items, wrapped])
+async def test_a_function_that_returns_a_generator_may_say_so(function):
+    """`streaming=True` is for a function whose code does not show that it streams."""
+    reports = []
+    tool = Tool.described(function, name="items", streaming=True)
+    assert tool.facts.streaming is True
+    async with Dispatcher(Catalog(tool), on_progress=reports.append) as dispatcher:
+        assert (await dispatcher.call("items")).value == [0, 1, 2]
+    assert [report.value for report in reports] == [0, 1, 2]
+
+
+async def test_an_author_may_have_the_values_collected_only():
+    """`streaming=False` on a generator function: the result is the same, and no value is reported before it."""
+    reports = []
+    for function in (count, count_later):
+        tool = Tool.described(function, name="count", streaming=False)
+        assert "streaming" not in tool.definition["facts"]
+        async with Dispatcher(Catalog(tool), on_progress=reports.append) as dispatcher:
+            assert (await dispatcher.call("count")).value == [0, 1, 2]
+    assert reports == []
+
+
+def test_a_fact_that_cannot_be_true_is_refused():
+    """The author is told the remedy."""
+
+    def plain() -> int:
+        """Return a number."""
+        return 1
+
+    async def later():
+        """Return a number."""
+        return 1
+
+    for function in (plain, later):
+        with pytest.raises(DefinitionError, match="`streaming=True` is for a function that yields"):
+            Tool.described(function, streaming=True)
+
+
+def test_the_fact_does_not_change_what_a_person_agreed_to():
+    """An approval of an older version, which did not know the fact, can still be answered."""
+    from toolkit.approvals.identity import identity_of
+
+    assert identity_of(Tool.described(count)) == identity_of(Tool.described(count, streaming=False))

@@ -1,0 +1,209 @@
+"""
+Starting a call in the background.
+
+The call runs through the same pipeline as every other call, in a task of its own. The caller waits for the task. Once
+the call is allowed to run, and asks for the background, the task becomes a job of the session, and the caller gets the
+name of the job. A call that is refused, or that waits for a person, gets its result as usual.
+
+    check → before-hooks → verdict → the job starts, and the caller gets its name → around-hooks → attempts → ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from contextvars import ContextVar
+from typing import Any
+
+from ..concurrency.futures import retrieve_exception, set_outcome
+from ..context import Progress
+from ..errors import ToolError
+from ..functions.background_parameter import BACKGROUND
+from ..hooks.base import Run, ShownCall
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .background_jobs import CallJob, jobs_of
+from .call_run import NO_OPTIONS, CallOptions
+from .pipeline import Pipeline
+from .plan import CallPlan
+from .settings import Settings
+
+__all__ = ["BACKGROUND_HOOK", "make_detachable", "settings_for_background"]
+
+_MAX_TITLE_CHARS = 200
+
+_log = logging.getLogger("toolkit")
+
+_current_call: ContextVar[_DetachableCall | None] = ContextVar("toolkit_detachable_call", default=None)
+
+
+class _BackgroundHook:
+    """The outermost around-hook of a tool that may run in the background. It turns the call into a job."""
+
+    async def around(self, call: ShownCall, run: Run) -> ToolResult:
+        """Start the job if the call asks for that, and run the tool."""
+        detachable = _current_call.get()
+        if detachable is not None and call.actual_arguments.get(BACKGROUND) is True:
+            try:
+                detachable.detach(call)
+            except ToolError as error:
+                return ToolResult.failure("failed", str(error), cause=error)
+        return await run()
+
+
+BACKGROUND_HOOK = _BackgroundHook()
+
+
+def settings_for_background(settings: Settings) -> Settings:
+    """Return *settings* for a tool that may run in the background."""
+    return settings.wrapped(BACKGROUND_HOOK, _record_progress)
+
+
+def _record_progress(progress: Progress) -> None:
+    detachable = _current_call.get()
+    if detachable is not None:
+        detachable.record_progress(progress)
+
+
+def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> Pipeline:
+    """
+    Return a pipeline that does the same as *pipeline*, and can be left before the call has ended.
+
+    *settings* are those of the dispatcher. Its listener is told when a job ends.
+    """
+
+    async def run_or_detach(
+        arguments: Any,
+        call_id: str | None,
+        session: Session | None,
+        principal: str | None,
+        call: ToolCall | None = None,
+        options: CallOptions = NO_OPTIONS,
+        run: Any = None,
+    ) -> ToolResult:
+        detachable = _DetachableCall(plan, settings)
+        return await detachable.run(pipeline, (arguments, call_id, session, principal, call, options, run))
+
+    return run_or_detach
+
+
+class _DetachableCall:
+    """One call that may become a job while it runs."""
+
+    def __init__(self, plan: CallPlan, settings: Settings) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._answer: asyncio.Future[ToolResult] = self._loop.create_future()
+        self._task: asyncio.Task[None] | None = None
+        self._job: CallJob | None = None
+        self._call_id = ""
+
+    async def run(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> ToolResult:
+        """Return the result of the call, or the name of the job that it has become."""
+        token = _current_call.set(self)
+        try:  # the task copies the context, so only the call itself sees this object
+            self._task = asyncio.ensure_future(self._run_to_end(pipeline, arguments))
+        finally:
+            _current_call.reset(token)
+        self._task.add_done_callback(self._note_end)
+        self._task.add_done_callback(retrieve_exception)
+        answer = self._answer
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            if self._job is None and not answer.done():
+                await self._cancel()
+            raise
+        finally:
+            del answer  # the future holds the error, and the traceback of the error holds this frame
+
+    async def _run_to_end(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> None:
+        result: ToolResult | None = None
+        failure: BaseException | None = None
+        try:
+            result = await pipeline(*arguments)
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 -- the caller raises it; in a task, an exit would end the loop
+            failure = error
+        try:
+            if self._job is None:
+                set_outcome(self._answer, result, failure)
+            else:
+                self._end_job(result, failure)
+        finally:
+            del result, failure  # the traceback of the error holds this frame
+
+    def detach(self, call: ShownCall) -> None:
+        """
+        Make the call a job of its session, and answer the caller.
+
+        Raises:
+            ToolError: The call has no session, or too many jobs run already.
+        """
+        if self._job is not None:
+            return  # the tool was interrupted, and runs again
+        if call.session is None:
+            raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
+        task = self._task
+        if task is None:
+            raise RuntimeError("the call has not begun")
+        title, self._call_id = self._build_title(call), call.id
+        job = jobs_of(call.session).start_call(lambda name: CallJob(name, title, task, self._loop))
+        self._job = job
+        self._settings.background_jobs.add(job)
+        text = f"started {job.id}; `job_output` shows what it reports and its result, `job_stop` ends it"
+        receipt = ToolResult(text, text, metadata={"job": job.id}, tool=self._plan.name, call_id=call.id, attempts=1)
+        set_outcome(self._answer, receipt)
+
+    def record_progress(self, progress: Progress) -> None:
+        """Keep *progress* for `job_output`, if the call is a job."""
+        if self._job is not None:
+            self._job.record_progress(progress)
+
+    def _build_title(self, call: ShownCall) -> str:
+        arguments = {name: value for name, value in call.arguments.items() if name != BACKGROUND}
+        text = f"{self._plan.name} {json.dumps(arguments, ensure_ascii=False, default=repr)}"
+        masked = self._plan.redaction(call.actual_arguments).mask_text(text)
+        return masked if len(masked) <= _MAX_TITLE_CHARS else f"{masked[: _MAX_TITLE_CHARS - 3]}..."
+
+    async def _cancel(self) -> None:
+        """Cancel the call, whose caller was cancelled, and wait until it has cleaned up."""
+        task = self._task
+        if task is None:
+            return
+        task.cancel()
+        while not task.done():
+            # The caller may be cancelled again meanwhile. The cleanup of a call has a time limit of its own.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        """Record the end of a call that was cancelled. The end of any other call is recorded already."""
+        self._task = None
+        if task.cancelled():
+            self._answer.cancel()
+            self._end_job(None, None)
+
+    def _end_job(self, result: ToolResult | None, error: BaseException | None) -> None:
+        job = self._job
+        if job is None or job.is_over:
+            return
+        job.record_end(result, error)
+        self._settings.background_jobs.discard(job)
+        if error is not None:
+            _log.error("%s (`%s`) raised an exception", job.id, self._plan.name, exc_info=error)
+        self._report_end(job)
+
+    def _report_end(self, job: CallJob) -> None:
+        """Tell the listener of the dispatcher that the job has ended."""
+        listener = self._settings.on_progress
+        if listener is None:
+            return
+        try:
+            listener(Progress(call_id=self._call_id, tool=self._plan.name, message=f"{job.id}: {job.state()}"))
+        except Exception:  # noqa: BLE001 -- the listener is user code, and must not change how the job ended
+            _log.exception("a listener to progress failed")
