@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..results import ToolCall, ToolResult
-from ..session import Session
+from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .attempt import must_propagate
 
@@ -38,6 +38,7 @@ def copy_call(
     elif arguments is not None:
         raise TypeError("a ToolCall has its own arguments; give one or the other")
     session = call.session or session
+    check_session(session)
     return ToolCall(
         call.name,
         call.arguments,
