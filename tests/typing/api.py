@@ -75,8 +75,8 @@ from toolkit.approvals import (
 )
 from toolkit.builtin import (
     MemoryFolder,
-    MemoryStore,
     MemoryNote,
+    MemoryStore,
     Sandbox,
     Workspace,
     bash_for,
