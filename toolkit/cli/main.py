@@ -26,6 +26,7 @@ _COMMANDS = {
     "explain": "commands.explain",
     "check": "commands.check",
     "agent": "commands.agent",
+    "trust": "commands.trust",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",
