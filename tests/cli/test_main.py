@@ -16,7 +16,20 @@ from toolkit.cli.exit_codes import EXITS, FOUND, INTERRUPTED, RUN_EXITS, USAGE, 
 from toolkit.cli.main import cli, main
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["list", "show", "schema", "search", "call", "explain", "check", "agent", "stats", "init", "completion"]
+COMMANDS = [
+    "list",
+    "show",
+    "schema",
+    "search",
+    "call",
+    "explain",
+    "check",
+    "agent",
+    "trust",
+    "stats",
+    "init",
+    "completion",
+]
 
 
 def test_the_help_names_every_command(shop):
@@ -84,7 +97,9 @@ def test_the_package_does_without_the_command_line(shop):
 def test_what_is_missing_is_named_with_what_installs_it(shop, missing):
     """For whoever types the command, and for whoever imports the display."""
     hide = f"import sys; sys.modules['{missing}'] = None; "
-    hint = f"the command line needs {missing}, which is not installed; pip install 'pytoolkit[cli]'"
+    hint = (
+        f"the command line needs {missing}, which is not installed; run pip install '.[cli]' in a checkout of toolkit"
+    )
     typed = python(f"{hide}from toolkit.__main__ import main; main()")
     assert (typed.returncode, typed.stderr) == (1, f"error: {hint}\n")
     imported = python(f"{hide}import toolkit.cli.display")

@@ -268,7 +268,8 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert run.stdout == "ToolkitError skills cannot be read without the extra; pip install 'pytoolkit[skills]'\n"
+    hint = "run pip install '.[skills]' in a checkout of toolkit"
+    assert run.stdout == f"ToolkitError skills cannot be read without the extra; {hint}\n"
 
 
 def test_importing_skills_loads_no_yaml():

@@ -48,7 +48,8 @@ def test_a_project_that_is_not_trusted_brings_no_skills(project, trust):
     skills = Skills(Shed().catalog, project=project, trust=trust)
     assert (names(skills), skills.problems, skills.expanded("/deploy x")) == ([], (), "/deploy x")
     assert [Path(each.what).name for each in skills.ignored] == ["bad.md", "deploy.md"]
-    assert skills.ignored[0].why == f"you have not trusted {project}; look at its .toolkit folder, then trust it"
+    why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
+    assert skills.ignored[0].why == why
 
 
 def test_without_trust_nobody_trusts(project):

@@ -122,7 +122,10 @@ def test_without_hypothesis_the_extra_is_named():
             print(type(error).__name__, error)
     """)
     run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
-    assert run.stdout == "ToolkitError hypothesis is not installed; pip install 'pytoolkit[testing]'\n"
+    assert (
+        run.stdout
+        == "ToolkitError hypothesis is not installed; run pip install '.[testing]' in a checkout of toolkit\n"
+    )
 
 
 def test_importing_the_kit_imports_neither_hypothesis_nor_the_laws():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from .._distribution import DISTRIBUTION
+from .._distribution import install_hint
 from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
@@ -22,5 +22,5 @@ __getattr__ = _lazy_getattr(__name__, {"arguments_of": "argument_values"})
 for _name in ("click", "rich"):
     if find_spec(_name) is None:
         raise ModuleNotFoundError(
-            f"the command line needs {_name}, which is not installed; pip install '{DISTRIBUTION}[cli]'", name=_name
+            f"the command line needs {_name}, which is not installed; {install_hint('cli')}", name=_name
         )

@@ -27,6 +27,7 @@ _COMMANDS = {
     "check": "commands.check",
     "agent": "commands.agent",
     "settings": "commands.settings",
+    "trust": "commands.trust",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import stat
 import tempfile
 import time
@@ -247,9 +248,10 @@ def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str
         return problem
     scripts = "".join(f" and at {script}" for script in find_scripts(project))
     remedy = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
+    command = f"`toolkit trust {shlex.quote(str(project))}`"
     if state == "changed":
-        return f"{project} has changed since you trusted it; {remedy} again"
-    return f"you have not trusted {project}; {remedy}"
+        return f"{project} has changed since you trusted it; {remedy} again: {command}"
+    return f"you have not trusted {project}; {remedy}: {command}"
 
 
 def content_digest(folder: str | os.PathLike[str]) -> str:

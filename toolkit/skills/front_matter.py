@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .._distribution import DISTRIBUTION
+from .._distribution import install_hint
 from ..errors import ToolkitError
 from .records import FrontMatterError
 
@@ -86,7 +86,7 @@ def check_yaml_installed() -> None:
     try:
         import yaml  # noqa: F401 -- imported to check that it is installed
     except ImportError:
-        raise ToolkitError(f"skills cannot be read without the extra; pip install '{DISTRIBUTION}[skills]'") from None
+        raise ToolkitError(f"skills cannot be read without the extra; {install_hint('skills')}") from None
 
 
 def _parse_yaml(matter: str) -> Node | None:

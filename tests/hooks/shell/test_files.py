@@ -114,7 +114,7 @@ def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, c
     """They are listed with the reason and the remedy, and the user's count."""
     hooks = ShellHooks.from_files(project, user=user, trust=trust if with_trust else None)
     file = project / ".toolkit/hooks.toml"
-    why = f"you have not trusted {project}; look at its .toolkit folder, then trust it"
+    why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
     assert hooks.ignored == (
         f"project hooks, hooks[0] in {file}: .toolkit/check.sh: {why}",
         f"project hooks, hooks[1] in {file}: /bin/true 'a b': {why}",

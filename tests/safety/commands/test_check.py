@@ -130,7 +130,7 @@ def test_without_the_extra_every_command_asks():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.startswith("ask ")
-    assert "pip install 'pytoolkit[shell]'" in said
+    assert "pip install '.[shell]'" in said
 
 
 # Properties.

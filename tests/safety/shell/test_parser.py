@@ -594,7 +594,7 @@ def test_a_message_says_what_is_wrong():
     """Short, and with the place."""
     with pytest.raises(CannotParse, match="U\\+0000, which cannot be seen"):
         parse_script("a\0")
-    assert "pip install 'pytoolkit[shell]'" in str(MissingShellParser())
+    assert "run pip install '.[shell]' in a checkout of toolkit" in str(MissingShellParser())
     with pytest.raises(CannotParse, match="longer than 20000 characters"):
         parse_script("x" * 30_000)
     with pytest.raises(CannotParse, match="ends is not understood"):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import select
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -23,10 +22,11 @@ from ...providers.remote import RemoteProvider
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import subcommand, target_argument
+from ..confirmation import confirm
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure
-from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop, wake_on_signal
+from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
 from ..targets import open_target
 from ..user_extensions import with_skills
@@ -216,18 +216,7 @@ async def _ask_and_resume(agent: Agent, run: Run, asker: InterruptiblePrompt | N
 
 def confirm_plan(terminal: str = "/dev/tty") -> bool:
     """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
-    with contextlib.suppress(ImportError, OSError), open(terminal, "r+b", buffering=0) as device:
-        import termios  # some systems have neither this module nor a terminal of this name
-
-        if not device.isatty():
-            return False
-        termios.tcflush(device, termios.TCIFLUSH)  # text that was typed before the question is no answer to it
-        device.write(b"Carry out this plan? [y]es, [n]o: ")
-        with wake_on_signal() as receiver:
-            # Ctrl-C just before `readline` would be noticed only after the next line. So the signal itself wakes this.
-            select.select([device.fileno(), receiver.fileno()], [], [])
-        return device.readline().strip().lower() in (b"y", b"yes")
-    return False
+    return confirm("Carry out this plan?", terminal)
 
 
 def _make_provider(name: str, model: str, base_url: str | None, key_from: str | None) -> RemoteProvider:

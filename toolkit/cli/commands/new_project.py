@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from ..._distribution import DISTRIBUTION
+from ..._distribution import INSTALL, INSTALL_PLACE
 from ...errors import ToolkitError
 from .templates import FILES
 
@@ -54,7 +54,12 @@ def make_project(folder: str | os.PathLike[str], *, name: str | None = None) -> 
     root = Path(folder).resolve()
     title = name or root.name
     package = package_name(title)
-    names = {"package": package, "title": package.replace("_", "-"), "distribution": DISTRIBUTION}
+    names = {
+        "package": package,
+        "title": package.replace("_", "-"),
+        "install": INSTALL.format(extras="testing,cli"),
+        "install_place": INSTALL_PLACE,
+    }
     files = {root / path.format(**names): text.format(**names) for path, text in FILES.items()}
     _refuse_existing_files(root, list(files))
     written = []

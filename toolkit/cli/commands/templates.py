@@ -1,7 +1,8 @@
 """
 The texts of the files of a new project, by path.
 
-`{package}` and `{title}` stand for the names of the project, and `{distribution}` for the name of this distribution.
+`{package}` and `{title}` stand for the names of the project. `{install}` is the command that installs toolkit, and
+`{install_place}` says where it is run.
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ name = "{title}"
 version = "0.1.0"
 description = "Tools for language models."
 requires-python = ">=3.11"
-dependencies = ["{distribution}"]
-
-[project.optional-dependencies]
-dev = ["{distribution}[testing,cli]"]
+# toolkit is not on a package index, so it is not listed here; README.md says how it is installed.
+dependencies = []
 
 # Whoever has installed this package finds its tools with `Catalog().discover()`.
 [project.entry-points."toolkit.tools"]
@@ -121,8 +120,15 @@ _README = """\
 
 Tools for language models, in [{package}/tools.py]({package}/tools.py).
 
+The tools need toolkit, which is not on a package index. It is installed {install_place}:
+
 ```
-pip install -e '.[dev]'
+{install}
+```
+
+Then, in this folder:
+
+```
 python -m pytest
 toolkit list {package}.tools
 toolkit call {package}.tools count_words text='to be or not to be' distinct=true

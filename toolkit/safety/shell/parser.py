@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from ..._distribution import DISTRIBUTION
+from ..._distribution import install_hint
 from .evaluation import refuse_late_texts
 from .nodes import MAX_COMMANDS
 from .outline import read_outline
@@ -59,7 +59,7 @@ class MissingShellParser(CannotParse):
     """The error for a grammar that is not installed."""
 
     def __init__(self) -> None:
-        super().__init__(f"commands cannot be read without the extra; pip install '{DISTRIBUTION}[shell]'")
+        super().__init__(f"commands cannot be read without the extra; {install_hint('shell')}")
 
 
 # The checks and every rule parse the same line, one after the other. A script is never changed, so it can be shared.

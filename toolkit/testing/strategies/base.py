@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._distribution import DISTRIBUTION
+from ..._distribution import install_hint
 from ..._lazy_names import LazyModule
 from ...errors import ToolkitError
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     import hypothesis
     from hypothesis import strategies as st
 else:
-    _INSTALL_HINT = f"pip install '{DISTRIBUTION}[testing]'"
+    _INSTALL_HINT = install_hint("testing")
     hypothesis = LazyModule("hypothesis", _INSTALL_HINT)
     st = LazyModule("hypothesis.strategies", _INSTALL_HINT)
 

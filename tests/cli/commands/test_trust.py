@@ -1,0 +1,123 @@
+"""
+`toolkit trust`: what a project may do is shown before it is trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import pytest
+
+from tests.cli.terminals import Terminal
+from tests.skills.kit import written
+from toolkit.permissions.trust import Trust
+
+HOOKS = """
+[[hooks]]
+on = "before"
+command = "sh tools/check.sh"
+files = ["tools/check.sh"]
+"""
+
+
+@pytest.fixture
+def project(shop):
+    """A project with a rule that permits something, a hook with a script, and a skill."""
+    folder = shop.folder / "shop"
+    shop.write("shop/.toolkit/permissions.toml", 'mode = "auto"\nallow = ["cancel"]\nask = ["order"]\n')
+    shop.write("shop/.toolkit/hooks.toml", HOOKS)
+    shop.write("shop/tools/check.sh", "echo checked \x1b[2J\n")
+    written(folder / ".toolkit" / "skills" / "mine.md")
+    return folder
+
+
+def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
+    """`toolkit trust PATH` shows what would be trusted and records it."""
+    ran = shop.run("trust", "shop", "--yes")
+    assert ran.code == 0
+    report = ran.json
+    assert (report["folder"], report["state"], report["recorded"]) == (os.path.realpath(project), "unknown", True)
+    assert any("auto" in rule for rule in report["rules"])
+    assert any("cancel" in rule for rule in report["rules"])
+    assert not any("order" in rule for rule in report["rules"])  # an ask rule counts without trust
+    assert "sh tools/check.sh" in report["hooks"][0]
+    assert report["skills"][0].endswith("mine.md")
+    assert {"tools/check.sh", ".toolkit/hooks.toml"} <= set(report["files"])
+    assert Trust().is_trusted(project)
+    assert "you trust it already" in shop.run("trust", "shop").err
+
+
+def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
+    """It is shown all the same, and the exit code says that a person is needed."""
+    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: False)
+    ran = shop.run("trust", "shop", "-o", "text")
+    assert ran.code == 7
+    assert "not recorded; trust it by answering yes in a terminal, or with --yes" in ran.err
+    assert "sh tools/check.sh" in ran.out
+    assert not Trust().is_trusted(project)
+
+
+def test_what_changes_after_it_was_shown_is_not_trusted(shop, project, monkeypatch):
+    """The content that was shown is the content that is recorded."""
+
+    def change_and_agree(question):
+        (project / "tools" / "check.sh").write_text("rm -rf ~\n")
+        return True
+
+    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", change_and_agree)
+    ran = shop.run("trust", "shop")
+    assert ran.code == 2
+    assert "has changed since it was shown; look at it again" in ran.err
+    assert not Trust().is_trusted(project)
+
+
+def test_the_text_of_the_files_can_be_shown(shop, project):
+    """With nothing in it that acts on a terminal."""
+    out = shop.run("trust", "shop", "--yes", "--contents", "-o", "text").out
+    assert "      | echo checked " in out
+    assert "\x1b" not in out
+
+
+def test_trust_can_be_listed_and_taken_back(shop, project):
+    """A folder that has changed since is listed as such."""
+    assert shop.run("trust", "--list").json == []
+    shop.run("trust", "shop", "--yes")
+    assert shop.run("trust", "--list").json == [{"folder": os.path.realpath(project), "state": "trusted"}]
+    (project / "tools" / "check.sh").write_text("echo other\n")
+    assert shop.run("trust", "--list").json[0]["state"] == "changed"
+    assert shop.run("trust", "shop", "--revoke").code == 0
+    assert shop.run("trust", "--list").json == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere", "--yes"], "is not a folder"),
+        (["shop", "--yes", "--revoke"], "contradict each other"),
+    ],
+)
+def test_what_cannot_be_trusted_is_told(shop, project, words, says):
+    """And nothing is recorded."""
+    ran = shop.run("trust", *words)
+    assert ran.code == 2
+    assert says in ran.err
+    assert Trust().folders() == ()
+
+
+def test_mistakes_in_the_files_are_shown(shop, project):
+    """A person should not agree to what cannot be read."""
+    (project / ".toolkit" / "permissions.toml").write_text('alow = ["cancel"]\n')
+    (problem,) = shop.run("trust", "shop", "--yes").json["problems"]
+    assert "alow" in problem
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 5), ("\x03", 130)])
+def test_at_a_terminal_the_user_is_asked(shop, project, answer, code):
+    """Only a clear yes records it."""
+    with contextlib.closing(Terminal(["-m", "toolkit", "trust", "shop"])) as terminal:
+        terminal.until("[y]es, [n]o: ")
+        terminal.type(answer)
+        assert terminal.ended() == code
+    assert Trust().is_trusted(project) is (code == 0)

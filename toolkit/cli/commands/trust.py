@@ -1,0 +1,126 @@
+"""
+`toolkit trust`: show what a project may do once it is trusted, and record that the user trusts it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from ...permissions.trust import Trust
+from ...values.visible import make_visible
+from ..command import subcommand
+from ..confirmation import confirm
+from ..exit_codes import EXITS
+from ..failures import Failure
+from ..output import Output, to_safe_text
+from .trust_report import TrustReport, read_report
+
+__all__ = ["command"]
+
+_MAX_CHARS = 20_000
+_TITLES = {
+    "rules": "rules that permit calls, and its mode:",
+    "hooks": "hooks, which run these commands:",
+    "skills": "skills, which a model can use:",
+}
+
+
+@subcommand("trust")
+@click.argument("path", default=".", type=click.Path(file_okay=False))
+@click.option("--yes", is_flag=True, help="Trust it without a question.")
+@click.option("--contents", is_flag=True, help="Also show the text of each file.")
+@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@click.option("--list", "lists", is_flag=True, help="List the folders that you trust, and do nothing else.")
+def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, lists: bool) -> int:
+    """Show what trusting the project in PATH permits, and record it.
+
+    The files in a project's .toolkit folder may deny calls and ask about them at once.
+    Its allow rules, its mode, its hooks and its skills count only if you trust the
+    folder. You see all of them, and the files that they come from, and are asked. If one of these
+    files changes, you have to trust the folder again.
+
+    The exit code is 0 if the folder is trusted, 5 if you said no, 7 if there was no
+    terminal to ask you on.
+
+    \b
+    Examples:
+      toolkit trust .
+      toolkit trust ~/shop --contents
+      toolkit trust --list
+    """
+    if sum((yes, revoke, lists)) > 1:
+        raise click.UsageError("--yes, --revoke and --list contradict each other; give one")
+    trust = Trust()
+    if trust.problem is not None:
+        raise Failure(trust.problem)
+    if lists:
+        _show_folders(trust, output)
+        return 0
+    if revoke:
+        trust.revoke(path)
+        output.note(f"{Path(path).resolve()} is not trusted any more")
+        return 0
+    report = read_report(path, trust)
+    if not output.is_json:
+        _show(report, output, contents)
+    code = _record(report, trust, yes, output)
+    if output.is_json:
+        output.json({**report.to_json(), "recorded": code == 0})
+    return code
+
+
+def _record(report: TrustReport, trust: Trust, is_agreed: bool, output: Output) -> int:
+    """Record the trust if the user agrees, and return the exit code."""
+    if report.state == "trusted":
+        output.note("you trust it already, and nothing has changed since")
+        return 0
+    if not is_agreed and not confirm(f"Trust {make_visible(str(report.folder), keep_lines=False)}?"):
+        output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
+        return EXITS["denied"] if output.error_console.is_terminal else EXITS["waiting"]
+    trust.trust(report.folder, digest=report.digest)
+    output.note(f"recorded in {trust.path}; toolkit trust {report.folder} --revoke takes it back")
+    return 0
+
+
+def _show(report: TrustReport, output: Output, contents: bool) -> None:
+    states = {"trusted": "trusted", "changed": "changed since you trusted it", "unknown": "not trusted"}
+    output.show(Text.assemble(to_safe_text(str(report.folder), "bold"), f": {states[report.state]}"))
+    for kind, settings in report.settings.items():
+        if settings:
+            output.show(Text(f"  {_TITLES[kind]}", "yellow"))
+        for setting in settings:
+            output.show(to_safe_text(f"    {setting}"))
+    for problem in report.problems:
+        output.show(Text.assemble(("  mistake: ", "red"), to_safe_text(problem)))
+    if not any(report.settings.values()) and not report.problems:
+        output.show(Text("  nothing that counts only with your trust"))
+    output.show(Text("  files that must not change:" if report.files else "  it has no files to trust", "dim"))
+    for path in report.files:
+        output.show(to_safe_text(f"    {path}"))
+        if contents:
+            _show_content(report.folder / path, output)
+
+
+def _show_content(path: Path, output: Output) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        output.show(to_safe_text(f"      | it cannot be shown: {error}"))
+        return
+    for line in text[:_MAX_CHARS].splitlines():
+        output.show(to_safe_text(f"      | {line}"))
+    if len(text) > _MAX_CHARS:
+        output.show(Text(f"      cut: {_MAX_CHARS:,} of {len(text):,} characters are shown", "yellow"))
+
+
+def _show_folders(trust: Trust, output: Output) -> None:
+    rows = [(str(folder), trust.state(folder)) for folder in trust.folders()]
+    if output.is_json:
+        output.json([{"folder": folder, "state": state} for folder, state in rows])
+    elif rows:
+        output.table(["folder", "state"], rows)
+    else:
+        output.note("you trust no folder yet; toolkit trust PATH trusts one")

@@ -1,0 +1,108 @@
+"""
+What trust in a project would cover: the settings that would begin to count, and the files that they come from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import ToolkitError
+from ...hooks.shell.files import read_hooks
+from ...permissions.hook_scripts import find_scripts
+from ...permissions.rule_files import read_rules
+from ...permissions.trust import PROJECT_FOLDER, Trust, TrustError, content_digest
+from ...skills.skill_files import read_contents
+
+__all__ = ["TrustReport", "read_report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustReport:
+    """
+    What trust in a folder would cover.
+
+    Attributes:
+        folder: The folder of the project.
+        state: Whether the user trusts it: "trusted", "changed" or "unknown".
+        digest: The digest of the content that this report is about.
+        settings: The settings that count only with trust, by their kind: "rules", "hooks" and "skills".
+        files: The files that trust covers, relative to the folder.
+        problems: The mistakes in the files. A project with mistakes can be trusted, and its settings are refused.
+    """
+
+    folder: Path
+    state: str
+    digest: str
+    settings: dict[str, list[str]]
+    files: tuple[Path, ...]
+    problems: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON."""
+        return {
+            "folder": str(self.folder),
+            "state": self.state,
+            "digest": self.digest,
+            **self.settings,
+            "files": [str(path) for path in self.files],
+            "problems": list(self.problems),
+        }
+
+
+def read_report(folder: str | os.PathLike[str], trust: Trust) -> TrustReport:
+    """
+    Return what trust in *folder* would cover.
+
+    Raises:
+        TrustError: The folder cannot be trusted, because a part of its content cannot be covered.
+    """
+    # The digest is taken first. If the content changes after that, recording the trust fails.
+    digest = content_digest(folder)
+    project = Path(os.path.realpath(folder))
+    problems: list[str] = []
+    settings = {kind: _read_settings(read, project, problems) for kind, read in SETTINGS.items()}
+    return TrustReport(
+        folder=project,
+        state=trust.state(project),
+        digest=digest,
+        settings=settings,
+        files=tuple(_list_files(project)),
+        problems=tuple(problems),
+    )
+
+
+def _read_rules(project: Path) -> list[str]:
+    return [setting.what for setting in read_rules(project=project).ignored]
+
+
+def _read_hooks(project: Path) -> list[str]:
+    return [setting.what for setting in read_hooks(project=project).ignored]
+
+
+def _read_skills(project: Path) -> list[str]:
+    folder = project / PROJECT_FOLDER / "skills"
+    return [str(path) for path in read_contents(folder)[0]] if folder.is_dir() else []
+
+
+SETTINGS: dict[str, Callable[[Path], list[str]]] = {"rules": _read_rules, "hooks": _read_hooks, "skills": _read_skills}
+"""The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
+
+
+def _read_settings(read: Callable[[Path], list[str]], project: Path, problems: list[str]) -> list[str]:
+    try:
+        return read(project)
+    except TrustError:
+        raise
+    except ToolkitError as error:
+        problems.extend(str(error).splitlines())
+        return []
+
+
+def _list_files(project: Path) -> list[Path]:
+    """Return the files in the `.toolkit` folder, and the files elsewhere that its hooks run."""
+    inside = sorted(path for path in (project / PROJECT_FOLDER).rglob("*") if not path.is_dir())
+    return [*(path.relative_to(project) for path in inside), *map(Path, find_scripts(project))]
