@@ -25,6 +25,7 @@ COMMANDS = [
     "explain",
     "check",
     "agent",
+    "settings",
     "trust",
     "stats",
     "init",

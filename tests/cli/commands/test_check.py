@@ -59,8 +59,9 @@ def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
     lines = checked(BROKEN, "-o", "text").out.splitlines()
     assert lines[0] == "broken law declared-failures: `shout`"
     assert lines[1] == "  it raised IndexError: string index out of range"
-    assert lines[2] == "  with {'text': ''}"
-    assert lines[3].startswith("  remedy: ")
+    assert lines[2] == "  at checked.py:5"
+    assert lines[3] == "  with {'text': ''}"
+    assert lines[4].startswith("  remedy: ")
     assert lines[-1] == "1 tool: 1 broken law, 0 suggestions"
 
 
@@ -117,7 +118,7 @@ def test_a_known_violation_is_shown_and_does_not_count(checked):
     assert [each["explanation"] for each in ran.json["known"]] == ["Nobody says less.", "It is loud."]
     lines = checked(text, "-o", "text").out.splitlines()
     assert lines[0] == "known violation declared-failures: `shout`"
-    assert lines[3] == "  reason: Nobody says less."
+    assert lines[4] == "  reason: Nobody says less."
     assert lines[-1] == "1 tool, nothing to fix"
 
 
