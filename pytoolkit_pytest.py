@@ -212,6 +212,7 @@ class ToolCheck(pytest.Item):
     def runtest(self) -> None:
         from toolkit.testing import LawsBroken
 
+        __tracebackhide__ = True
         violations = self._violations()
         if violations:
             raise LawsBroken(violations)

@@ -4,6 +4,9 @@ The doubles: a recorder and what is asserted of it, a clock, builders.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from toolkit import Catalog, Dispatcher, RetryPolicy, Transient
@@ -12,11 +15,16 @@ from toolkit.testing import (
     FakeClock,
     Recorder,
     assert_called,
+    check_catalog,
+    check_tool,
+    doubles,
     make_call,
     make_error,
     make_result,
     make_waiting,
 )
+
+from .laws import broken
 
 pytestmark = pytest.mark.anyio
 
@@ -148,3 +156,35 @@ async def test_calls_and_results_are_complete():
 async def test_built_results_survive_being_stored(made):
     """They are results like any other."""
     assert ToolResult.from_json(made.to_json()).to_json() == made.to_json()
+
+
+def fail_assert_called():
+    assert_called(Recorder(), "add")
+
+
+def fail_check_tool():
+    check_tool(broken.laws["divide_cake"], examples=5)
+
+
+def fail_check_catalog():
+    check_catalog(Catalog(broken.laws["divide_cake"]), examples=5)
+
+
+@pytest.mark.parametrize("fail", [fail_assert_called, fail_check_tool, fail_check_catalog])
+async def test_a_failed_assertion_shows_the_line_of_the_test(fail):
+    """`__tracebackhide__` in every assertion."""
+    with pytest.raises(AssertionError) as caught:
+        fail()
+    shown = caught.traceback.filter(caught)
+    assert [entry.name for entry in shown] == [
+        "test_a_failed_assertion_shows_the_line_of_the_test",
+        fail.__name__,
+    ]
+
+
+@pytest.mark.parametrize("name", [*doubles.__all__, "ScriptedProvider"])
+async def test_each_double_has_an_example_on_its_page(name):
+    """`FakeClock` and friends documented with one example each."""
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
+    examples = "\n".join(block.partition("```")[0] for block in page.split("```python")[1:])
+    assert re.search(rf"\b{name}\(|\b{name}\b.*# ->", examples)

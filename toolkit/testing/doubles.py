@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._wording import format_count
 from ..decisions import ApprovalRequest
 from ..results import Kind, ToolCall, ToolResult
 from ..session import Session
@@ -165,13 +166,14 @@ def assert_called(
     Returns:
         The first such call; None if *times* is 0.
     """
+    __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this function
     matches = [call for call in recorder.of(name) if _is_match(call, arguments, partly, kind)]
     if len(matches) == times or (times is None and matches):
         return matches[0] if matches else None
     expectation = f"{name}({'...' if arguments is None else _to_json_text(arguments)})" + (
         f" -> {kind}" if kind else ""
     )
-    count_text = "" if times is None else f" {times} times, but {len(matches)} times"
+    count_text = "" if times is None else f" {format_count(times, 'time')}, but {format_count(len(matches), 'time')}"
     raise AssertionError(
         "\n".join([f"expected {expectation}{count_text}", *_describe_calls(recorder, name, arguments)])
     )

@@ -12,6 +12,8 @@ import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import annotated_types as at
@@ -20,7 +22,7 @@ import pytest
 from toolkit import BadArgs, Catalog, CatalogError, Codec, Inject, ToolResult, tool
 from toolkit.content import TextPart
 from toolkit.spec import Tool
-from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, check_tool
+from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, check_tool, lint
 
 from . import broken
 
@@ -144,7 +146,7 @@ def test_a_good_tool_breaks_no_law(tmp_path):
         Args:
             text: What is said.
         """
-        if times > 100:
+        if not 0 <= times <= 100:
             raise BadArgs("nobody listens that long")
         return text.upper() * times
 
@@ -243,8 +245,49 @@ def test_a_finding_can_be_printed_and_sent():
     assert "\x1b" not in str(found)
     assert found.to_json() == {
         "tool": "t", "rule": "r", "place": "", "message": "\x1b[2Jgone", "remedy": "do", "arguments": {"a": 1},
-        "explanation": "",
+        "explanation": "", "location": "",
     }  # fmt: skip
+
+
+def test_a_broken_law_names_file_and_line(tmp_path, monkeypatch):
+    """A broken law names file and line."""
+    (found,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
+    file, _, line = found.location.rpartition(":")
+    source = Path(file).read_text("utf-8").splitlines()
+    assert Path(file).name == "broken.py"
+    assert any("def divide_cake" in text for text in source[int(line) - 1 : int(line) + 2])
+    assert f"\n    at {found.location}\n" in str(LawsBroken([found]))
+    monkeypatch.chdir(Path(broken.__file__).parent)
+    (nearer,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
+    assert nearer.location == f"broken.py:{line}"
+    monkeypatch.chdir(tmp_path)
+    (farther,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
+    assert farther.location == f"{broken.__file__}:{line}"
+    assert farther.to_json()["location"] == farther.location
+
+
+def test_a_lint_names_file_and_line_too():
+    """A broken law names file and line; so does advice, and a tool without a function of its own names none."""
+
+    def say_and_shout() -> None:
+        """Say it, and louder."""
+
+    assert {Path(found.location.rpartition(":")[0]).name for found in lint(Catalog(say_and_shout))} == {"test_laws.py"}
+    assert {found.location for found in broken_laws(Catalog(Tool.of(len)))} <= {""}
+
+
+def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
+    """`date.max`-like edges are drawn: a tool that takes the next day is caught."""
+
+    @tool(read_only=True, catalog=None)
+    def next_day(day: Annotated[date, "Which day."]) -> date:
+        """Tell the day after."""
+        return day + timedelta(days=1)
+
+    with pytest.raises(LawsBroken) as caught:
+        check_tool(next_day)
+    (found,) = caught.value.violations
+    assert (found.rule, found.arguments) == ("declared-failures", {"day": "9999-12-31"})
 
 
 def _append_and_pop():

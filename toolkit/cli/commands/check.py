@@ -109,6 +109,8 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
             Text.assemble((f"{title} ", style), to_safe_text(f"{violation.rule}: `{violation.tool}`{where}", "bold"))
         )
         output.show(to_safe_text(f"  {violation.message}"))
+        if violation.location:
+            output.show(to_safe_text(f"  at {violation.location}", "dim"))
         if violation.arguments is not None:
             output.show(to_safe_text(f"  with {violation.arguments!r}"))
         label, words = ("reason", violation.explanation) if violation.explanation else ("remedy", violation.remedy)

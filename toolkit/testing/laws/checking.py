@@ -17,7 +17,7 @@ from .confusable_tools import CATALOG_LAWS
 from .folder_snapshots import WatchedFolder
 from .run_laws import RunConditions, find_broken_run_laws, may_run
 from .schema_laws import LAWS, SHAPE_LAWS, Effort
-from .violations import LawsBroken, Violation, attach_explanations
+from .violations import LawsBroken, Violation, attach_tool_details
 
 __all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
 
@@ -52,17 +52,19 @@ def check_tool(
         seed: The seed of the random draws. The same seed tries the same calls.
         timeout_seconds: How long one call may take.
     """
+    __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this function
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
     names_to_run = (spec.name,) if run else ()
     conditions = _build_conditions(folder, state, resources, timeout_seconds)
     violations = _find_broken_laws(
         spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions
     )
-    _raise_if_any(_drop_known(attach_explanations(violations, [spec])))
+    _raise_if_any(_drop_known(attach_tool_details(violations, [spec])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
     """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
+    __tracebackhide__ = True
     _raise_if_any(broken_laws(catalog, **options))
 
 
@@ -100,7 +102,7 @@ def broken_laws(
         violation for tool in catalog for violation in _find_broken_laws(tool, names_to_run, effort, conditions)
     ]
     all_violations = [
-        *attach_explanations(tool_violations, catalog),
+        *attach_tool_details(tool_violations, catalog),
         *find_confusable_tools(catalog, include_known=True),
     ]
     return all_violations if include_known else _drop_known(all_violations)
@@ -109,7 +111,7 @@ def broken_laws(
 def find_confusable_tools(catalog: CatalogView, *, include_known: bool = False) -> list[Violation]:
     """Return the tools that a model could mistake for one another: the violations of the laws about several tools."""
     tools = list(catalog)
-    violations = list(attach_explanations((violation for law in CATALOG_LAWS for violation in law(tools)), tools))
+    violations = list(attach_tool_details((violation for law in CATALOG_LAWS for violation in law(tools)), tools))
     return violations if include_known else _drop_known(violations)
 
 
@@ -148,5 +150,6 @@ def _drop_known(violations: Iterable[Violation]) -> list[Violation]:
 
 
 def _raise_if_any(violations: Sequence[Violation]) -> None:
+    __tracebackhide__ = True
     if violations:
         raise LawsBroken(violations)

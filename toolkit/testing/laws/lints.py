@@ -17,7 +17,7 @@ from ...spec import Tool
 from .code_lints import code_lints
 from .confusable_tools import skeleton, words_of
 from .schema_laws import find_undescribed_parameters
-from .violations import Violation, attach_explanations
+from .violations import Violation, attach_tool_details
 
 __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
 
@@ -38,7 +38,7 @@ def lint(tools: Iterable[Tool], *, include_known: bool = False) -> list[Violatio
     tool_list = list(tools)
     violations = [violation for tool in tool_list if _is_ready(tool) for check in LINTS for violation in check(tool)]
     violations += [violation for check in CATALOG_LINTS for violation in check(tool_list)]
-    return [advice for advice in attach_explanations(violations, tool_list) if include_known or not advice.explanation]
+    return [advice for advice in attach_tool_details(violations, tool_list) if include_known or not advice.explanation]
 
 
 def no_description(tool: Tool) -> Iterator[Violation]:

@@ -11,13 +11,16 @@ A known violation is still reported, but does not count as wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from ...functions.callables import find_source_location
 from ...spec import Tool
 from ...values.visible import make_visible
 
-__all__ = ["KNOWN_VIOLATIONS_KEY", "LawsBroken", "Violation", "attach_explanations"]
+__all__ = ["KNOWN_VIOLATIONS_KEY", "LawsBroken", "Violation", "attach_tool_details"]
 
 KNOWN_VIOLATIONS_KEY = "known_violations"
 """The key in `metadata` of the known violations: a mapping from the name of a law or lint to a sentence."""
@@ -36,6 +39,7 @@ class Violation:
         remedy: How to correct it. For a lint this is a rewrite, ready to be copied where that is possible.
         arguments: The smallest arguments that show the fault; None if it shows without arguments.
         explanation: The reason that `known_violations` gives for leaving it; empty if there is none.
+        location: The file and line of the tool's function, such as "tools.py:12"; empty if Python does not know them.
     """
 
     tool: str
@@ -45,13 +49,17 @@ class Violation:
     remedy: str
     arguments: Any = None
     explanation: str = ""
+    location: str = ""
 
     def __str__(self) -> str:
         where = f", {self.place}" if self.place else ""
         arguments_line = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
+        location_line = f"\n    at {self.location}" if self.location else ""
         last = f"known: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
         # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
-        return make_visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{arguments_line}\n    {last}")
+        return make_visible(
+            f"`{self.tool}`{where}: {self.message} [{self.rule}]{location_line}{arguments_line}\n    {last}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the violation as plain JSON."""
@@ -63,6 +71,7 @@ class Violation:
             "remedy": self.remedy,
             "arguments": self.arguments,
             "explanation": self.explanation,
+            "location": self.location,
         }
 
 
@@ -84,11 +93,23 @@ class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as al
         return f"{count} law{'s are' if count > 1 else ' is'} broken: {rules}\n" + "\n".join(map(str, self.violations))
 
 
-def attach_explanations(violations: Iterable[Violation], tools: Iterable[Tool]) -> Iterator[Violation]:
-    """Yield *violations*, each with the reason that its tool's author gives for it, or an empty text."""
-    explanations = {tool.name: _read_explanations(tool) for tool in tools}
+def attach_tool_details(violations: Iterable[Violation], tools: Iterable[Tool]) -> Iterator[Violation]:
+    """Yield *violations*, each with the place of its tool's function and the reason that the tool's author gives."""
+    details = {tool.name: (_read_explanations(tool), _find_location(tool)) for tool in tools}
     for violation in violations:
-        yield replace(violation, explanation=explanations.get(violation.tool, {}).get(violation.rule, ""))
+        explanations, location = details.get(violation.tool, ({}, ""))
+        yield replace(violation, explanation=explanations.get(violation.rule, ""), location=location)
+
+
+def _find_location(tool: Tool) -> str:
+    """Return the file and line of the tool's function; the file relative to the working folder if it is inside it."""
+    file, line = find_source_location(tool.function)
+    if file.startswith("<"):  # a builtin, or a class without a `__call__` of its own
+        return ""
+    path = Path(file)
+    with suppress(ValueError, OSError):  # outside the working folder, or the folder was removed
+        path = path.relative_to(Path.cwd())
+    return f"{path}:{line}"
 
 
 def _read_explanations(tool: Tool) -> dict[str, str]:

@@ -7,7 +7,7 @@ Hypothesis is imported when the first strategy is made. If it is missing, the er
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +15,7 @@ from ..._distribution import DISTRIBUTION
 from ..._lazy_names import LazyModule
 from ...errors import ToolkitError
 
-__all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st"]
+__all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st", "with_edges"]
 
 
 class Unsupported(ToolkitError):  # noqa: N818 -- named by what happened, as all our errors are
@@ -91,3 +91,30 @@ def one_of(options: Iterable[SchemaStrategy]) -> SchemaStrategy:
     return SchemaStrategy(
         st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices)
     )
+
+
+_PLAIN_PER_EDGE = 3
+"""Three draws in four are no edges, so that each of a few edges is likely among the 60 calls that a law tries."""
+
+
+def with_edges(strategy: Strategy, edges: Sequence[Strategy]) -> Strategy:
+    """
+    Return *strategy* with some draws taken from *edges*: values where code breaks first, such as `date.max`.
+
+    Hypothesis draws such values rarely or never by itself.
+
+    Args:
+        strategy: The strategy for all values.
+        edges: Strategies for the edges. An edge shrinks to a smaller value of *strategy* if both make the same draws,
+            as `st.dates()` and `st.dates(date.max, date.max)` do: hypothesis then keeps what was drawn.
+    """
+    plain = _PLAIN_PER_EDGE * len(edges)
+    if not plain:
+        return strategy
+
+    @st.composite
+    def draw_value_or_edge(draw: st.DrawFn) -> Any:
+        number = draw(st.integers(0, plain + len(edges) - 1))
+        return draw(strategy if number < plain else edges[number - plain])
+
+    return draw_value_or_edge()

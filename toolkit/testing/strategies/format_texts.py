@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .base import Strategy, st
+from .base import Strategy, st, with_edges
 
 __all__ = ["FORMAT_STRATEGIES", "texts_of_format"]
 
@@ -27,17 +27,48 @@ def texts_of_format(name: object) -> Strategy | None:
     return FORMAT_STRATEGIES[name]() if isinstance(name, str) and name in FORMAT_STRATEGIES else None
 
 
+# Two neighbours each, because hypothesis makes a constant of a single value, and a constant does not shrink.
+_DAY, _TICK = dt.timedelta(days=1), dt.timedelta(microseconds=1)
+_EDGE_DATES = (
+    (dt.date.max - _DAY, dt.date.max),
+    (dt.date.min, dt.date.min + _DAY),
+    (dt.date(2000, 2, 29), dt.date(2000, 3, 1)),
+    (dt.date(1969, 12, 31), dt.date(1970, 1, 1)),
+)
+_EDGE_DATE_TIMES = (
+    (dt.datetime.max - _TICK, dt.datetime.max),
+    (dt.datetime.min, dt.datetime.min + _TICK),
+    (dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(1970, 1, 1)),
+)
+_EDGE_TIMES = (
+    (dt.time(23, 59, 59, 999_998), dt.time.max),
+    (dt.time.min, dt.time(microsecond=1)),
+)
+_EDGE_PATHS = ("", ".", "..", "/", "../" * 20, "a" * 300)
+_MAX_DAYS = dt.timedelta.max.days
+# Decimal arithmetic rounds to 28 digits unless the program says otherwise.
+_MAX_WHOLE = 10**29 - 1
+
+
 def _zones() -> Strategy:
     offsets = st.integers(-14 * 60, 14 * 60).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
     return st.just(dt.UTC) | offsets
 
 
 def _date_times() -> Strategy:
-    return st.datetimes(timezones=_zones()).map(dt.datetime.isoformat)
+    # In some zones the first and the last hour have no time in UTC, so converting them overflows.
+    edges = [st.datetimes(first, last, timezones=_zones()) for first, last in _EDGE_DATE_TIMES]
+    return with_edges(st.datetimes(timezones=_zones()), edges).map(dt.datetime.isoformat)
+
+
+def _dates() -> Strategy:
+    return with_edges(st.dates(), [st.dates(first, last) for first, last in _EDGE_DATES]).map(dt.date.isoformat)
 
 
 def _times() -> Strategy:
-    return st.times(timezones=st.none() | _zones()).map(dt.time.isoformat)
+    zones = st.none() | _zones()
+    edges = [st.times(first, last, timezones=zones) for first, last in _EDGE_TIMES]
+    return with_edges(st.times(timezones=zones), edges).map(dt.time.isoformat)
 
 
 def _durations() -> Strategy:
@@ -50,8 +81,11 @@ def _durations() -> Strategy:
     # Few tools expect a negative duration, so one in three is enough. Otherwise five bits of every example would go
     # into the sign.
     signs = st.sampled_from(["", "", "-"])
-    amounts = st.tuples(signs, st.integers(0, 36_500), st.integers(0, 86_399), st.integers(0, 999_999))
-    return amounts.map(format_duration)
+    days, seconds, microseconds = st.integers(0, _MAX_DAYS), st.integers(0, 86_399), st.integers(0, 999_999)
+    longest = st.tuples(st.just(""), st.integers(_MAX_DAYS, _MAX_DAYS), seconds, microseconds)
+    shortest = st.tuples(st.just("-"), st.integers(_MAX_DAYS, _MAX_DAYS), st.just(0), st.just(0))
+    amounts = st.tuples(signs, days, seconds, microseconds)
+    return with_edges(amounts, [longest, shortest]).map(format_duration)
 
 
 def _uuids(version: int | None = None) -> Strategy:
@@ -65,7 +99,8 @@ def _uuids(version: int | None = None) -> Strategy:
 
 
 def _addresses(version: Literal[4, 6], suffix: str = "") -> Strategy:
-    return st.ip_addresses(v=version).map(lambda address: f"{address}{suffix}")
+    last = ipaddress.ip_address("255.255.255.255" if version == 4 else ":".join(["ffff"] * 8))
+    return with_edges(st.ip_addresses(v=version), [st.just(last)]).map(lambda address: f"{address}{suffix}")
 
 
 def _networks(version: Literal[4, 6]) -> Strategy:
@@ -82,8 +117,16 @@ def _texts_like(pattern: str) -> Callable[[], Strategy]:
 
 
 def _paths() -> Strategy:
+    odd = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
     usual = st.from_regex(re.compile(r"[a-z]{1,8}(/[a-z]{1,8}){0,2}(\.txt)?", re.ASCII), fullmatch=True)
-    return usual | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+    return with_edges(usual | odd, [st.sampled_from(_EDGE_PATHS)])
+
+
+def _decimals() -> Strategy:
+    signs, fractions = st.sampled_from(["", "-"]), _texts_like(r"(\.[0-9]{1,6})?")()
+    numbers = st.tuples(signs, st.integers(0, _MAX_WHOLE), fractions)
+    edges = [st.tuples(signs, st.integers(_MAX_WHOLE, _MAX_WHOLE), fractions)]
+    return with_edges(numbers, edges).map(lambda parts: "".join(map(str, parts)))
 
 
 def _patterns() -> Strategy:
@@ -101,12 +144,12 @@ _DECIMAL = r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?"
 
 FORMAT_STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "date-time": _date_times,
-    "date": lambda: st.dates().map(dt.date.isoformat),
+    "date": _dates,
     "time": _times,
     "duration": _durations,
     "uuid": _uuids,
     **{f"uuid{version}": functools.partial(_uuids, version) for version in (1, 3, 4, 5, 6, 7, 8)},
-    "decimal": _texts_like(_DECIMAL),
+    "decimal": _decimals,
     "complex": _texts_like(rf"{_DECIMAL}|{_DECIMAL}j|{_DECIMAL}[+-][0-9]{{1,4}}j"),
     "path": _paths,
     "regex": _patterns,

@@ -14,13 +14,17 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ...values.strictjson.checks import INT_LIMIT
-from .base import Impossible, SchemaStrategy, one_of, st
+from .base import Impossible, SchemaStrategy, Strategy, one_of, st, with_edges
 from .schema_parts import Part, Parts
 
 __all__ = ["numbers"]
 
 _MAX_FLOAT = 1.7976931348623157e308
 _MAX_EXACT_INTEGER = 2**53
+
+_FLOATS_AMONG_EDGES = 3
+# The first integers that 32 bits, a float and 64 bits cannot hold. Their neighbours are drawn too.
+_EDGE_INTEGERS = (2**31, 2**53 + 1, 2**63, -(2**63) - 1)
 
 Bound: TypeAlias = "tuple[int | float, bool, Part, str]"
 
@@ -87,15 +91,22 @@ def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> I
     count = None if first is None or last is None else last - first + 1
     # jsonschema divides floats in its own way, so a multiple of a fraction has to be judged.
     exact = step is None or step.denominator == 1
-    multiples = st.integers(first, last)
+    # Beyond 2**53 a float cannot hold every integer, and would be another number.
+    small = _MAX_EXACT_INTEGER // factor
+    least, most = max(-small, -small if first is None else first), min(small, small if last is None else last)
+    floats = [st.integers(least, most).map(float)] * _FLOATS_AMONG_EDGES if least <= most else []
+    multiples = with_edges(st.integers(first, last), [*floats, *_build_edges(first, last, factor)])
     if factor != 1:
         multiples = multiples.map(lambda number: number * factor)
     yield SchemaStrategy(multiples, count, exact)
-    # Beyond 2**53 a float cannot hold every integer, and would be another number.
-    small = _MAX_EXACT_INTEGER // factor
-    first, last = max(-small, -small if first is None else first), min(small, small if last is None else last)
-    if first <= last:
-        yield SchemaStrategy(st.integers(first, last).map(lambda number: float(number * factor)), 0, exact)
+
+
+def _build_edges(first: int | None, last: int | None, factor: int) -> list[Strategy]:
+    """Return strategies for the numbers from *first* to *last* whose product with *factor* is at an edge."""
+    middles = [end for end in (first, last) if end is not None] + [edge // factor for edge in _EDGE_INTEGERS]
+    least = -INT_LIMIT if first is None else first
+    most = INT_LIMIT if last is None else last
+    return [st.integers(max(least, middle - 1), min(most, middle + 1)) for middle in middles if least <= middle <= most]
 
 
 def _fractions(low: Bound | None, high: Bound | None, step: Fraction) -> Iterator[SchemaStrategy]:
@@ -118,7 +129,8 @@ def _floats(low: Bound | None, high: Bound | None) -> Iterator[SchemaStrategy]:
     least = -_MAX_FLOAT if low is None else _find_nearest_float(low[0], is_lower_bound=True, is_excluded=low[1])
     most = _MAX_FLOAT if high is None else _find_nearest_float(high[0], is_lower_bound=False, is_excluded=high[1])
     if least <= most and abs(least) != math.inf and abs(most) != math.inf:
-        yield SchemaStrategy(st.floats(least, most, allow_nan=False, allow_infinity=False))
+        edges = [least, most, *(edge for edge in (math.ulp(0.0), 1e16) if least < edge < most)]
+        yield SchemaStrategy(with_edges(st.floats(least, most), [st.floats(edge, edge) for edge in edges]))
 
 
 def _find_nearest_float(limit: float, *, is_lower_bound: bool, is_excluded: bool) -> float:

@@ -5,7 +5,7 @@ Strategies for strings that have to fit a length, a pattern or a form.
 from __future__ import annotations
 
 from ...values.schemas.text_forms import find_text_form
-from .base import Impossible, SchemaStrategy, Strategy, one_of, st
+from .base import Impossible, SchemaStrategy, Strategy, one_of, st, with_edges
 from .format_texts import texts_of_format
 from .pattern_texts import texts_matching, texts_of_length
 from .schema_parts import Parts
@@ -14,6 +14,9 @@ __all__ = ["texts"]
 
 _MAX_EXTRA_CHARACTERS = 16
 """How many characters more than its minimum length a text may have."""
+
+_MAX_EDGE_CHARACTERS = 10_000
+"""How long a text of exactly `maxLength` may be, to be drawn as an edge."""
 
 
 def texts(parts: Parts) -> SchemaStrategy:
@@ -28,7 +31,10 @@ def texts(parts: Parts) -> SchemaStrategy:
     if not patterns and not forms:
         longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)
         letters = st.characters(codec="utf-8")
-        return SchemaStrategy(texts_of_length(letters, least, longest), 1 if most == 0 else None)
+        # A text of the full length is too long to be drawn letter by letter.
+        has_edges = most is not None and longest < most <= _MAX_EDGE_CHARACTERS
+        edges = [st.sampled_from(["a" * most, "\N{GRINNING FACE}" * most])] if most and has_edges else []
+        return SchemaStrategy(with_edges(texts_of_length(letters, least, longest), edges), 1 if most == 0 else None)
     # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
     # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
     options = [SchemaStrategy(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
