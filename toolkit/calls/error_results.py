@@ -8,6 +8,7 @@ import logging
 import traceback
 from typing import Any
 
+from .._tracebacks import drop_library_frames
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..policies.redaction import Redaction
 from ..policies.secret_problems import without_secrets
@@ -54,6 +55,7 @@ def build_error_result(
         if error.retry_after_seconds is not None:
             details["retry_after_seconds"] = as_json(error.retry_after_seconds)
     cause = error if cause is None else cause
+    drop_library_frames(cause)
     if isinstance(cause, ToolError):
         if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
             _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
@@ -82,6 +84,7 @@ def build_hook_error_result(
 ) -> ToolResult:
     """Return the result for a hook that failed. The call fails, and the result says whether the tool ran."""
     name = type(hook).__name__
+    drop_library_frames(error)
     _log_error(f"hook {name} failed in {stage}", error, redaction)
     summary = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
     return ToolResult.failure(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._forks import renew_in_children
+from .._tracebacks import drop_library_frames
 from .caller_thread import CallerThread
 from .futures import set_outcome
 
@@ -87,6 +88,7 @@ class BackgroundLoop:
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
+                drop_library_frames(error)
                 set_outcome(outcome, None, error)
             else:
                 set_outcome(outcome, value)
