@@ -16,6 +16,7 @@ from ..patterns import compile_pattern
 from ..strictjson.checks import show_value
 from .engine import SchemaValidator, iter_mappings
 from .keywords import MAX_UNEVALUATED_KEY_CHARS, IndexedChoices
+from .metaschema import check_against_metaschema
 from .vocabulary import ANNOTATION_KEYWORDS, JSON_TYPES, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
 
 __all__ = ["DIALECT", "check_schema", "compile_schema"]
@@ -33,6 +34,8 @@ _REMEDIES = {
 }
 """What to write instead of a value that older drafts allow, or that the meta-schema refuses without a reason."""
 
+_ADDRESS_KEYWORDS = frozenset(["$id", "$ref", "$dynamicRef"])
+
 _NEVER_APPLIED = ("contentSchema", "dependencies")
 # No check uses the schemas under these keywords, so they need not be enforceable. A `$ref` may still lead to them.
 
@@ -44,14 +47,13 @@ def compile_schema(schema: Any) -> SchemaValidator:
 
 def check_schema(schema: Any, subject: str) -> None:
     """Raise `DefinitionError` unless *schema* is a 2020-12 schema that can be enforced without the network."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
     if isinstance(schema, Mapping):
         _check_dialect(schema, subject)
     try:
         # The meta-schema only requires that a pattern is a regular expression; the code below checks the same.
-        Draft202012Validator.check_schema(schema, format_checker=None)
+        check_against_metaschema(schema)
         _check_parts(schema, subject)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
@@ -74,13 +76,14 @@ def _check_dialect(part: Mapping[str, Any], subject: str) -> None:
 
 def _check_parts(schema: Any, subject: str) -> None:
     """Check every schema inside *schema*, including those that only a reference leads to."""
-    from jsonschema import Draft202012Validator
     from referencing.jsonschema import DRAFT202012
 
     parts: dict[int, Mapping[str, Any]] = {}
     in_place_schemas: dict[int, list[Any]] = {}
     patterns: list[str] = []
-    resolver = SchemaValidator(schema).resolver
+    # Most schemas refer to nothing, and a resolver takes longer than all else that is done here.
+    has_addresses = any(not _ADDRESS_KEYWORDS.isdisjoint(part) for part in iter_mappings(schema))
+    resolver = SchemaValidator(schema).resolver if has_addresses else None
     waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
     referenced: list[tuple[str, Any, Any]] = []
     while waiting or referenced:
@@ -89,13 +92,14 @@ def _check_parts(schema: Any, subject: str) -> None:
             continue
         if not waiting and parts:
             # This part is under an unknown keyword, so the meta-schema has not checked it.
-            Draft202012Validator.check_schema(part, format_checker=None)
+            check_against_metaschema(part)
         parts[id(part)] = part
         where = f"{subject}: {place or 'the top'}"
         _check_dialect(part, where)
-        resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
+        if resolver is not None:
+            resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
         patterns += _collect_key_patterns(part, where)
-        targets = list(_resolve_references(part, resolver, where))
+        targets = [] if resolver is None else list(_resolve_references(part, resolver, where))
         referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
         inner = [(steps, subschema) for steps, subschema in iter_subschemas(part) if steps[0] not in _NEVER_APPLIED]
         waiting += [("/".join([place, *map(str, steps)]), subschema, resolver) for steps, subschema in inner]
