@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.safety import Check, SafetyChecks
 from toolkit.safety.protected_files import Protected
@@ -391,3 +393,59 @@ def test_a_call_that_is_wrong_and_refused_is_refused(tmp_path):
     assert dispatcher.call_sync("move", {"old": "", "new": "../x"}).kind == "safety"
     assert dispatcher.call_sync("move", {"old": "../x", "new": ""}).kind == "safety"
     assert dispatcher.call_sync("move", {"old": "", "new": "x"}).kind == "bad_args"
+
+
+@pytest.mark.parametrize("mode", ["plan", "default", "auto", "deny_unlisted", "bypass"])
+@pytest.mark.parametrize("command", ["sudo ls", "rm -rf /tmp", "echo $(("])
+def test_strict_checks_refuse_in_every_mode(tmp_path, mode, command):
+    """In mode `bypass`, `sudo` and `rm -rf /tmp` run: let `SafetyChecks(strict=True)` refuse them in every mode."""
+    ran = []
+    catalog = Catalog()
+
+    @catalog.tool
+    def bash(command: Annotated[str, Command]) -> None:
+        """Run a command."""
+        ran.append(command)
+
+    strict = Dispatcher(
+        catalog, permissions=Permissions(mode, ["allow bash"]), safety=SafetyChecks([tmp_path], strict=True)
+    )
+    result = strict.call_sync("bash", {"command": command})
+    assert result.kind in (("safety", "denied") if mode == "plan" else ("safety",))
+    assert "the checks are strict, so the call is refused" in result.error.message or mode == "plan"
+    assert ran == []
+
+
+@pytest.mark.parametrize("command", ["sudo ls", "rm -rf /tmp"])
+def test_what_a_check_only_asks_about_runs_in_mode_bypass(tmp_path, command):
+    """In mode `bypass`, `sudo` and `rm -rf /tmp` run: say so where the mode is documented."""
+    ran = []
+    catalog = Catalog()
+
+    @catalog.tool
+    def bash(command: Annotated[str, Command]) -> None:
+        """Run a command."""
+        ran.append(command)
+
+    lenient = Dispatcher(catalog, permissions=Permissions("bypass"), safety=SafetyChecks([tmp_path]))
+    assert lenient.call_sync("bash", {"command": command}).kind == "ok"
+    assert ran == [command]
+    pages = Path(__file__).parents[2] / "docs"
+    for page in ("permissions.md", "safety.md"):
+        text = (pages / page).read_text("utf-8")
+        assert re.search(r"bypass.*\n?.*sudo.*rm -rf /tmp.*run", text)
+
+
+@given(st.lists(st.sampled_from(["ls", "sudo ls", "rm -rf /tmp", "git push --force", "rm -rf /"]), max_size=4))
+def test_strict_checks_only_make_refusals_of_asks(commands):
+    """Let `SafetyChecks(strict=True)` refuse them: the same findings, and each of them refuses."""
+    accesses = [Command(command) for command in commands]
+    usual, strict = (SafetyChecks(["/srv"], strict=strict).judge(accesses) for strict in (False, True))
+    assert [finding.by for finding in strict] == [finding.by for finding in usual]
+    assert {finding.word for finding in strict} <= {"deny"}
+
+
+def test_strict_is_true_or_false():
+    """Text is no answer: `strict="no"` would be true."""
+    with pytest.raises(TypeError, match="strict cannot be str; give True or False"):
+        SafetyChecks(strict="no")

@@ -42,7 +42,8 @@ class Permissions(Judge):
     A permission mode with rules, which judges each call.
 
     Args:
-        mode: "plan", "default", "auto", "deny_unlisted" or "bypass"; see `modes.TABLE`.
+        mode: "plan", "default", "auto", "deny_unlisted" or "bypass"; see `modes.TABLE`. In mode "bypass" nothing asks:
+            `sudo` and `rm -rf /tmp` run, unless `SafetyChecks(strict=True)` refuses them.
         rules: `Rule` objects, or texts such as "allow read" and "deny bash(git push:*)".
 
     Attributes:

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from .._option_checks import require_list
+from .._option_checks import describe_type, require_list
 from ..access import Access
 from ..errors import find_nearest
 from ..verdicts import Finding
@@ -64,6 +64,8 @@ class SafetyChecks:
         allowed_hosts: Hosts that tools may reach although they are private, such as "localhost:8080".
         without: The names of the checks that are switched off.
         further: The application's own checks.
+        strict: Whether a check refuses a call that it would otherwise ask about. A person, a rule or mode `bypass` can
+            answer an ask, but nothing lifts a refusal: `sudo` and `rm -rf /tmp` then run in no mode.
 
     Attributes:
         has_further_checks: Whether a check of the application is active.
@@ -79,7 +81,11 @@ class SafetyChecks:
         allowed_hosts: Iterable[str] = (),
         without: Iterable[str] = (),
         further: Iterable[Check] = (),
+        strict: bool = False,
     ) -> None:
+        if not isinstance(strict, bool):
+            raise TypeError(f"strict cannot be {describe_type(strict)}; give True or False")
+        self._strict = strict
         self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
         files = ProtectedFiles(
             _build_protected_table(require_list(protected, "protected"), require_list(unprotected, "unprotected"))
@@ -118,7 +124,7 @@ class SafetyChecks:
                 if kinds is None or kind is None or kind in kinds:
                     finding = _run_check(name, check, file)
                     if finding is not None:
-                        findings.append(finding)
+                        findings.append(_refuse_instead(finding) if self._strict else finding)
         return findings
 
 
@@ -164,6 +170,12 @@ def _validate_finding(finding: object, by: str) -> Finding | None:
     return _refusal(
         by, f"{by} returned {answer}; fix the check: it has to return a Finding that asks or denies, or None"
     )
+
+
+def _refuse_instead(finding: Finding) -> Finding:
+    if finding.word != "ask":
+        return finding
+    return replace(finding, word="deny", reason=f"{finding.reason}; the checks are strict, so the call is refused")
 
 
 def _refusal(by: str, reason: str) -> Finding:
