@@ -21,7 +21,7 @@ from typing_extensions import Unpack
 
 from ._forks import unlock_in_children
 from .catalogs.foreign_names import check_foreign_names, has_foreign
-from .catalogs.snapshot import Change, Listener, Table, describe_place, diff_tables
+from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables
 from .catalogs.sources import CatalogEntry, bind_method, collect_entries, tools_in
 from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
@@ -105,6 +105,7 @@ class Catalog(CatalogView):
         The listener runs after the change, in the thread that made the change. If a listener raises, the error is
         logged and the change stays.
         """
+        check_listener(listener)
         return self._register(self._listeners, listener)
 
     def watch(self, forget: Callable[[], object]) -> Callable[[], None]:

@@ -22,6 +22,7 @@ from .calls.call_run import CallOptions
 from .calls.call_state import CallState
 from .calls.plan import CallPlan
 from .calls.planner import Planner
+from .calls.resources import check_resource_keys
 from .calls.settings import DispatcherOptions, Settings
 from .calls.trio_check import is_under_trio, refuse_under_trio
 from .calls.unstarted import finish_unstarted
@@ -34,7 +35,7 @@ from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, find_nearest_in_steps
 from .permissions.judge import SupportsJudge
 from .results import GeneratedId, ToolCall, ToolResult
-from .session import Session
+from .session import Session, check_session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
 
@@ -153,6 +154,8 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call, including waits and
         retries. A tool's failure is returned as a result, never raised.
         """
+        if session is not None:
+            check_session(session)
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
             return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
@@ -170,7 +173,7 @@ class Dispatcher:
         call.tool = plan.tool
         if resources is None and timeout_seconds is None:
             return plan.pipeline(call.arguments, call.id, call.session, call.principal, call)
-        options = CallOptions({} if resources is None else resources, timeout_seconds)
+        options = CallOptions({} if resources is None else check_resource_keys(resources), timeout_seconds)
         pipeline = plan.pipeline_with_options or self._planner.prepare_for_options(plan, call.name)
         return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
 
@@ -278,7 +281,7 @@ class Dispatcher:
             self.settings,
             session=session,
             principal=principal,
-            resources={} if resources is None else resources,
+            resources={} if resources is None else check_resource_keys(resources),
             timeout_seconds=timeout_seconds,
         )
 

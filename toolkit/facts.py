@@ -282,12 +282,17 @@ def fits_fact(name: str, value: Any) -> bool:
 def _find_mistake(name: str, value: Any) -> str | None:
     if name not in _CHECKS:
         near = find_nearest(name, _CHECKS, max_items=1)
-        return f"unknown option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+        remedy = f"did you mean `{near[0]}`?" if near else _name_options()
+        return f"unknown option `{name}`; {remedy}"
     fits, expected = _CHECKS[name]
     if not fits(value):
         return f"`{name}` has to be {expected}, got {_short_repr(value)}"
     unfit = [alias for alias in value if _NAME.fullmatch(alias) is None] if name == "aliases" else []
     return f"`aliases`: {_short_repr(unfit[0])} cannot be a tool's name: {_NAME_RULE}" if unfit else None
+
+
+def _name_options() -> str:
+    return f"the options are {', '.join(sorted(_CHECKS))}; data of your own goes into `metadata={{...}}`"
 
 
 def _short_repr(value: object) -> str:

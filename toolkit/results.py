@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from ._option_checks import explain_unknown_choice
 from ._records import record
 from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
-from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
+from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool, find_nearest
 from .session import Session
 from .values.strictjson.digests import digest_call
 
@@ -245,11 +246,15 @@ class ToolResult:
         self.text = text
         self.value = value
         if kind != "ok":
+            if kind not in KINDS:
+                raise ValueError(f"ToolResult: the kind {explain_unknown_choice(kind, get_args(Kind))}")
             self.kind = kind
         if further:
             for name, field_value in further.items():
                 if name not in _FIELDS:
-                    raise TypeError(f"a result has no {name!r}")
+                    near = find_nearest(name, _FIELDS, max_items=1)
+                    remedy = f"did you mean {near[0]!r}?" if near else f"its fields are {', '.join(sorted(_FIELDS))}"
+                    raise TypeError(f"a result has no {name!r}; {remedy}")
                 setattr(self, name, field_value)
 
     @property

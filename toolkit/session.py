@@ -14,11 +14,11 @@ from dataclasses import field
 from typing import Any, Self
 
 from ._forks import unlock_in_children
-from ._option_checks import OptionTypes, check_option_types
+from ._option_checks import OptionTypes, check_option_types, describe_type
 from ._records import record
 from .decisions import Grant
 
-__all__ = ["Session"]
+__all__ = ["Session", "check_session"]
 
 _VERSION = 1
 _OPTION_TYPES: OptionTypes = {
@@ -105,3 +105,13 @@ class Session:
         session = cls(id=key, principal=principal)
         session.load(*loaded)
         return session
+
+
+def check_session(session: object) -> None:
+    """Raise `TypeError` unless *session*, which was given with a call, is a `Session` or None."""
+    if session is not None and not isinstance(session, Session):
+        example = f"id={session[:40]!r}" if isinstance(session, str) else ""
+        raise TypeError(
+            f"session cannot be {describe_type(session)}; write session=Session({example}), and give the same object "
+            f"with every call of the conversation"
+        )

@@ -1123,6 +1123,6 @@ async def test_the_id_of_a_session_is_no_session(shed):
     """The mistake is told before the answer is used."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, session=Session(id="s"))
-    with pytest.raises(TypeError, match="resume wants the Session of the call, or None; got str"):
+    with pytest.raises(TypeError, match="session cannot be str; write session=Session.id="):
         await dispatcher.resume(request.id, Decision.approve(), session="s")
     assert (await dispatcher.resume(request.id, Decision.approve())).kind == "ok"

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
+from .._option_checks import describe_type
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
@@ -26,6 +27,7 @@ Decisions: TypeAlias = Mapping[str, Decision]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
+_MAX_SHOWN_IDS = 5
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "running", "store"))
 
@@ -40,9 +42,11 @@ async def check_decisions(
 
     Raises:
         ValueError: The run does not wait.
-        TypeError: A decision is not a `Decision`.
+        TypeError: *decisions* is not a dictionary of decisions by the ids of requests.
         ApprovalError: The run does not wait for the request, or an approved request was changed.
     """
+    if isinstance(decisions, Decision) or not isinstance(decisions, Mapping):
+        raise TypeError(_explain_decisions(run, decisions))
     if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     for decision in decisions.values():
@@ -64,6 +68,20 @@ async def check_decisions(
                 "answer what the store has in pending()",
                 why="forged",
             )
+
+
+def _explain_decisions(run: Run, decisions: object) -> str:
+    """Return a message that *decisions* is no dictionary, with the one to write for the requests of *run*."""
+    answer = "Decision.approve()"
+    if isinstance(decisions, Decision):
+        answer = f"Decision.{'approve' if decisions.approved else 'deny'}(...)"
+    ids = [request.id for request in check_run(run).requests] or ["the id of a request in run.requests"]
+    entries = ", ".join(f"{request_id!r}: {answer}" for request_id in ids[:_MAX_SHOWN_IDS])
+    more = ", ..." if len(ids) > _MAX_SHOWN_IDS else ""
+    return (
+        f"resume wants the decisions in a dictionary, by the ids of the run's requests, got "
+        f"{describe_type(decisions)}; write agent.resume(run, {{{entries}{more}}})"
+    )
 
 
 def _format_requests(requests: Mapping[str, ApprovalRequest]) -> str:

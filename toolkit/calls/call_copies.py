@@ -9,7 +9,7 @@ from typing import Any
 
 from ..formats.call_ids import unique_ids
 from ..results import GeneratedId, ToolCall, ToolResult
-from ..session import Session
+from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .attempt import must_propagate
 
@@ -39,6 +39,7 @@ def copy_call(
     elif arguments is not None:
         raise TypeError("a ToolCall has its own arguments; give one or the other")
     session = call.session or session
+    check_session(session)
     return ToolCall(
         call.name,
         call.arguments,

@@ -25,7 +25,7 @@ from ..context import Context
 from ..errors import DefinitionError, ToolError
 from ..spec import Tool
 
-__all__ = ["PER_CALL", "build_resources", "build_resources_in_thread", "missing_resources"]
+__all__ = ["PER_CALL", "build_resources", "build_resources_in_thread", "check_resource_keys", "missing_resources"]
 
 _log = logging.getLogger("toolkit")
 
@@ -41,6 +41,21 @@ PER_CALL: Any = _PerCall()
 """Stands for a resource that every call brings itself: `resources={User: PER_CALL}`."""
 
 _MISSING = object()
+
+
+def check_resource_keys(resources: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return *resources*; raise `TypeError` if a key is a name or a number, which no `Inject[T]` asks for."""
+    for key in resources:
+        if isinstance(key, (str, bytes, int, float)):
+            raise TypeError(
+                f"resources are given by type, and {key!r:.60} is {_with_article(type(key).__name__)}; a tool asks for "
+                f"one with `db: Inject[Database]`, so write resources={{Database: ...}}"
+            )
+    return resources
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 async def build_resources(

@@ -24,7 +24,7 @@ from ..decisions import ApprovalRequest, Decision
 from ..policies.audit import AuditError
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
-from ..session import Session
+from ..session import Session, check_session
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
 from .approval import find_running
@@ -60,8 +60,7 @@ async def resume_call(
     Raises:
         ApprovalError: The decision cannot be accepted.
     """
-    if not isinstance(session, Session | None):
-        raise TypeError(f"resume wants the Session of the call, or None; got {type(session).__name__}")
+    check_session(session)
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)

@@ -34,6 +34,7 @@ from ..policies.classify import ClassifyRules, classify_by, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
 from ..policies.retry import RetryPolicy, random_chance
 from .hook_runner import DispatcherHookRunner, run_in_thread
+from .resources import check_resource_keys
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals import Approvals
@@ -133,6 +134,7 @@ class Settings:
         self._check()
         _check_parts(options)
         self.resources = dict(self.resources)
+        check_resource_keys(self.resources)
         self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
         self.redaction = Redaction(options.get("redact", ()))
         self.threads = ThreadPool(self.max_concurrency, name="toolkit")

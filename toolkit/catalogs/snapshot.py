@@ -7,12 +7,13 @@ from itertools import compress
 from operator import is_not
 from typing import TypeAlias
 
+from .._option_checks import describe_type
 from .._records import record
 from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
 from ..spec import Tool
 
-__all__ = ["Change", "Listener", "Table", "describe_place", "diff_tables", "merge_tables"]
+__all__ = ["Change", "Listener", "Table", "check_listener", "describe_place", "diff_tables", "merge_tables"]
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -59,6 +60,15 @@ class Change:
 
 
 Listener: TypeAlias = Callable[[Change], object]
+
+
+def check_listener(listener: object) -> None:
+    """Raise `TypeError` unless *listener* can be called with a `Change`."""
+    if not callable(listener):
+        raise TypeError(
+            f"subscribe wants a function that is called with each change, got {describe_type(listener)}; "
+            f"write catalog.subscribe(lambda change: print(change.added, change.removed))"
+        )
 
 
 def merge_tables(*tables: Table) -> Table:

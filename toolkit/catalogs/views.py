@@ -18,7 +18,7 @@ from ..facts import check_name
 from ..functions.callables import is_same_callable
 from ..spec import Definition, Tool
 from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
-from .snapshot import Change, Listener, Table, diff_tables, merge_tables
+from .snapshot import Change, Listener, Table, check_listener, diff_tables, merge_tables
 
 # These modules are loaded for the first search or session; most programs start without either.
 if TYPE_CHECKING:
@@ -240,6 +240,7 @@ class CatalogView:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* with every change from now on, and return a function that stops this."""
+        check_listener(listener)
         last_table, lock = self.table, unlock_in_children(threading.RLock())
 
         def report_change(_: Change) -> None:
@@ -330,7 +331,10 @@ class CatalogView:
         """Return a view of the tools with *resources* for their `Inject` parameters, by type."""
         wrong = [key for key in resources if not isinstance(key, type)]
         if wrong:
-            raise CatalogError(f"resources are given by type; {wrong[0]!r} is not a type")
+            raise CatalogError(
+                f"resources are given by type, and {wrong[0]!r:.60} is not a type; a tool asks for one with "
+                f"`db: Inject[Database]`, so write provided({{Database: ...}})"
+            )
         added = dict(resources)
         transform = _CachedTransform(lambda tool: replace(tool, resources={**tool.resources, **added}))
         return CatalogView(

@@ -313,13 +313,19 @@ class Chain:
             named_methods = [(name, getattr(hook, name, None)) for name in steps]
             has_method = any(callable(getattr(hook, name, None)) for name in (*steps, *AGENT_METHODS))
             if isinstance(hook, type) or not has_method:
-                methods = ", ".join((*steps, *AGENT_METHODS))
-                problem = "is a class; give an instance" if isinstance(hook, type) else f"has none of {methods}"
-                raise TypeError(f"{hook!r} is not a hook: it {problem}")
+                raise TypeError(f"{hook!r:.200} is not a hook: it {_explain_no_hook(hook, (*steps, *AGENT_METHODS))}")
             for name, method in named_methods:
                 if callable(method):
                     steps[name].append(_build_step(hook, method))
         return cls(tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks)
+
+
+def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:
+    if isinstance(hook, type):
+        return f"is a class; give an instance, such as {hook.__name__}(...)"
+    if callable(getattr(hook, "judge", None)):
+        return f"judges calls; give it as a permission: Dispatcher(catalog, permissions={type(hook).__name__}(...))"
+    return f"has none of {', '.join(methods)}; write a class with one of these methods, and give an instance"
 
 
 def _build_step(hook: Any, method: Callable[..., Any]) -> Step:

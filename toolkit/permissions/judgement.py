@@ -23,7 +23,7 @@ from ..catalogs.views import CatalogView
 from ..decisions import Precondition
 from ..errors import Safety, ToolError
 from ..results import ToolCall
-from ..session import Session
+from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, strictest
@@ -196,6 +196,7 @@ class CallJudges:
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
         """Return a view of *catalog* with the tools that could ever be allowed in *session*."""
+        check_session(session)
         predicate = self.build_visibility_check(catalog, session)
         return catalog if predicate is None else catalog.filtered(predicate)
 
