@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["format_count", "format_seconds", "in_backticks"]
+__all__ = ["MASK", "format_count", "format_seconds", "in_backticks"]
+
+MASK = "[redacted]"
+"""What stands in place of a secret."""
 
 _BACKTICKS = re.compile("`+")
 
@@ -20,6 +23,8 @@ def format_count(count: int, noun: str) -> str:
     """Return *count* with *noun*, which is in the singular: "1 turn", "1,200 turns", "2 entries"."""
     if count == 1:
         return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{count:,} {noun}es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}s"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._lazy_names import LazyModule, lazy_pattern
 from ..._records import record
+from ..._wording import format_count
 from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
@@ -153,7 +154,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
         # The base64 text is longer than the bytes that it encodes.
         check = _accept_uncheckable(codec, lambda value: compare(len(value), count))
-        yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
+        yield Limit({}, check, f"{words} {format_count(count, 'byte')}", on_decoded=True)
         return
     for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
         if kind in _possible_types(codec.schema):
