@@ -442,7 +442,8 @@ def test_hooks_see_a_call_whose_repr_shows_no_secret(caplog):
     """`repr(ToolCall)` is what a hook prints first."""
     from typing import Annotated
 
-    from toolkit import Catalog, Dispatcher, Proceed, Secret
+    from toolkit import Catalog, Dispatcher, Secret
+    from toolkit.hooks import Proceed
 
     shown = []
     catalog = Catalog()

@@ -39,7 +39,8 @@ def command(output: Output, log: str) -> None:
     if summary.unreadable and summary.first is None and not summary.tools:
         raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
     if summary.unreadable:
-        output.note(f"{format_count(summary.unreadable, 'line')} of the log cannot be read, and left out")
+        verb = "is" if summary.unreadable == 1 else "are"
+        output.note(f"{format_count(summary.unreadable, 'line')} of the log cannot be read, and {verb} left out")
     if output.is_json:
         output.json(asdict(summary))
     else:

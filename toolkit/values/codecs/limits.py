@@ -58,9 +58,9 @@ _LENGTHS = {
     "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
 }
 _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
-    ("string", str, "characters"),
-    ("array", list, "items"),
-    ("object", dict, "entries"),
+    ("string", str, "character"),
+    ("array", list, "item"),
+    ("object", dict, "entry"),
 )
 _NUMBER_TYPES = frozenset({"integer", "number"})
 
@@ -163,7 +163,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
                 return not isinstance(value, python) or compare(len(value), count)
 
             length_source = _length_source(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=length_source)
+            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}", source=length_source)
 
 
 def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
@@ -221,8 +221,8 @@ def build_digits_limit(name: str, max_count: int) -> Limit:
         places = len(fraction.rstrip("0"))
         return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= max_count
 
-    unit = "digits" if name == "max_digits" else "digits after the point"
-    return Limit({}, holds, f"at most {max_count} {unit}", on_decoded=True)
+    where = "" if name == "max_digits" else " after the point"
+    return Limit({}, holds, f"at most {format_count(max_count, 'digit')}{where}", on_decoded=True)
 
 
 def build_pattern_limit(source: str | re.Pattern[str]) -> Limit:

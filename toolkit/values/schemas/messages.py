@@ -263,7 +263,7 @@ _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     "minLength": _mismatch_message(lambda limit: f"at least {_format_limit(limit, 'character')}"),
     "maxLength": _count_message("at most", "character"),
     "pattern": lambda error: f"expected {_describe_pattern(error)}, got {show_value(error.instance)}",
-    "items": lambda error: f"expected at most {_format_limit(error.message, 'item')}, got {len(error.instance)}",
+    "items": lambda error: f"expected at most {_format_limit(int(error.message), 'item')}, got {len(error.instance)}",
     "minItems": _count_message("at least", "item"),
     "maxItems": _count_message("at most", "item"),
     "uniqueItems": lambda error: "expected items that differ, but some are equal",
