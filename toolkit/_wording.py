@@ -9,14 +9,10 @@ Word numbers, durations and quoted texts the same way in every message.
 
 from __future__ import annotations
 
-import re
-
 __all__ = ["MASK", "format_count", "format_seconds", "in_backticks"]
 
 MASK = "[redacted]"
 """What stands in place of a secret."""
-
-_BACKTICKS = re.compile("`+")
 
 
 def format_count(count: int, noun: str) -> str:
@@ -43,5 +39,7 @@ def in_backticks(text: str) -> str:
     """Return *text* in backticks, or as Markdown has it, in more of them than *text* itself has in a row."""
     if "`" not in text:
         return f"`{text}`"
-    fence = "`" * (max(map(len, _BACKTICKS.findall(text))) + 1)
+    fence = "``"
+    while fence in text:
+        fence += "`"
     return f"{fence} {text} {fence}"
