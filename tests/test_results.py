@@ -415,3 +415,48 @@ def test_a_copy_or_a_pickle_has_the_text():
 
 def test_the_class_has_the_defaults():
     assert (ToolResult.text, ToolResult.truncated, ToolResult.returned) == ("", False, None)
+
+
+def test_a_call_shows_no_secret():
+    """`repr(ToolCall)` masks what the tool marks `Secret`, as results, logs and requests do."""
+    from typing import Annotated
+
+    from toolkit import Catalog, Secret
+
+    catalog = Catalog()
+
+    @catalog.tool
+    def log_in(user: str, password: Annotated[str, Secret]) -> str:
+        """Log in."""
+        return user
+
+    call = ToolCall("log_in", {"user": "ada", "password": "hunter2"}, "c1")
+    assert repr(call) == "ToolCall('log_in', {'user': 'ada', 'password': 'hunter2'}, id='c1')"
+    call.tool = catalog["log_in"]
+    assert repr(call) == "ToolCall('log_in', {'user': 'ada', 'password': '[redacted]'}, id='c1')"
+    call.arguments = '{"user": "ada", "password": "hunter2"}'
+    assert "hunter2" not in repr(call)
+
+
+def test_hooks_see_a_call_whose_repr_shows_no_secret(caplog):
+    """`repr(ToolCall)` is what a hook prints first."""
+    from typing import Annotated
+
+    from toolkit import Catalog, Dispatcher, Secret
+    from toolkit.hooks import Proceed
+
+    shown = []
+    catalog = Catalog()
+
+    @catalog.tool
+    def log_in(password: Annotated[str, Secret]) -> None:
+        """Log in."""
+
+    class Print:
+        def before(self, call):
+            shown.append(repr(call))
+            return Proceed()
+
+    Dispatcher(catalog, hooks=[Print()]).call_sync("log_in", {"password": "hunter2"})
+    assert len(shown) == 1
+    assert "hunter2" not in shown[0]

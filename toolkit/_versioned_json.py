@@ -22,7 +22,8 @@ def split_version(data: Any, subject: str, readable: Sequence[int]) -> tuple[int
     """
     version = data.get("version") if isinstance(data, Mapping) else None
     if type(version) is not int or version not in readable:
-        versions = f"version{'s' if len(readable) > 1 else ''} {' and '.join(map(str, readable))}"
+        noun = "version" if len(readable) == 1 else "versions"
+        versions = f"{noun} {' and '.join(map(str, readable))}"
         raise ValueError(f"{subject} of version {version!r} cannot be read; {versions} can")
     return version, {name: value for name, value in data.items() if name != "version"}
 

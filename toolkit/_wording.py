@@ -9,17 +9,18 @@ Word numbers, durations and quoted texts the same way in every message.
 
 from __future__ import annotations
 
-import re
+__all__ = ["MASK", "format_count", "format_seconds", "in_backticks"]
 
-__all__ = ["format_count", "format_seconds", "in_backticks"]
-
-_BACKTICKS = re.compile("`+")
+MASK = "[redacted]"
+"""What stands in place of a secret."""
 
 
 def format_count(count: int, noun: str) -> str:
     """Return *count* with *noun*, which is in the singular: "1 turn", "1,200 turns", "2 entries"."""
     if count == 1:
         return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{count:,} {noun}es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}s"
@@ -38,5 +39,7 @@ def in_backticks(text: str) -> str:
     """Return *text* in backticks, or as Markdown has it, in more of them than *text* itself has in a row."""
     if "`" not in text:
         return f"`{text}`"
-    fence = "`" * (max(map(len, _BACKTICKS.findall(text))) + 1)
+    fence = "``"
+    while fence in text:
+        fence += "`"
     return f"{fence} {text} {fence}"

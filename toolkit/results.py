@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
 from ._records import record
+from ._secret_arguments import mask_secret_arguments
 from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
@@ -107,7 +108,7 @@ class ToolCall:
         self.tool = tool
 
     def __repr__(self) -> str:
-        return f"ToolCall({self.name!r}, {self.arguments!r}, id={self.id!r})"
+        return f"ToolCall({self.name!r}, {mask_secret_arguments(self.tool, self.arguments)!r}, id={self.id!r})"
 
     @property
     def session_key(self) -> str:

@@ -9,7 +9,7 @@ import random
 import shutil
 import sqlite3
 import stat
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 
 import pytest
 from hypothesis import given
@@ -327,12 +327,20 @@ def test_a_damaged_file_gives_an_answer_or_a_clear_error(sound, where, at, data)
     with open(path, "r+b") as file:
         file.seek(where * 4096 + at if where else at % 200)
         file.write(data)
-    with suppress(ApprovalError):
+    refusal, answers = None, {}
+    try:
         store = SQLiteApprovals(path)
-        for each in ("0", "1", "19", "none"):
-            store.get(each)
-        store.pending(now=NOW)
+        answers = {key: store.get(key) for key in ("0", "1", "19", "none")}
+        waiting = store.pending(now=NOW)
         store.settle("2", "claimed", by=None, owner="me", now=NOW)
         store.purge(before=NOW + 1)
+    except ApprovalError as error:
+        refusal = error
+    if refusal is None:
+        assert len({request.id for request in waiting}) == len(waiting)
+    else:
+        assert refusal.why in ("store", "unknown", "answered")
+        assert str(refusal)
+    assert all(answer is None or answer.request.id == key for key, answer in answers.items())
     path.unlink()
     path.with_name("damaged.db-journal").unlink(missing_ok=True)

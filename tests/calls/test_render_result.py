@@ -182,7 +182,7 @@ def test_a_tools_own_result_is_kept():
     [
         (ToolResult("", {"a": 1}), '{"a":1}'),
         (ToolResult("", None), "null"),
-        (ToolResult("", None, parts=[TextPart("p"), ImagePart(b"x")]), "p\n[image/png, 1 bytes]"),
+        (ToolResult("", None, parts=[TextPart("p"), ImagePart(b"x")]), "p\n[image/png, 1 byte]"),
         (ToolResult("a\ud800"), "a?"),
         (ToolResult(5), "5"),
         (ToolResult("", None, "failed"), ""),

@@ -67,7 +67,7 @@ async def call(returns: Any, value: Any) -> tuple[Any, ToolResult]:
         (Annotated[int | None, at.Gt(0)], -1, "expected more than 0, got -1"),
         (Annotated[datetime, at.Timezone(...)], datetime(2024, 5, 1), "a time with a time zone"),
         (pydantic.UUID4, uuid.UUID(int=1), "a UUID of version 4"),
-        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], "  ", "at least 1 characters"),
+        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], "  ", "at least 1 character"),
         (Annotated[str, PlainSerializer(lambda text: 1 / 0)], "a", "division by zero"),
     ],
 )

@@ -34,7 +34,7 @@ class Customer:
         (float, NAN, 'expected a number, got "nan"', "nan"),
         (list[float], [1.0, NAN], '[1]: expected a number, got "nan"', '[1.0,"nan"]'),
         (Sum, Sum("x"), 'sum: expected an integer, got "x"', '{"sum":"x"}'),
-        (dict[str, int], ImagePart(b"x"), "expected an object, got null", "[image/png, 1 bytes]"),
+        (dict[str, int], ImagePart(b"x"), "expected an object, got null", "[image/png, 1 byte]"),
         (dict[str, int], ToolResult("words"), "expected an object, got null", "words"),
     ],
     ids=lambda value: type(value).__name__,

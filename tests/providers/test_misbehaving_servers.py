@@ -89,7 +89,7 @@ async def test_a_stream_of_real_events_ends_at_the_total_limit():
     async with sending(STREAM_HEAD, f"data: {json.dumps(event)}\n\n".encode()) as url:
         asked = provider("openai", api_key=KEY, base_url=url, total_seconds=1, retry=ONCE)
         async with asyncio.timeout(60), asked:
-            with pytest.raises(ProviderFailure, match=r"did not answer within 1 seconds.*broke off") as failed:
+            with pytest.raises(ProviderFailure, match=r"did not answer within 1 s.*broke off") as failed:
                 await ask(asked, hello(), stream=True)
     assert failed.value.why == "broke_off"
 

@@ -288,5 +288,5 @@ async def test_comments_without_end_are_silence():
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
     asked = provider("openai", api_key=KEY, client=client, timeout_seconds=0.01, retry=RetryPolicy(attempts=1))
-    with pytest.raises(ProviderFailure, match=r"said nothing for 0.01 seconds"):
+    with pytest.raises(ProviderFailure, match=r"said nothing for 0.01 s"):
         await ask(asked, hello(), stream=True)

@@ -4,6 +4,7 @@ From files to skills: what counts, and every mistake with its place.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,6 @@ def test_what_is_not_utf_8_is_no_skill():
     [
         (front("nmae: x"), 3, "`nmae` is not known; did you mean `name`?"),
         (front("colour: x"), 3, "`colour` is not known; write one of name, description"),
-        (front("allowed-tools: Read"), 3, "this is for other agents; say what it may call here: `tools: [read]`"),
         (front("name: a b"), 3, "`name` has to be a name for a tool; write at most 64"),
         (front("name: 3"), 3, "`name` has to be a name for a tool"),
         ("---\nname: x\n---\nDo.", 1, "`description` is missing"),
@@ -225,3 +225,62 @@ def test_any_front_matter_is_a_skill_or_a_list_of_mistakes(value):
     skill, problems = read_skill(Path("a.md"), f"---\n{json.dumps(value)}\n---\nx".encode())
     assert (skill is None) == bool(problems)
     assert all(problem.line is not None for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("written", "tools"),
+    [
+        ("Read, Grep, WebFetch", ("read", "grep", "web_fetch")),
+        ("Read Grep", ("read", "grep")),
+        ("[Read, web-fetch, read]", ("read", "web_fetch")),
+        ("[]", ()),
+        ('""', ()),
+    ],
+)
+def test_allowed_tools_are_the_tools_it_may_call(written, tools):
+    """A `SKILL.md` with `allowed-tools` is read."""
+    skill, problems = read_skill(
+        Path("audit/SKILL.md"), f"---\ndescription: Look.\nallowed-tools: {written}\n---\nLook.".encode()
+    )
+    assert problems == []
+    assert skill.tools == tools
+
+
+def test_tools_count_before_allowed_tools():
+    """A `SKILL.md` with `allowed-tools` is read; the key of our own counts if both are there."""
+    text = b"---\ndescription: Look.\nallowed-tools: Bash(git:*)\ntools: [read]\n---\nLook."
+    skill, problems = read_skill(Path("audit/SKILL.md"), text)
+    assert (problems, skill.tools) == ([], ("read",))
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (
+            "Read Bash(git:*)",
+            "`Bash(git:*)` allows a part of a tool, and a skill has whole tools here; add `tools: [bash]`",
+        ),
+        ("Bash(git add:*)", "limit it by a rule such as `allow bash(git add:*)`"),
+        ("Bash(git", "`Bash(git` allows a part of a tool"),
+        ('"*"', "such as Read, Grep; '*' is none"),
+        ("[Read, 7]", "such as Read, Grep; 7 is none"),
+        ("{a: b}", "`allowed-tools` has to be names, such as Read, Grep"),
+    ],
+)
+def test_a_part_of_a_tool_is_not_made_a_whole_one(written, message):
+    """A `SKILL.md` with `allowed-tools` is read, and never gets more than the file says."""
+    skill, problems = read_skill(
+        Path("audit/SKILL.md"), f"---\ndescription: Look.\nallowed-tools: {written}\n---\nLook.".encode()
+    )
+    assert skill is None
+    assert [problem.line for problem in problems] == [3]
+    assert message in problems[0].message
+
+
+@given(st.text(st.sampled_from("ABab (),*:_-"), max_size=20))
+def test_allowed_tools_never_raise(written):
+    """Whatever the text: a skill with names of tools, or a problem."""
+    text = f"---\ndescription: Look.\nallowed-tools: {json.dumps(written)}\n---\nLook."
+    skill, problems = read_skill(Path("audit/SKILL.md"), text.encode())
+    assert (skill is None) == bool(problems)
+    assert skill is None or "(" not in written

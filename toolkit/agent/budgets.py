@@ -16,6 +16,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
 from .._forks import unlock_in_children
+from .._wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
@@ -24,13 +25,14 @@ __all__ = ["Budget", "Ledger", "LimitName", "Spent"]
 
 LimitName: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
 
-_LIMIT_UNITS: dict[LimitName, str] = {
-    "turns": "turns",
-    "tokens": "tokens",
-    "calls": "tool calls",
-    "seconds": "seconds",
-    "cost": "in money",
+_AMOUNTS: dict[LimitName, Callable[[Any], str]] = {
+    "turns": lambda count: format_count(count, "turn"),
+    "tokens": lambda count: format_count(count, "token"),
+    "calls": lambda count: format_count(count, "tool call"),
+    "seconds": format_seconds,
+    "cost": lambda amount: f"{amount} in money",
 }
+"""How the maximum of each limit is worded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +164,7 @@ class Ledger:
         max_retries = self.budget.retries
         with self._lock:
             if max_retries is not None and self._retries >= max_retries:
-                return f"the run's budget of {max_retries:,} {'retry' if max_retries == 1 else 'retries'} is used up"
+                return f"the run's budget of {format_count(max_retries, 'retry')} is used up"
             self._retries += 1
         return None
 
@@ -184,19 +186,15 @@ class Ledger:
             "cost": spent.cost,
         }
         return next(
-            (
-                self.explain_limit(limit)
-                for limit in _LIMIT_UNITS
-                if limit in used and self._is_used_up(limit, used[limit])
-            ),
+            (self.explain_limit(limit) for limit in _AMOUNTS if limit in used and self._is_used_up(limit, used[limit])),
             None,
         )
 
     def explain_limit(self, limit: LimitName) -> tuple[LimitName, str]:
         """Return *limit*, and the sentence that it is used up."""
         maximum = self._find_maximum(limit)
-        amount = f"{maximum:,}" if isinstance(maximum, int) else str(maximum)
-        return limit, f"the budget of {amount} {_LIMIT_UNITS[limit]} is used up"
+        amount = limit if maximum is None else _AMOUNTS[limit](maximum)
+        return limit, f"the budget of {amount} is used up"
 
     def _is_used_up(self, limit: LimitName, used: Any) -> bool:
         maximum = self._find_maximum(limit)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._wording import format_count
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
 from ..values.rendering import as_json
@@ -76,7 +77,7 @@ def _cut_result(result: ToolResult) -> ToolResult:
         return result
     short_result = copy.copy(result)
     short_result.text = (
-        f"[{size:,} characters of `{result.tool}` were cut to save room; call it again if you need them]"
+        f"[{format_count(size, 'character')} of `{result.tool}` were cut to save room; call it again if you need them]"
     )
     short_result.value, short_result.parts, short_result.truncated = None, (), True
     return short_result

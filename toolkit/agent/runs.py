@@ -19,6 +19,7 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from .._wording import format_count
 from ..decisions import ApprovalRequest
 from ..errors import BadArgs
 from ..providers.base import Usage
@@ -81,7 +82,8 @@ class Run(Generic[T_co]):
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self._text())[:60]!r}>"
+        messages = format_count(len(self.messages), "message")
+        return f"<Run {self.id} {self.status}, {messages}: {(self.reason or self._text())[:60]!r}>"
 
     @property
     def output(self) -> T_co:

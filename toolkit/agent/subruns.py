@@ -14,6 +14,7 @@ from collections.abc import Collection, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
+from .._wording import format_seconds
 from ..context import Context
 from ..errors import ToolError
 from ..providers.base import Usage
@@ -171,7 +172,7 @@ async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seco
     except TimeoutError:
         if not timer.expired():
             raise
-        return RunEnding(status="stopped", reason=f"it took longer than {seconds:g} s")
+        return RunEnding(status="stopped", reason=f"it took longer than {format_seconds(seconds)}")
 
 
 def _build_child(

@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .._wording import format_count
 from ..decisions import Precondition
 
 __all__ = ["FileState", "describe_content", "find_changed_paths", "read_file_state", "render_diff"]
@@ -50,7 +51,7 @@ class FileState:
     @property
     def size_and_digest(self) -> str:
         """The size of the file, and its digest."""
-        return f"{self.size:,} bytes (sha256 {self.sha256})"
+        return f"{format_count(self.size, 'byte')} (sha256 {self.sha256})"
 
 
 def read_file_state(path: str) -> FileState | None:
@@ -79,7 +80,7 @@ def read_file_state(path: str) -> FileState | None:
     if status.st_mode & 0o111:
         facts.append(f"can be executed (mode {stat.S_IMODE(status.st_mode):o})")
     if status.st_nlink > 1:
-        facts.append(f"has {status.st_nlink} names; the file behind all of them changes")
+        facts.append(f"has {format_count(status.st_nlink, 'name')}; the file behind all of them changes")
     return FileState(bytes(content) if size <= _MAX_BYTES else None, size, digest.hexdigest(), tuple(facts))
 
 

@@ -7,6 +7,7 @@ import time
 from types import EllipsisType
 
 from .._forks import renew_in_children
+from .._wording import format_count
 from ..decisions import ApprovalRequest
 from .packed_record import PackedRecord, shorten_outcome
 from .records import ApprovalError, Record
@@ -200,7 +201,7 @@ class MemoryApprovals(ApprovalStoreBase):
     def _check_room(self, packed: PackedRecord) -> None:
         if len(self._records) >= self._size:
             raise ApprovalError(
-                f"{self._size:,} calls wait for an answer or run, and no more are kept; "
+                f"{format_count(self._size, 'call')} wait for an answer or run, and no more are kept; "
                 "answer some, give requests a time to expire, or make the store larger with size=",
                 why="store",
             )

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._wording import format_seconds
 from ..concurrency.futures import retrieve_exception
 from ..decisions import Precondition
 from ..errors import ToolkitError
@@ -157,7 +158,7 @@ async def preview_of(
         task.cancel()
         task.add_done_callback(retrieve_exception)
     if not done:
-        raise _build_error(tool, f"it took longer than {seconds:g} s")
+        raise _build_error(tool, f"it took longer than {format_seconds(seconds)}")
     if task.cancelled():
         raise _build_error(tool, "it was cancelled")
     preview, failure = task.result()

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from .._wording import format_seconds
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from .policy import Approvals
@@ -40,7 +41,7 @@ class StoreTimeoutError(ApprovalError, TimeoutError):
     """
 
     def __init__(self, store: ApprovalStore, operation: str, name: str, seconds: float, holders: str = "") -> None:
-        late = f"did not answer within {seconds:.3g} s" if seconds > 0 else "no time was left for that"
+        late = f"did not answer within {format_seconds(seconds)}" if seconds > 0 else "no time was left for that"
         note = f" ({holders})" if holders else ""
         super().__init__(
             f"{type(store).__name__} was to {operation} {name}".rstrip() + f", and {late}{note}; find out what holds "

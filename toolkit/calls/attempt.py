@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from .._wording import format_seconds
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
@@ -126,7 +127,7 @@ async def finish_within(
 
 def _build_timeout(seconds: float, *, is_stuck: bool) -> TimedOut:
     stuck = ", and could not be stopped" if is_stuck else ""
-    return TimedOut(f"took longer than {seconds:g} s{stuck}", happened="maybe")
+    return TimedOut(f"took longer than {format_seconds(seconds)}{stuck}", happened="maybe")
 
 
 class ToolAttempt:
@@ -241,7 +242,7 @@ class ToolAttempt:
 
     def _build_timeout(self, timeout_seconds: float) -> TimedOut:
         if not self.began:
-            return TimedOut(f"could not be started within {timeout_seconds:g} s{self._holders_note}")
+            return TimedOut(f"could not be started within {format_seconds(timeout_seconds)}{self._holders_note}")
         return _build_timeout(timeout_seconds, is_stuck=self._is_stuck)
 
     async def _call_with_resources(self) -> Any:
@@ -389,7 +390,7 @@ def log_stuck_in_thread(name: str) -> None:
 
 def log_abandoned(subject: str, cleanup_seconds: float) -> None:
     """Log that *subject* was cancelled and still runs."""
-    _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
+    _log.warning("%s did not end within %s of being cancelled", subject, format_seconds(cleanup_seconds))
 
 
 def _choose_threads(tool: Tool, pool: ThreadPool) -> _Threads | None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 from weakref import ref
 
+from .._wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import Deadline
@@ -212,8 +213,8 @@ class Execution:
         _log.warning("`%s` must run alone, and waits for calls that cannot be stopped: %s", name, names)
         if not await abandoned.wait_for_blockers(caller, name, limit):
             raise TimedOut(
-                f"must run alone, and waited {limit:g} s for calls of this session that cannot be stopped: {names}; "
-                "it was not started"
+                f"must run alone, and waited {format_seconds(limit)} for calls of this session that cannot be stopped: "
+                f"{names}; it was not started"
             )
 
     def abandon(self, task: asyncio.Task[Any]) -> None:

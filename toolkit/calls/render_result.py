@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .._wording import format_count
 from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
@@ -244,6 +245,6 @@ def render_part(part: Part) -> str:
         case JsonPart(value=value):
             return as_text(value)
         case ImagePart(data=data, media_type=media_type):
-            return f"[{media_type}, {len(data):,} bytes]"
+            return f"[{media_type}, {format_count(len(data), 'byte')}]"
         case _:
             return f"[file {part.uri}]"

@@ -18,6 +18,7 @@ from typing import Any
 
 from .._forks import renew_in_children
 from .._records import record
+from .._wording import format_count
 from .futures import set_outcome
 
 __all__ = ["ThreadJob", "ThreadPool"]
@@ -265,4 +266,6 @@ class ThreadPool:
 
 def _format_counts(labels: list[str]) -> str:
     counts = collections.Counter(label or "unnamed" for label in labels)
-    return ", ".join(f"`{label}`" if count == 1 else f"`{label}` {count} times" for label, count in counts.items())
+    return ", ".join(
+        f"`{label}`" if count == 1 else f"`{label}` {format_count(count, 'time')}" for label, count in counts.items()
+    )

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import get_args, get_type_hints
 
 from .._option_checks import describe_type
+from .._wording import in_backticks
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
@@ -186,7 +187,7 @@ def is_described(grant: Grant, tool: Tool) -> bool:
 def _describe(grant: Grant, name: str) -> str:
     """Return the text that a person reads before they agree to *grant* for the tool of this *name*."""
     scopes = {
-        "command": f"commands that begin with `{grant.target}`",
+        "command": f"commands that begin with {in_backticks(grant.target)}",
         "folder": f"everything under {grant.target}",
         "tool": "every call, with any arguments",
     }

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._wording import in_backticks
+
 __all__ = ["find_scripts", "why_unresolved"]
 
 _HOOK_FILES = (os.path.join(".toolkit", "hooks.toml"), os.path.join(".toolkit", "toolkit.toml"))
@@ -118,12 +120,12 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
         if name in _INTERPRETERS and _CODE_OPTION.fullmatch(runnable[at - 1]):
             continue  # This word is the code itself. For a shell, `_commands` also yields the commands in it.
         if _EXPANSION.search(word) and not word.startswith("$HOME/"):
-            return f"`{word:.60}` is known only when it runs"
+            return f"{in_backticks(word[:60])} is known only when it runs"
         if name in _INTERPRETERS and at and os.path.isdir(os.path.join(root, word)):
-            return f"`{name}` runs a file of the folder `{word:.60}`"
+            return f"`{name}` runs a file of the folder {in_backticks(word[:60])}"
     for word in (program, *words):
         if not os.path.isabs(word) and _leads_outside(root, word):
-            return f"`{word:.60}` leads out of the project"
+            return f"{in_backticks(word[:60])} leads out of the project"
     return None
 
 

@@ -297,9 +297,9 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     grant = find_covering_grant(request)
     unanswered = [finding for finding in asks if grant is None or not is_answerable(finding, request.tool)]
     if not unanswered and grant is not None:
-        granted = Finding(
-            "allow", f"grant `{grant.shown or grant.scope}`", "a person agreed to it for this session", "grant"
-        )
+        # The text that a person was shown has its own backticks.
+        by = f"grant for {grant.shown}" if grant.shown else f"grant `{grant.scope}`"
+        granted = Finding("allow", by, "a person agreed to it for this session", "grant")
         return _build_verdict("allow", [granted], [*findings, *asks])
     return _build_verdict(TABLE["asked"][mode], unanswered, [*findings, *asks], mode)
 

@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
+from .._wording import in_backticks
 from ..access import Access, Command, Reads
 from ..errors import ToolkitError, find_nearest
 from ..spec import Tool
@@ -357,4 +358,4 @@ def _check_pattern(parts: RuleParts) -> None:
 
 
 def _quote(text: object) -> str:
-    return f"`{text[:80]}`" if isinstance(text, str) and text and text.isprintable() else repr(text)[:80]
+    return in_backticks(text[:80]) if isinstance(text, str) and text and text.isprintable() else repr(text)[:80]

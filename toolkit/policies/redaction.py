@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lazy_names import LazyModule
+from .._wording import MASK
 from ..content import FilePart, JsonPart, Part, TextPart
 from ..context import Progress
 from ..decisions import ApprovalRequest
@@ -33,8 +34,6 @@ else:
 __all__ = ["MASK", "Redaction", "RedactionRule"]
 
 _log = logging.getLogger("toolkit")
-
-MASK = "[redacted]"
 
 RedactionRule: TypeAlias = "str | re.Pattern[str] | Callable[[str], str]"
 _SpanFinder: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]

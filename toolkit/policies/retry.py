@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .._lazy_names import LazyModule
 from .._records import record
+from .._wording import format_count, format_seconds
 from ..errors import Transient
 
 if TYPE_CHECKING:
@@ -141,9 +142,14 @@ async def retrying(
             wait = max(wait, requested_wait)
         reason = may_repeat(failed)
         if reason is None and attempt > policy.attempts:
-            reason = "only one attempt is allowed" if attempt == 2 else f"{policy.attempts} attempts were made"
+            reason = (
+                "only one attempt is allowed"
+                if attempt == 2
+                else f"{format_count(policy.attempts, 'attempt')} were made"
+            )
         if reason is None and requested_wait is not None and requested_wait > policy.retry_after_max:
-            reason = f"it asked to wait {requested_wait:g} s, and {policy.retry_after_max:g} s is the most"
+            most = format_seconds(policy.retry_after_max)
+            reason = f"it asked to wait {format_seconds(requested_wait)}, and {most} is the most"
         if reason is None and deadline is not None and clock() + wait >= deadline:
             reason = "there was no time left"
         if reason is None and (take := _take_retry.get()) is not None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
+from .._wording import format_count
 from ..errors import ProviderError, Transient
 from ..formats.base import Definitions, Naming, Note, Offering
 from ..policies.retry import RetryPolicy, retrying
@@ -155,8 +156,8 @@ class RemoteProvider(ABC):
                     await incoming.advance()
                 except Transient as error:
                     raise ProviderFailure(
-                        f"{error}; the answer broke off after {shown_characters:,} characters had been shown, "
-                        "so it was not tried again; ask again",
+                        f"{error}; the answer broke off after {format_count(shown_characters, 'character')} had been "
+                        f"shown, so it was not tried again; ask again",
                         why="broke_off",
                     ) from error
         yield self._read_reply(incoming.response(), request)

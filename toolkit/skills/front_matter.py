@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._distribution import install_hint
+from .._wording import in_backticks
 from ..errors import ToolkitError
 from .records import FrontMatterError
 
@@ -166,7 +167,7 @@ class _NodeBuilder:
         elif isinstance(holder, dict) and self._key is not None:
             name, line = self._key
             if name in holder:
-                raise FrontMatterError(f"`{name:.60}` stands here twice; keep one", line)
+                raise FrontMatterError(f"{in_backticks(name[:60])} stands here twice; keep one", line)
             holder[name] = node
             self._key = None
         else:

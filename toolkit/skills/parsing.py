@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from .._wording import in_backticks
 from ..errors import DefinitionError, find_nearest
 from ..facts import check_name
 from .front_matter import Node, split_front_matter
@@ -74,8 +75,12 @@ _KEYS: _KeyChecks = {
     **_FACTS,
     **dict.fromkeys(("arguments", "tools"), (lambda value: True, "a list")),  # checked more closely below
 }
-_IGNORED_KEYS = frozenset(("license", "compatibility", "metadata", "allowed-tools"))
-"""Keys in files for other agents, which have no meaning here."""
+_FOREIGN_KEYS = frozenset(("license", "compatibility", "metadata", "allowed-tools"))
+"""Keys in files for other agents. Only `allowed-tools` has a meaning here."""
+
+_ALLOWED_TOOLS_RULE = "`allowed-tools` has to be names, such as Read, Grep"
+_ALLOWED_TOOL = re.compile(r"[^\s,(]+(?:\([^)]*\)?)?|\([^)]*\)?")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MAX_ARGUMENTS = 50
@@ -122,15 +127,13 @@ def _build_skill(
     path: Path, matter: dict[str, Node], body: str, collector: _ProblemCollector, digest: str, project: bool
 ) -> Skill:
     folder = path.parent if path.name == SKILL_FILE_NAME else None
-    values = collector.check_values({key: node for key, node in matter.items() if key not in _IGNORED_KEYS}, _KEYS)
+    values = collector.check_values({key: node for key, node in matter.items() if key not in _FOREIGN_KEYS}, _KEYS)
     lines = {key: node.line for key, node in matter.items()}
     name = values.get("name", "") if "name" in matter else path.stem if folder is None else folder.name
     if "name" not in matter and not _is_name(name):
         collector.add(1, f"{name!r:.80} cannot be a tool's name; add `name:`, and {_NAME_RULE}")
     if "description" not in matter:
         collector.add(1, "`description` is missing; say what it does, because a model chooses by it")
-    if "allowed-tools" in matter and "tools" not in matter:
-        collector.add(lines["allowed-tools"], "this is for other agents; say what it may call here: `tools: [read]`")
     if not body.strip():
         collector.add(None, "there is no text below the front matter; write what is to be done")
     if values.get("read_only") and values.get("destructive"):
@@ -140,7 +143,7 @@ def _build_skill(
         description=values.get("description", "").strip(),
         text=body.strip(),
         arguments=_read_arguments(matter["arguments"], collector) if "arguments" in matter else (DEFAULT_ARGUMENT,),
-        tools=_read_tools(matter["tools"], lines, collector) if "tools" in matter else (),
+        tools=_read_either_tools(matter, lines, collector),
         stated={key: value for key, value in values.items() if key in _FACTS},
         path=path,
         digest=digest,
@@ -148,6 +151,48 @@ def _build_skill(
         project=project,
         lines=lines,
     )
+
+
+def _read_either_tools(
+    matter: Mapping[str, Node], lines: dict[str, int], collector: _ProblemCollector
+) -> tuple[str, ...]:
+    """Return the tools that the skill may call: those in `tools`, or without that key those in `allowed-tools`."""
+    if "tools" in matter:
+        return _read_tools(matter["tools"], lines, collector)
+    return _read_allowed_tools(matter["allowed-tools"], lines, collector) if "allowed-tools" in matter else ()
+
+
+def _read_allowed_tools(node: Node, lines: dict[str, int], collector: _ProblemCollector) -> tuple[str, ...]:
+    """
+    Return the tools that `allowed-tools` names, as files for other agents have it: "Read, Grep" or "Read Grep".
+
+    For other agents these tools run unasked. Here the key only limits which tools the skill may call. An entry with a
+    pattern, such as `Bash(git:*)`, is refused: a skill has a whole tool, which would be more than the file says.
+    """
+    items = node.content
+    if isinstance(items, str):
+        items = [Node(entry, node.line) for entry in _ALLOWED_TOOL.findall(items)]
+    if not isinstance(items, list):
+        collector.add(node.line, f"{_ALLOWED_TOOLS_RULE}; got {node.plain()!r:.80}")
+        return ()
+    names: dict[str, None] = {}
+    for item in items:
+        entry = item.content if isinstance(item.content, str) else ""
+        # Other agents write `Read` and `WebFetch` for `read` and `web_fetch`.
+        name = _WORD_START.sub("_", entry.partition("(")[0]).lower().replace("-", "_")
+        if not _is_name(name):
+            collector.add(item.line, f"{_ALLOWED_TOOLS_RULE}; {item.plain()!r:.80} is none")
+        elif "(" in entry:
+            rule = f"allow {name}({entry.partition('(')[2][:80]}"
+            collector.add(
+                item.line,
+                f"{in_backticks(entry[:80])} allows a part of a tool, and a skill has whole tools here; add "
+                f"`tools: [{name}]`, and limit it by a rule such as {in_backticks(rule)}",
+            )
+        else:
+            names[name] = None
+            lines.setdefault(f"tools.{name}", item.line)
+    return tuple(names)
 
 
 def _read_tools(node: Node, lines: dict[str, int], collector: _ProblemCollector) -> tuple[str, ...]:
@@ -244,4 +289,4 @@ class _ProblemCollector:
 def _unknown_key_message(key: str, keys: _KeyChecks) -> str:
     near = find_nearest(key, keys, max_items=1)
     hint = f"did you mean `{near[0]}`?" if near else f"write one of {', '.join(keys)}"
-    return f"`{key:.60}` is not known; {hint}"
+    return f"{in_backticks(key[:60])} is not known; {hint}"

@@ -446,7 +446,7 @@ async def test_an_endless_body_is_cut(server):
 async def test_a_slow_body_ends_at_the_deadline(server, behaviour):
     """A body that comes in drops, or stops coming, is given up in time."""
     server.pages["/"] = behaviour
-    with pytest.raises(ToolError, match=r"too slowly to be read within 1\.5 seconds"):
+    with pytest.raises(ToolError, match=r"too slowly to be read within 1\.5 s"):
         await fetched(server, limits=FetchLimits(timeout_seconds=1.5, max_bytes=10**12))
 
 

@@ -5,6 +5,7 @@ Pages become text that reads well, and no page takes long.
 from __future__ import annotations
 
 import html
+import time
 
 import pytest
 from hypothesis import given
@@ -309,7 +310,14 @@ SIZE = 100_000
 )
 def test_no_piece_repeated_takes_long(piece):
     """Malformed on purpose, hundreds of kilobytes of it: read in time that grows with the size alone."""
-    html_text(piece * (SIZE // len(piece)), base=BASE)
+    seconds = []
+    for size in (SIZE // 10, SIZE):
+        began = time.process_time()
+        page = html_text(piece * (size // len(piece)), base=BASE)
+        seconds.append(time.process_time() - began)
+        assert len(page.text) <= 2_100_000
+    # Ten times the size takes ten times as long; a hundred times would be far more than this.
+    assert seconds[1] < 30 * seconds[0] + 0.5
 
 
 def test_deep_nesting_beyond_what_is_followed_ends_where_it_should():

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+from ..._wording import format_count, format_seconds
 from ...access import Command
 from ...approvals.previews import Preview
 from ...context import Context
@@ -175,7 +176,7 @@ def _build_failure(text: str, outcome: CommandOutcome, seconds: float) -> ToolRe
 def _explain_failure(outcome: CommandOutcome, seconds: float) -> str:
     """Return one line that says why a command failed, or an empty string if it did not."""
     if outcome.stop_reason is not None:
-        return _STOP_REASONS[outcome.stop_reason].format(seconds=seconds)
+        return _STOP_REASONS[outcome.stop_reason].format(duration=format_seconds(seconds))
     return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
 
 
@@ -190,8 +191,9 @@ def _render_result(result: CommandResult, seconds: float, workspace: Workspace) 
     if reason := _explain_failure(outcome, seconds):
         lines.append(reason)
     if outcome.left_running and outcome.stop_reason is None:
-        were = "process still ran and was" if outcome.left_running == 1 else "processes still ran and were"
-        lines.append(f"note: {outcome.left_running} {were} ended with it; use `background` for servers and watchers")
+        were = "was" if outcome.left_running == 1 else "were"
+        processes = format_count(outcome.left_running, "process")
+        lines.append(f"note: {processes} still ran and {were} ended with it; use `background` for servers and watchers")
     lines += [f"note: {note}" for note in (_warn_of_changes(outcome, workspace), result.note) if note]
     return "\n".join(lines) or "(no output)"
 
@@ -206,7 +208,7 @@ def _warn_of_changes(outcome: CommandOutcome, workspace: Workspace) -> str:
 
 
 _STOP_REASONS = {
-    "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
+    "timeout": "timed out: it took longer than {duration} and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "too_many_processes": "stopped: it started more processes than it may, and all were ended",
     "uncovered": UNCOVERED_MESSAGE,

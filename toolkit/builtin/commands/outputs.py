@@ -12,6 +12,8 @@ import re
 import time
 from collections.abc import Callable
 
+from ..._wording import format_count
+
 __all__ = ["HeadAndTail", "ProgressTicker", "TailBuffer", "make_readable"]
 
 # Terminal escape codes: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
@@ -62,7 +64,7 @@ class HeadAndTail:
         if not left_out:
             return make_readable((self._head + tail).decode(errors="replace"))
         head, end = make_readable(_decode_whole_characters(self._head)), make_readable(_decode_whole_characters(tail))
-        return f"{head}\n[... {left_out:,} bytes left out ...]\n{end}"
+        return f"{head}\n[... {format_count(left_out, 'byte')} left out ...]\n{end}"
 
 
 class TailBuffer:
@@ -91,7 +93,7 @@ class TailBuffer:
         self._data.clear()
         self._lost_bytes = 0
         text = make_readable(_decode_whole_characters(tail))
-        return f"[... {lost:,} bytes left out ...]\n{text}" if lost else text
+        return f"[... {format_count(lost, 'byte')} left out ...]\n{text}" if lost else text
 
 
 class ProgressTicker:

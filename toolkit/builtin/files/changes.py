@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from ..._wording import format_count
 from ...approvals.file_diffs import render_diff
 from ...approvals.previews import Preview, file_change
 from ...context import Context
@@ -42,8 +43,8 @@ def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
             raise ToolError(f"{workspace.shown(path)} cannot be written: {remedy}") from error
         raise
     raise ToolError(
-        f"{workspace.shown(path)} has {size:,} bytes, and files of more than {workspace.max_read_bytes:,} are not "
-        f"changed here; use a command"
+        f"{workspace.shown(path)} has {format_count(size, 'byte')}, and files of more than "
+        f"{workspace.max_read_bytes:,} are not changed here; use a command"
     )
 
 
@@ -114,7 +115,7 @@ def _cut_difference(old: bytes | None, new: bytes, name: str) -> str:
         return text
     beginning = text[: text.rfind("\n", 0, _MAX_CHARACTERS)]
     more = text.count("\n", len(beginning))
-    return f"{beginning}\n... [diff cut: {more:,} more lines]"
+    return f"{beginning}\n... [diff cut: {format_count(more, 'more line')}]"
 
 
 def _as_utf_8(content: bytes | None) -> bytes | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
+from ..._wording import format_count
 from ...access import Reads, Writes
 from ...approvals.previews import Preview
 from ...context import Context
@@ -62,7 +63,7 @@ def edit_for(workspace: Workspace) -> Tool:
         check_unchanged(workspace, path, old, context)
         new, count = _edit_content(workspace, path, old, edits, time_limit)
         change = apply_change(workspace, path, old, new, context, time_limit)
-        return f"Edited {workspace.shown(path)}: {count} replacement{'s' * (count != 1)}\n{change}"
+        return f"Edited {workspace.shown(path)}: {format_count(count, 'replacement')}\n{change}"
 
     return Tool.of(edit)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any, BinaryIO
 
+from ..._wording import format_count
 from ...access import Reads
 from ...content import ImagePart, TextPart
 from ...context import Context
@@ -175,7 +176,7 @@ def _describe_page(page: LinePage, encoding: Encoding, size: int, lines: int | N
     elif page.is_last:
         notes = [f"end of file: {_format_line_count(last)} in all"]
     else:
-        whole = f"{size:,} bytes" if lines is None else _format_line_count(lines)
+        whole = format_count(size, "byte") if lines is None else _format_line_count(lines)
         notes = [f"lines {first}-{last}; {whole} in all; more: continue with offset={last + 1}"]
     if page.lines and page.is_last and not page.lines[-1].ending:
         notes.append("no newline at the end")
@@ -190,14 +191,16 @@ def _describe_page(page: LinePage, encoding: Encoding, size: int, lines: int | N
 
 
 def _format_line_count(lines: int) -> str:
-    return "1 line" if lines == 1 else f"{lines:,} lines"
+    return format_count(lines, "line")
 
 
 # Other files.
 
 
 def _describe_file(file: BinaryIO, name: str, size: int, kind: FileKind | None) -> str | list[TextPart | ImagePart]:
-    description = f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {size:,} bytes"
+    description = (
+        f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {format_count(size, 'byte')}"
+    )
     if kind is None or kind.media_type is None:
         return f"{description}; its content is not shown, because it is not text"
     if size > _MAX_IMAGE_BYTES:

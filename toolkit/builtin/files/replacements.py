@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Annotated
 
+from ..._wording import format_count
 from ...errors import Problem, ToolError
 from ...values.codecs import Codec, assemble_schema, create_hint_reader
 from ...values.codecs.limits import apply_limits, iter_length_limits
@@ -110,7 +111,7 @@ def apply_edits(
             errors.append(f"{prefix}`old` {ambiguous}")
         elif len(starts) > room:
             limit = f"one call changes {_MAX_PLACES:,} places at most"
-            errors.append(f"{prefix}`old` appears more than {room:,} times, and {limit}; use a command")
+            errors.append(f"{prefix}`old` appears more than {format_count(room, 'time')}, and {limit}; use a command")
             break
         length = len(_normalize_newlines(edit.old))
         places += ((start, start + length, edit.new, index) for start in starts)
@@ -156,7 +157,7 @@ def _describe_ambiguity(text: str, edit: Edit, starts: Sequence[int]) -> str | N
     count = text.count(old)
     more = f" and {count - _MAX_PLACES_NAMED} more" if count > _MAX_PLACES_NAMED else ""
     return (
-        f"appears {count} times, at lines {', '.join(map(str, lines))}{more}; "
+        f"appears {format_count(count, 'time')}, at lines {', '.join(map(str, lines))}{more}; "
         "give more of the text around the one you mean, or set `replace_all`"
     )
 

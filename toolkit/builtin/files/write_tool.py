@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from ..._wording import format_count
 from ...access import Reads, Writes
 from ...approvals.previews import Preview
 from ...context import Context
@@ -55,7 +56,7 @@ def write_for(workspace: Workspace) -> Tool:
         check_unchanged(workspace, path, old, context)
         new, notes = _encode_content(content, old)
         change = apply_change(workspace, path, old, new, context, time_limit)
-        return "\n".join([f"Wrote {len(new)} bytes to {workspace.shown(path)}", change, *notes])
+        return "\n".join([f"Wrote {format_count(len(new), 'byte')} to {workspace.shown(path)}", change, *notes])
 
     return Tool.of(write)
 

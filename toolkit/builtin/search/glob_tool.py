@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from ..._wording import in_backticks
 from ...access import Reads
 from ...context import Context
 from ...decorator import tool
@@ -68,7 +69,9 @@ def glob_for(workspace: Workspace) -> Tool:
         entries = sorted(glob_walk.entries, key=lambda entry: (-entry.modified, entry.path))
         notes = _notes(len(entries), limit, glob_walk.left_out, is_whole=glob_walk.is_whole)
         if not entries and pattern != "*" and "/" not in pattern and "**" not in pattern:
-            notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
+            notes.append(
+                f"{in_backticks(pattern)} looks in one folder; {in_backticks(f'**/{pattern}')} looks at any depth"
+            )
         return "\n".join([*map(_row, entries[:limit]), *(f"({note})" for note in notes)])
 
     return Tool.of(glob)

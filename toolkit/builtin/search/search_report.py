@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from ..._wording import format_count
 from ...errors import Safety
 from ...values.patterns import Pattern
 from ...workspace import Entry
 from .line_search import FileMatches
 
-__all__ = ["ReportMode", "SearchReport", "format_count", "format_names", "format_path"]
+__all__ = ["ReportMode", "SearchReport", "format_names", "format_path"]
 
 ReportMode = Literal["lines", "files", "count"]
 
@@ -116,7 +117,7 @@ class SearchReport:
         match = self._pattern.fast_search(line) if len(line) <= self._pattern.fast_limit else None
         start = max(0, match.start() - _CHARACTERS_BEFORE_MATCH) if match and match.end() > _MAX_LINE_CHARACTERS else 0
         piece = line[start : start + _MAX_LINE_CHARACTERS]
-        return f"{'... ' if start else ''}{piece}... [cut: the line has {len(line):,} characters]"
+        return f"{'... ' if start else ''}{piece}... [cut: the line has {format_count(len(line), 'character')}]"
 
     def text(self, *, notes: list[str]) -> str:
         """Return the whole report, with *notes* at its end."""
@@ -142,11 +143,6 @@ class SearchReport:
         ):
             if names:
                 yield f"{len(names):,} {singular if len(names) == 1 else plural}: {format_names(names)}"
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 more file` or `2 more files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_names(names: list[str]) -> str:

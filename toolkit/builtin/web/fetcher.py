@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
 from ..._decompression import ENCODINGS
+from ..._wording import format_count, format_seconds
 from ...errors import Safety, ToolError, Transient
 from ...policies.classify import classify_error, parse_retry_after
 from .addresses import ReachableHosts, WebTarget
@@ -150,7 +151,7 @@ class Fetcher:
                     target = self._follow_redirect(target, redirect_url, [first.url, *hops], check, opens_port)
                     hops.append(target.url)
         except TimeoutError:
-            within = f"within {self.limits.timeout_seconds:g} seconds"
+            within = f"within {format_seconds(self.limits.timeout_seconds)}"
             if has_answered:
                 raise ToolError(f"{target.url} was answered too slowly to be read {within}; try another page") from None
             raise Transient(f"{target.host!r} did not answer {within}", happened="maybe") from None
@@ -166,7 +167,8 @@ class Fetcher:
         """Return the place to which a redirect leads, judged like the first address."""
         if len(earlier_urls) > self.limits.max_redirects:
             raise ToolError(
-                f"{earlier_urls[0]} redirects more than {self.limits.max_redirects} times; try another page"
+                f"{earlier_urls[0]} redirects more than {format_count(self.limits.max_redirects, 'time')}; "
+                f"try another page"
             )
         try:
             next_target = self.hosts.check_url(redirect_url)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
+from ..._wording import format_count
 from ...access import Access, Url
 from ...context import AccessChecker, Context
 from ...decorator import tool
@@ -188,9 +189,9 @@ def _format_status(status: int) -> str:
 
 
 def _describe_page(page: FetchedPage, content: PageText) -> str:
-    size = f"{len(page.body.data):,} bytes"
+    size = format_count(len(page.body.data), "byte")
     if page.body.cut_reason is not None and page.length is not None and not page.media_type.is_text:
-        size = f"{page.length:,} bytes"
+        size = format_count(page.length, "byte")
     lines = [
         f"{page.url} (redirected)" if page.hops else page.url,
         f"{_format_status(page.status)}, {page.media_type.name or 'no type given'}, {size}",
@@ -204,7 +205,9 @@ def _render_page(page: CachedPage, offset: int, max_chars: int, *, age: str = ""
     """Return the lines about a page, and below them the part of its text that the model asked for."""
     whole = len(page.text)
     if offset and offset >= whole:
-        raise BadArgs(Problem(f"the page has only {whole:,} characters; expected less, got {offset}", ["offset"]))
+        raise BadArgs(
+            Problem(f"the page has only {format_count(whole, 'character')}; expected less, got {offset}", ["offset"])
+        )
     end = min(whole, offset + max_chars)
     lines = [page.head + age]
     if offset or end < whole:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ... import providers
+from ..._wording import format_count
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...permissions import Mode
@@ -236,6 +237,6 @@ def _summarize_run(run: Run) -> str:
     reason = f" ({run.reason})" if run.reason else ""
     usage = run.usage
     return (
-        f"{run.status}{reason} after {run.turns} turn{'s' * (run.turns != 1)}, "
-        f"{usage.input_tokens:,} tokens read and {usage.output_tokens:,} written"
+        f"{run.status}{reason} after {format_count(run.turns, 'turn')}, "
+        f"{format_count(usage.input_tokens, 'token')} read and {usage.output_tokens:,} written"
     )

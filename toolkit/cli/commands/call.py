@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..._wording import format_count
 from ...content import FilePart, ImagePart
 from ...context import Progress
 from ...dispatcher import Dispatcher
@@ -136,7 +137,7 @@ def format_trace(result: ToolResult) -> Iterator[str]:
     """Yield a line for each repair and each retry of a call, and a last line about its end."""
     yield from (f"repaired: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
-    times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"
+    times = format_count(result.attempts, "attempt")
     yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
+from ..._wording import format_count
 from ...errors import ToolkitWarning
 from ...testing.laws.checking import broken_laws
 from ...testing.laws.lints import lint
@@ -119,10 +120,6 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
 
 def _summary(count: int, laws: Sequence[Violation], advice: Sequence[Violation]) -> Text:
     if not laws and not advice:
-        return Text(f"{_format_count(count, 'tool')}, nothing to fix", "green")
-    counts = f"{_format_count(len(laws), 'broken law')}, {_format_count(len(advice), 'suggestion')}"
-    return Text(f"{_format_count(count, 'tool')}: {counts}")
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
+        return Text(f"{format_count(count, 'tool')}, nothing to fix", "green")
+    counts = f"{format_count(len(laws), 'broken law')}, {format_count(len(advice), 'suggestion')}"
+    return Text(f"{format_count(count, 'tool')}: {counts}")

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from ..._wording import format_count
 from ...spec import Tool
 from ...values.schemas.messages import describe_expectation
 from ...values.schemas.text_forms import find_text_form
@@ -23,20 +24,21 @@ __all__ = ["describe_type", "render_schema_tree", "render_signature"]
 _MAX_DEPTH = 6
 _MAX_CHOICES = 6
 _LIMITS = {
-    "minimum": ">= {}",
-    "exclusiveMinimum": "> {}",
-    "maximum": "<= {}",
-    "exclusiveMaximum": "< {}",
-    "multipleOf": "a multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "pattern": "matches {}",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "uniqueItems": "no item twice",
-    "minProperties": "at least {} entries",
-    "maxProperties": "at most {} entries",
+    "minimum": (">= {}", ""),
+    "exclusiveMinimum": ("> {}", ""),
+    "maximum": ("<= {}", ""),
+    "exclusiveMaximum": ("< {}", ""),
+    "multipleOf": ("a multiple of {}", ""),
+    "minLength": ("at least {}", "character"),
+    "maxLength": ("at most {}", "character"),
+    "pattern": ("matches {}", ""),
+    "minItems": ("at least {}", "item"),
+    "maxItems": ("at most {}", "item"),
+    "uniqueItems": ("no item twice", ""),
+    "minProperties": ("at least {}", "entry"),
+    "maxProperties": ("at most {}", "entry"),
 }
+"""How each limit is worded, and the noun that is counted."""
 
 
 def describe_type(schema: Any) -> str:
@@ -145,9 +147,11 @@ def _label(name: str, schema: Any, *, is_required: bool) -> Text:
 
 def _describe_limits(schema: Mapping[str, Any]) -> Iterator[str]:
     has_known_form = find_text_form(schema) is not None  # then its name says what the pattern says
-    for word, text in _LIMITS.items():
-        if schema.get(word) not in (None, False) and not (word == "pattern" and has_known_form):
-            yield text.format(show_value(schema[word], max_chars=40))
+    for word, (text, noun) in _LIMITS.items():
+        limit = schema.get(word)
+        if limit not in (None, False) and not (word == "pattern" and has_known_form):
+            is_count = noun and isinstance(limit, int)
+            yield text.format(format_count(limit, noun) if is_count else show_value(limit, max_chars=40))
 
 
 def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:

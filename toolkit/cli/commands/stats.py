@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import click
 
+from ..._wording import format_count
 from ...policies.audit import AuditLog
 from ..command import subcommand
 from ..display.lines import format_duration
@@ -38,7 +39,8 @@ def command(output: Output, log: str) -> None:
     if summary.unreadable and summary.first is None and not summary.tools:
         raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
     if summary.unreadable:
-        output.note(f"{summary.unreadable} lines of the log cannot be read, and are left out")
+        verb = "is" if summary.unreadable == 1 else "are"
+        output.note(f"{format_count(summary.unreadable, 'line')} of the log cannot be read, and {verb} left out")
     if output.is_json:
         output.json(asdict(summary))
     else:

@@ -24,6 +24,7 @@ from typing import Any, Self, TextIO, TypeAlias, cast
 from rich.console import Console, RenderableType
 
 from ..._forks import unlock_in_children
+from ..._wording import format_count
 from ...agent.events import (
     Compacted,
     Done,
@@ -187,7 +188,8 @@ class AgentDisplay:
         self._draw(thinking=True)
 
     def _show_compaction(self, event: Compacted, path: CallPath) -> None:
-        text = f"{event.results} old results were cut by {event.characters:,} characters, to make room"
+        results, characters = format_count(event.results, "old result"), format_count(event.characters, "character")
+        text = f"{results} {'was' if event.results == 1 else 'were'} cut by {characters}, to make room"
         self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
     def _show_requests(self, event: Waiting, path: CallPath) -> None:

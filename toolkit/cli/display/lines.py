@@ -15,6 +15,7 @@ from types import MappingProxyType
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from ..._wording import format_count
 from ...results import Kind, ToolResult
 from ...values.visible import make_visible
 
@@ -133,7 +134,7 @@ def _summarize_result(result: ToolResult, marks: Marks) -> Iterator[str]:
     for line in lines[:max_lines]:
         yield make_visible(line[:max_characters]) + "..." * (len(line) > max_characters)
     if len(lines) > max_lines:
-        yield f"{marks.dash} and {len(lines) - max_lines:,} more line{'s' * (len(lines) - max_lines > 1)}"
+        yield f"{marks.dash} and {format_count(len(lines) - max_lines, 'more line')}"
 
 
 def format_duration(seconds: float) -> str:

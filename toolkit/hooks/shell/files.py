@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ..._option_checks import explain_unknown_choice
+from ..._wording import in_backticks
 from ...permissions.hook_scripts import why_unresolved
 from ...permissions.rule_files import RuleFileError
 from ...permissions.toml_files import TomlFile
@@ -209,13 +210,14 @@ class _HookFile:
 
     def _check_program_place(self, command: Any) -> list[str]:
         program = _find_program(command)
+        shown = in_backticks(program[:80])
         if "/" not in program or program.startswith(("/", "~", "$")):
             return []
         if self._scope == "user":
-            return [f"command: `{program:.80}` is no whole path; write one, so that no other user chooses what runs"]
+            return [f"command: {shown} is no whole path; write one, so that no other user chooses what runs"]
         # The user trusted the content of that folder. In other folders a tool may write.
         if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
-            return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
+            return [f"command: {shown} lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
         return []
 
     def _check_files(self, files: Any) -> list[str]:
@@ -229,9 +231,9 @@ class _HookFile:
         for name in files:
             path = os.path.realpath(os.path.join(root, name))
             if os.path.isabs(name) or not Path(path).is_relative_to(root):
-                problems.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
+                problems.append(f"files: {in_backticks(name[:80])} is not in the project; write a path relative to it")
             elif not os.path.isfile(path):
-                problems.append(f"files: there is no file `{name:.80}` in the project; correct its name")
+                problems.append(f"files: there is no file {in_backticks(name[:80])} in the project; correct its name")
         return problems
 
     def _check_command_files(self, table: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..._wording import format_seconds
 from ...errors import ToolError
 from ...processes.child import ChildSpec, NotStarted, exit_file, run_child
 from ...processes.child_thread import ChildThread
@@ -106,7 +107,10 @@ def _run_in_thread(command: HookCommand, thread: ChildThread[HookCommandResult])
     code, reason = run_child(spec, thread.stop_file)
     if reason is None and code is None:
         reason = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
-    messages = {"stopped": "it was cancelled", "timeout": f"it took longer than {command.timeout_seconds:g} s"}
+    messages = {
+        "stopped": "it was cancelled",
+        "timeout": f"it took longer than {format_seconds(command.timeout_seconds)}",
+    }
     return HookCommandResult(
         code=code if reason is None else None,
         stdout=bytes(outputs["stdout"]),

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from ..._wording import format_seconds
 from ...errors import Transient
 
 __all__ = ["TimeLimits"]
@@ -59,5 +60,5 @@ class TimeLimits:
 
     def _describe_limit(self) -> str:
         if self._max_total_seconds - self._total_so_far <= self._max_idle_seconds - self._idle_so_far:
-            return f"did not answer within {self._max_total_seconds:g} seconds"
-        return f"said nothing for {self._max_idle_seconds:g} seconds"
+            return f"did not answer within {format_seconds(self._max_total_seconds)}"
+        return f"said nothing for {format_seconds(self._max_idle_seconds)}"

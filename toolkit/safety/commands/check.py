@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
+from ..._wording import in_backticks
 from ...verdicts import Finding
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
 from .dangers import command_dangers
@@ -54,7 +55,7 @@ def check_command(text: str, files: CommandFiles | None = None) -> Finding | Non
         return None
     # Reasons to deny come first. Equal reasons are given once.
     findings.sort(key=lambda finding: finding[1].word != "deny")
-    reasons = list(dict.fromkeys(f"`{_shorten(part)}` {danger.why}" for part, danger in findings))
+    reasons = list(dict.fromkeys(f"{in_backticks(_shorten(part))} {danger.why}" for part, danger in findings))
     remainder = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
     return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MAX_REASONS]) + remainder)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..._wording import in_backticks
 from ..shell.records import SimpleCommand
 from ..shell.wrappers import STANDARD_INPUT, find_known_input
 from .files import CommandFiles
@@ -92,7 +93,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
         yield from code_dangers(language_name, code)
     for path in _TEXT_IN_CODE.findall(code or ""):
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
-            yield Danger("ask", f"runs code that is about `{path}`")
+            yield Danger("ask", f"runs code that is about {in_backticks(path)}")
 
 
 def code_dangers(language_name: str, code: str) -> Iterator[Danger]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..._wording import in_backticks
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import SHELLS, STANDARD_INPUT, find_known_input
@@ -53,7 +54,7 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
     texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
     for value in (*values, *texts):
         if _runs_as_number(value):
-            raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
+            raise CannotParse(f"bash runs {in_backticks(value[:40])} if it is used as a number")
     if evaluates and any("[" in value for value in values) and any("$" in value or "`" in value for value in values):
         raise CannotParse("the values that it puts together may run if they are used as a number")
     _refuse_composed_texts(script)

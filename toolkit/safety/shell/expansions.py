@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..._wording import in_backticks
 from .nodes import JOINED_LINES, SPACE, NodeContext, NodeReader, descendants
 from .records import CannotParse
 from .words import has_unescaped_substitution
@@ -83,7 +84,7 @@ class ExpansionReader(NodeReader):
     def visit_variable(self, node: Node, context: NodeContext) -> None:
         self.has_substitution = True
         if "".join(map(self.source_of, node.children)) != self.source_of(node):
-            raise CannotParse(f"`{self.source_of(node)[:40]}` is not understood")
+            raise CannotParse(f"{in_backticks(self.source_of(node)[:40])} is not understood")
         self.visit_parts(node, context)
 
     def visit_concatenation(self, node: Node, context: NodeContext) -> None:
@@ -102,12 +103,12 @@ class ExpansionReader(NodeReader):
 
     def visit_leaf(self, node: Node, context: NodeContext) -> None:
         if has_unescaped_substitution(self.text[node.start_byte : node.end_byte]):
-            raise CannotParse(f"a substitution in `{self.source_of(node)[:40]}` is not understood")
+            raise CannotParse(f"a substitution in {in_backticks(self.source_of(node)[:40])} is not understood")
 
     def visit_pattern(self, node: Node, context: NodeContext) -> None:
         self.visit_leaf(node, context)
         if _ODD_IN_PATTERN.search(self.source_of(node)):
-            raise CannotParse(f"the pattern `{self.source_of(node)[:40]}` is not understood")
+            raise CannotParse(f"the pattern {in_backticks(self.source_of(node)[:40])} is not understood")
 
     def visit_single_quotes(self, node: Node, context: NodeContext) -> None:
         """Accept text in single quotes. The shell expands no part of it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..._wording import in_backticks
 from .records import CannotParse
 from .words import has_unescaped_substitution
 
@@ -32,7 +33,7 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
     quoted_delimiter = text[start.start_byte : start.end_byte]
     match = _DELIMITER.fullmatch(quoted_delimiter)
     if match is None:
-        raise CannotParse(f"the end `{quoted_delimiter[:40]}` of a here-document is not understood")
+        raise CannotParse(f"the end {in_backticks(quoted_delimiter[:40])} of a here-document is not understood")
     delimiter = match.group(match.lastgroup or "bare")
     expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
     first = text.find("\n", start.end_byte) + 1
@@ -41,10 +42,10 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
             raise CannotParse("a here-document whose first line goes on below")
     at = _find_delimiter(text, first, delimiter, strips_tabs="<<-" in parts, joins=expands)
     if at is None or (end.start_byte, end.end_byte) != (at, at + len(delimiter)):
-        raise CannotParse(f"where the here-document `{delimiter}` ends is not understood")
+        raise CannotParse(f"where the here-document {in_backticks(delimiter)} ends is not understood")
     body = text[first:at]
     if expands and has_unescaped_substitution(_remove_expansions(body, first, parts.get("heredoc_body"))):
-        raise CannotParse(f"a substitution in the here-document `{delimiter}` is not understood")
+        raise CannotParse(f"a substitution in the here-document {in_backticks(delimiter)} is not understood")
     return body, expands
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..._wording import in_backticks
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
 from .words import ShellWord, read_word
 
@@ -164,11 +165,11 @@ class NodeReader(ABC):
         for child in children:
             start = child.start_byte
             if at != start and allowed.fullmatch(text[at:start]) is None:
-                raise CannotParse(f"`{self.text_between(at, start).strip()[:40]}` is not understood")
+                raise CannotParse(f"{in_backticks(self.text_between(at, start).strip()[:40])} is not understood")
             at = child.end_byte
         end = node.end_byte
         if children and at != end and allowed.fullmatch(text[at:end]) is None:
-            raise CannotParse(f"`{self.text_between(at, end).strip()[:40]}` is not understood")
+            raise CannotParse(f"{in_backticks(self.text_between(at, end).strip()[:40])} is not understood")
 
     def stands_alone(self, node: Node) -> bool:
         """Return whether the shell takes a token for a word of its own."""
@@ -186,7 +187,7 @@ class NodeReader(ABC):
             between = self.text[node.end_byte : following.start_byte]
             ends = node.type in ENDS_WITH_WORD and following.type not in REDIRECTIONS
             if ends and JOINED_LINES.fullmatch(between):
-                raise CannotParse(f"where `{self.source_of(node)[:40]}` ends is not understood")
+                raise CannotParse(f"where {in_backticks(self.source_of(node)[:40])} ends is not understood")
 
     def group_words(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
         """Join the nodes that touch each other into one word, even if the grammar separates them."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+from ..._wording import in_backticks
 from .outline_words import Span, WordOutline, refuse
 from .records import CannotParse
 
@@ -45,7 +46,7 @@ class LineOutline(WordOutline):
         """Read the whole text. Return the words of its commands, its backticks, and the targets of redirections."""
         self.read_statements(frozenset())
         if self.at < len(self.text):
-            refuse(f"`{self.text[self.at : self.at + 20]}` is not understood")
+            refuse(f"{in_backticks(self.text[self.at : self.at + 20])} is not understood")
         if self.heredocs:
             refuse("a here-document without an end")
         return self.commands, self.backticks, self.targets
@@ -205,7 +206,7 @@ class LineOutline(WordOutline):
         if prefix or words:
             self.commands.add((*prefix, *words))
         elif not assigns and not redirects:
-            refuse(f"`{sign}` is not understood here")
+            refuse(f"{in_backticks(sign)} is not understood here")
 
     def is_descriptor(self, begins: int, end: int) -> bool:
         """Return whether a word is the number or the `{name}` that a redirection begins with."""

@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import NoReturn, TypeAlias
 
+from ..._wording import in_backticks
 from .records import CannotParse
 
 __all__ = ["Span", "WordOutline", "refuse"]
@@ -238,7 +239,7 @@ class WordOutline(ABC):
             else:
                 end = self.skip_word()
                 if end == begins:
-                    refuse(f"`{sign}` inside `[[`")
+                    refuse(f"{in_backticks(sign)} inside `[[`")
                 before = text[begins:end]
                 if before == "]]":
                     return end
@@ -278,7 +279,7 @@ class WordOutline(ABC):
                 refuse("a subscript inside an array")
             self.at = at
             if self.skip_word() == at:
-                refuse(f"`{text[at]}` inside an array")
+                refuse(f"{in_backticks(text[at])} inside an array")
             at = self.at
 
     def _skip_bodies(self) -> None:
@@ -287,7 +288,7 @@ class WordOutline(ABC):
         for quoted_delimiter, strips_tabs in waiting:
             match = _DELIMITER.fullmatch(quoted_delimiter)
             if match is None:
-                refuse(f"the end `{quoted_delimiter[:40]}` of a here-document is not understood")
+                refuse(f"the end {in_backticks(quoted_delimiter[:40])} of a here-document is not understood")
             delimiter = match.group(match.lastgroup or "bare")
             expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
             begins = self.at
@@ -315,7 +316,7 @@ class WordOutline(ABC):
                 self.at = min(self.at + 1, len(text))
                 return begins
             self.at += 1
-        refuse(f"where the here-document `{delimiter}` ends is not understood")
+        refuse(f"where the here-document {in_backticks(delimiter)} ends is not understood")
 
     def _check_expanded_body(self, at: int, end: int) -> None:
         while at < end:

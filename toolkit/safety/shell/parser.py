@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..._distribution import install_hint
+from ..._wording import in_backticks
 from .evaluation import refuse_late_texts
 from .nodes import MAX_COMMANDS
 from .outline import read_outline
@@ -146,7 +147,7 @@ def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
     """
     for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
         if re.match(r"[-+]\w*n", word) and command.name not in ("export", "readonly"):
-            raise CannotParse(f"`{command.name} {word}` gives a variable a second name")
+            raise CannotParse(f"{in_backticks(f'{command.name} {word}')} gives a variable a second name")
         name, sign, value = word.partition("=")
         if sign and (match := _NAME.fullmatch(name)):
             yield Assignment(name=match[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
@@ -177,7 +178,7 @@ def _read_text(text: str, nesting: tuple[str, ...]) -> StatementReader:
         raise CannotParse("it is not valid Unicode") from None
     if not text.isascii():
         if match := _ODD_DELIMITER.search(text):
-            raise CannotParse(f"the end of `{match.group()[:20]}` cannot be told from other lines")
+            raise CannotParse(f"the end of {in_backticks(match.group()[:20])} cannot be told from other lines")
         plain = _NOT_ASCII.sub(b"%", source)
     else:
         plain = source

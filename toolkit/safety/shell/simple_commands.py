@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..._wording import in_backticks
 from .expansions import ExpansionReader
 from .heredocs import heredoc_text
 from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED_LINES, SPACE, Chunk, NodeContext, descendants, utf8
@@ -75,9 +76,9 @@ class SimpleCommandReader(ExpansionReader):
             raise CannotParse("a command without a name")
         first = sources[0]
         if _LOOKS_ASSIGNED.match(first.replace("\\\n", "")):
-            raise CannotParse(f"`{first[:40]}` sets a variable, or runs a program of that name")
+            raise CannotParse(f"{in_backticks(first[:40])} sets a variable, or runs a program of that name")
         if first in _NEVER_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
-            raise CannotParse(f"`{first}` is not understood here")
+            raise CannotParse(f"{in_backticks(first)} is not understood here")
         substitutions = (
             *self.commands[mark:],
             *context.substitutions,
@@ -119,9 +120,11 @@ class SimpleCommandReader(ExpansionReader):
         while at < len(chunks) and (match := _LOOKS_ASSIGNED.match(self._source_of_chunk(chunks[at]))):
             start, end, nodes = chunks[at]
             if match.end() != end - start and self._source_of_chunk(chunks[at])[match.end()] == "(":
-                raise CannotParse(f"an array behind `{self._source_of_chunk(chunks[0])}`")
+                raise CannotParse(f"an array behind {in_backticks(self._source_of_chunk(chunks[0]))}")
             if not _NAME.fullmatch(match.group().rstrip("+=")):
-                raise CannotParse(f"`{match.group()}` behind `{self._source_of_chunk(chunks[0])}`")
+                raise CannotParse(
+                    f"{in_backticks(match.group())} behind {in_backticks(self._source_of_chunk(chunks[0]))}"
+                )
             value = self.word_of((start, end, nodes), tilde_after=":")
             name, _, plain = value.plain.partition("=")
             literal = value.is_literal and not name.endswith("+")
@@ -230,7 +233,7 @@ class SimpleCommandReader(ExpansionReader):
         operator, *targets = (child for child in node.children if child.type != "file_descriptor")
         first = node.children[0]
         if first != operator and (not self.source_of(first).isdigit() or not self.begins_word(first)):
-            raise CannotParse(f"`{self.source_of(first)}` before a redirection is not understood")
+            raise CannotParse(f"{in_backticks(self.source_of(first))} before a redirection is not understood")
         for child in targets:
             self.visit(child, context)
         chunks = self.group_words(targets, before_redirection=True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..._wording import in_backticks
 from .records import CannotParse
 
 __all__ = ["ShellWord", "has_unescaped_substitution", "read_word"]
@@ -152,4 +153,4 @@ def _decode_ansi(text: str) -> tuple[str, bool]:
 
 
 def _quote(text: str) -> str:
-    return f"`{text[:40]}...`" if len(text) > 40 else f"`{text}`"
+    return in_backticks(f"{text[:40]}..." if len(text) > 40 else text)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
+from ..._wording import in_backticks
 from .getopt import options_of, read_option, values_of
 from .prefix_programs import PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
@@ -196,7 +197,7 @@ def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
         yield ShellText(command.plain[at], f"{command.name} -c")
     elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
         if at + 1 < len(command.words) and command.fed_by and find_known_input(command) is None:
-            raise CannotParse(f"`{command.name} {command.plain[at]}` runs what another command prints")
+            raise CannotParse(f"{in_backticks(f'{command.name} {command.plain[at]}')} runs what another command prints")
         yield from _input_texts(command)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..._wording import in_backticks
 from ...facts import Facts
 from ...functions.callables import unwrap_function
 from ...spec import Tool
@@ -86,7 +87,7 @@ def code_lints(tool: Tool) -> Iterator[Violation]:
             tool=tool.name,
             rule="facts-against-code",
             place=f"line {effect_call.line}",
-            message=f"`{effect_call.call}` {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}",
+            message=f"{in_backticks(effect_call.call)} {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}",
             remedy=remedy,
         )
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..._wording import format_count
 from ...docstrings.parsing import words
 from ...errors import DefinitionError
 from ...spec import Tool
@@ -61,8 +62,7 @@ def search_hint(tool: Tool) -> Iterator[Violation]:
     hint_words = hint.split()
     faults = []
     if not _MIN_HINT_WORDS <= len(hint_words) <= _MAX_HINT_WORDS:
-        counted = f"{len(hint_words)} word{'s' * (len(hint_words) != 1)}"
-        faults.append(f"has {counted} instead of {_MIN_HINT_WORDS} to {_MAX_HINT_WORDS}")
+        faults.append(f"has {format_count(len(hint_words), 'word')} instead of {_MIN_HINT_WORDS} to {_MAX_HINT_WORDS}")
     if hint.rstrip().endswith("."):
         faults.append("ends in a full stop")
     if faults:
@@ -136,7 +136,8 @@ def large_schema(tool: Tool) -> Iterator[Violation]:
     )
     choices = len(part.get("enum", ())) if isinstance(part, Mapping) else 0
     advice = (
-        f"take `{name}` as text and name the {choices} values in an error, or offer a tool that lists them"
+        f"take `{name}` as text and name the {format_count(choices, 'value')} in an error, or offer a tool that lists "
+        f"them"
         if choices
         else f"shorten what is said of `{name}`, {_size(part):,} characters, or take its parts as parameters"
     )
@@ -144,7 +145,7 @@ def large_schema(tool: Tool) -> Iterator[Violation]:
         tool=tool.name,
         rule="large-schema",
         place=f"parameter `{name}`",
-        message=f"its schema has {size:,} characters for {properties} propert{'y' if properties == 1 else 'ies'}",
+        message=f"its schema has {format_count(size, 'character')} for {format_count(properties, 'property')}",
         remedy=advice,
     )
 

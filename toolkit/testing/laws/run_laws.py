@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..._wording import format_seconds
 from ...errors import DefinitionError
 from ...spec import Tool
 from ..strategies.arguments import arguments
@@ -107,7 +108,7 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                 yield Violation(
                     tool=tool.name,
                     rule="ends-in-time",
-                    message=f"it did not end within {conditions.timeout_seconds:g} s",
+                    message=f"it did not end within {format_seconds(conditions.timeout_seconds)}",
                     remedy="limit in the schema what a call may ask for, or state how long the tool may take: "
                     "`timeout_seconds=`",
                     arguments=runner.stuck_arguments,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..._wording import format_count
 from ...catalog import Catalog
 from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for
@@ -85,7 +86,7 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Violation]:
         yield Violation(
             tool=tool.name,
             rule="keeps-its-promise",
-            message=f"of {len(values)} calls that fit its schema {len(refused)} were refused: {reason}",
+            message=f"of {format_count(len(values), 'call')} that fit its schema {len(refused)} were refused: {reason}",
             remedy="say in the schema what is wanted (bounds, a pattern, an enum), or accept what the schema allows",
             arguments=value,
         )

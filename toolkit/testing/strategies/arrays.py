@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._wording import format_count
 from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts
 
@@ -51,7 +52,7 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
         if limit is not None:
             raise limit
         part, keyword = _find_conflicting_keyword(parts, is_unique)
-        raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {least} items")
+        raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {format_count(least, 'item')}")
     items = [*heads, *([] if tail is None else [tail]), *contained]
     is_plain = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
     exact = exact and is_plain and all(item.exact for item in items)

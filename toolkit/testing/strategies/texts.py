@@ -4,6 +4,7 @@ Strategies for strings that have to fit a length, a pattern or a form.
 
 from __future__ import annotations
 
+from ..._wording import format_count
 from ...values.schemas.text_forms import find_text_form
 from .base import Impossible, SchemaStrategy, Strategy, one_of, st, with_edges
 from .format_texts import texts_of_format
@@ -41,7 +42,9 @@ def texts(parts: Parts) -> SchemaStrategy:
     for pattern, part in patterns[:1]:
         strategy = texts_matching(pattern, least, most)
         if strategy is None:
-            raise Impossible("pattern", f"{part.place}/pattern", f"wants more than {most} characters")
+            raise Impossible(
+                "pattern", f"{part.place}/pattern", f"wants more than {format_count(most or 0, 'character')}"
+            )
         options.append(SchemaStrategy(strategy, exact=False))
     return one_of(options)
 

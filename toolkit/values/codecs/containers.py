@@ -17,6 +17,7 @@ from typing import Any, get_args, get_origin
 import typing_extensions
 
 from ..._lazy_names import lazy_pattern
+from ..._wording import format_count
 from ...errors import Problem
 from .base import (
     MAX_PROBLEMS,
@@ -65,7 +66,11 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         except TypeError:  # only a value inside an item of type Any is noticed as late as this
             raise Refusal.mismatch("items that can be in a set, so no arrays or objects", value) from None
         if unique and len(built) != len(items):
-            raise Refusal(Problem(f"{len(items) - len(built)} of the items are equal to another item after conversion"))
+            raise Refusal(
+                Problem(
+                    f"{format_count(len(items) - len(built), 'item')} would be equal to another item after conversion"
+                )
+            )
         return built
 
     def encode(value: Any) -> list[Any]:
@@ -212,7 +217,7 @@ def _tuple_codec(items: list[Codec]) -> Codec:
 
     def decode(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or len(value) != count:
-            raise Refusal.mismatch(f"an array of exactly {count} items", value)
+            raise Refusal.mismatch(f"an array of exactly {format_count(count, 'item')}", value)
         return tuple(_decode_items(value, items.__getitem__))
 
     def emit_elements(writer: CodeWriter, value: str) -> list[str]:
@@ -225,7 +230,7 @@ def _tuple_codec(items: list[Codec]) -> Codec:
 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, tuple) or len(value) != count:
-            raise TypeError(f"expected a tuple of {count} items")
+            raise TypeError(f"expected a tuple of {format_count(count, 'item')}")
         return [item.encode(element) for item, element in zip(items, value, strict=True)]
 
     def emit(writer: CodeWriter, value: str) -> str:

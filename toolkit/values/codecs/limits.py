@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._lazy_names import LazyModule, lazy_pattern
 from ..._records import record
+from ..._wording import format_count
 from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
@@ -57,9 +58,9 @@ _LENGTHS = {
     "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
 }
 _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
-    ("string", str, "characters"),
-    ("array", list, "items"),
-    ("object", dict, "entries"),
+    ("string", str, "character"),
+    ("array", list, "item"),
+    ("object", dict, "entry"),
 )
 _NUMBER_TYPES = frozenset({"integer", "number"})
 
@@ -153,7 +154,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
         # The base64 text is longer than the bytes that it encodes.
         check = _accept_uncheckable(codec, lambda value: compare(len(value), count))
-        yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
+        yield Limit({}, check, f"{words} {format_count(count, 'byte')}", on_decoded=True)
         return
     for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
         if kind in _possible_types(codec.schema):
@@ -162,7 +163,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
                 return not isinstance(value, python) or compare(len(value), count)
 
             length_source = _length_source(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=length_source)
+            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}", source=length_source)
 
 
 def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
@@ -220,8 +221,8 @@ def build_digits_limit(name: str, max_count: int) -> Limit:
         places = len(fraction.rstrip("0"))
         return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= max_count
 
-    unit = "digits" if name == "max_digits" else "digits after the point"
-    return Limit({}, holds, f"at most {max_count} {unit}", on_decoded=True)
+    where = "" if name == "max_digits" else " after the point"
+    return Limit({}, holds, f"at most {format_count(max_count, 'digit')}{where}", on_decoded=True)
 
 
 def build_pattern_limit(source: str | re.Pattern[str]) -> Limit:

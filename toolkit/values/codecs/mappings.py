@@ -14,6 +14,7 @@ from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
+from ..._wording import format_count
 from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm
@@ -110,7 +111,9 @@ def _decode_entries(value: Any, read_key: Callable[[str], Any], item: Codec) -> 
             if len(problems) >= MAX_PROBLEMS:
                 break
     if not problems and len(entries) != len(value):
-        problems.append(Problem(f"{len(value) - len(entries)} of the keys are equal to another key after conversion"))
+        problems.append(
+            Problem(f"{format_count(len(value) - len(entries), 'key')} would be equal to another key after conversion")
+        )
     if problems:
         raise Refusal(*problems)
     return entries

@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..._wording import format_count
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
 from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name, get_member_names
@@ -25,6 +26,7 @@ from .vocabulary import UNION_KEYWORDS, stated_types
 __all__ = ["describe_expectation", "explain_errors"]
 
 _MAX_CHOICES = 12
+_MAX_SHOWN_LIMIT = 10**15
 _MAX_CHARS_OF_CHOICES = 250
 _MAX_TAGS = 60
 _MAX_CHARS_OF_TAGS = 350
@@ -151,7 +153,12 @@ def _mismatch_message(words: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 def _count_message(words: str, unit: str) -> Callable[[Any], str]:
-    return lambda error: f"expected {words} {show_value(error.validator_value)} {unit}, got {len(error.instance)}"
+    return lambda error: f"expected {words} {_format_limit(error.validator_value, unit)}, got {len(error.instance)}"
+
+
+def _format_limit(limit: Any, unit: str) -> str:
+    # JSON Schema takes 2.0 for an integer, and a server may send a limit of any length.
+    return format_count(int(limit), unit) if limit < _MAX_SHOWN_LIMIT else f"{show_value(limit)} {unit}s"
 
 
 def _missing_message(error: Any) -> str:
@@ -253,18 +260,20 @@ _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     "maximum": _mismatch_message(lambda limit: f"at most {show_value(limit)}"),
     "exclusiveMaximum": _mismatch_message(lambda limit: f"less than {show_value(limit)}"),
     "multipleOf": _mismatch_message(lambda factor: f"a multiple of {show_value(factor)}"),
-    "minLength": _mismatch_message(lambda limit: f"at least {show_value(limit)} characters"),
-    "maxLength": _count_message("at most", "characters"),
+    "minLength": _mismatch_message(lambda limit: f"at least {_format_limit(limit, 'character')}"),
+    "maxLength": _count_message("at most", "character"),
     "pattern": lambda error: f"expected {_describe_pattern(error)}, got {show_value(error.instance)}",
-    "items": lambda error: f"expected at most {error.message} items, got {len(error.instance)}",
-    "minItems": _count_message("at least", "items"),
-    "maxItems": _count_message("at most", "items"),
+    "items": lambda error: f"expected at most {_format_limit(int(error.message), 'item')}, got {len(error.instance)}",
+    "minItems": _count_message("at least", "item"),
+    "maxItems": _count_message("at most", "item"),
     "uniqueItems": lambda error: "expected items that differ, but some are equal",
-    "minProperties": _count_message("at least", "entries"),
-    "maxProperties": _count_message("at most", "entries"),
+    "minProperties": _count_message("at least", "entry"),
+    "maxProperties": _count_message("at most", "entry"),
     "contains": lambda error: f"expected at least one item that is {describe_expectation(error.validator_value)}",
-    "minContains": lambda error: f"expected at least {error.validator_value} items of a kind, got fewer",
-    "maxContains": lambda error: f"expected at most {error.validator_value} items of a kind, got more",
+    "minContains": lambda error: (
+        f"expected at least {_format_limit(error.validator_value, 'item')} of a kind, got fewer"
+    ),
+    "maxContains": lambda error: f"expected at most {_format_limit(error.validator_value, 'item')} of a kind, got more",
     "unevaluatedItems": lambda error: "some of the items are not expected",
     "unevaluatedProperties": lambda error: f"some of the keys are not expected, in {show_value(error.instance)}",
     "oneOf": lambda error: (

@@ -10,17 +10,17 @@ the table to jsonschema's verdict.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
+from ..._lazy_names import lazy_pattern
 from .vocabulary import JSON_TYPES
 
 __all__ = ["check_against_metaschema", "is_surely_valid"]
 
 _MAX_DEPTH = 30
-_ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
-_ID = re.compile(r"[^#]*#?\Z")
+_ANCHOR = lazy_pattern(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
+_ID = lazy_pattern(r"[^#]*#?\Z")
 
 
 def check_against_metaschema(schema: Any) -> None:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..._wording import format_count
 from ...errors import Problem
 
 __all__ = [
@@ -362,7 +363,7 @@ def show_value(value: Any, *, max_chars: int = 60) -> str:
         return f"an object with keys {keys}{', ...' if count > 3 else ''}" if count else "{}"
     if issubclass(kind, list):
         count = list.__len__(value)
-        return f"an array of {count} item{'s' if count > 1 else ''}" if count else "[]"
+        return f"an array of {format_count(count, 'item')}" if count else "[]"
     if issubclass(kind, float) or (issubclass(kind, int) and _NEGATIVE_INT_LIMIT < int.__int__(value) < INT_LIMIT):
         text = (float if issubclass(kind, float) else int).__repr__(value)
         return text if len(text) <= max_chars else f"{text[:max_chars]}..."
