@@ -16,10 +16,12 @@ from tests.agent.kit import Shed, call
 from toolkit.access import Writes
 from toolkit.agent import (
     Agent,
+    CatalogChanged,
     Compacted,
     Done,
     Failed,
     Refused,
+    Run,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -290,3 +292,85 @@ async def test_an_error_after_everybody_left_is_nobodys_business():
             assert isinstance(event, ToolStarted)
             break
     assert agent.last_run.status in ("failed", "stopped")
+
+
+async def test_each_turn_has_the_run_so_far():
+    """Events ... for each turn with the `Run` so far."""
+    script = [[call("look", what="oak")], [call("look", what="elm")], "Done."]
+    events = await heard(Shed().agent(script, clock=lambda: 12.0).stream("go"))
+    turns = [event.run for event in events if isinstance(event, TurnFinished)]
+    assert [(run.status, len(run.messages), run.turns) for run in turns] == [
+        ("running", 3, 1),
+        ("running", 5, 2),
+        ("done", 6, 3),
+    ]
+    assert turns[-1] == events[-1].run
+    assert {run.id for run in turns} == {events[-1].run.id}
+
+
+async def test_a_run_so_far_can_be_saved_and_continued_in_another_process():
+    """A process that is killed between two turns has lost nothing of the turns before."""
+    shed = Shed()
+    events = await heard(shed.agent([[call("look", what="oak")], "Lost."]).stream("go"))
+    saved = next(event.run for event in events if isinstance(event, TurnFinished)).dumps()
+    loaded = Run.loads(saved)
+    assert (loaded.status, loaded.reason) == ("running", "the run is under way")
+    run = await shed.agent(["Done."]).run(run=loaded)
+    assert (run.status, run.text, run.messages[:3]) == ("done", "Done.", loaded.messages)
+
+
+async def test_the_run_of_a_turn_that_waits_can_be_resumed():
+    """The run so far waits as soon as a call of its turn does."""
+    shed = Shed()
+    agent = shed.agent([[call("cut", wood="oak")], "Done."])
+    turn = next(event for event in await heard(agent.stream("go")) if isinstance(event, TurnFinished))
+    assert turn.run.status == "waiting"
+    run = await agent.resume(turn.run, {turn.run.requests[0].id: Decision.approve()})
+    assert (run.text, shed.done) == ("Done.", ["cut oak"])
+
+
+async def test_a_change_of_the_catalog_is_an_event():
+    """Events for a change of the catalog."""
+    shed = Shed()
+
+    def saw() -> str:
+        """Saw."""
+        return "sawn"
+
+    async def add_and_remove(request):
+        await asyncio.to_thread(shed.catalog.add, saw)
+        shed.catalog.remove("fetch")
+        return [call("look", what="oak")]
+
+    events = await heard(shed.agent([add_and_remove, "Done."]).stream("go"))
+    changes = [event for event in events if isinstance(event, CatalogChanged)]
+    assert [([tool.name for tool in change.added], [tool.name for tool in change.removed]) for change in changes] == [
+        (["saw"], ["fetch"])
+    ]
+    kinds = [type(event) for event in events]
+    assert kinds.index(CatalogChanged) < kinds.index(TurnFinished)
+
+
+async def test_a_tool_that_is_replaced_is_in_both_fields():
+    """As in the change that a catalog reports to its listeners."""
+    shed = Shed()
+
+    def replace_look(request):
+        def look(what: str) -> str:
+            """Look twice."""
+            return what
+
+        shed.catalog.add(look, replace=True)
+        return "Done."
+
+    events = await heard(shed.agent([replace_look]).stream("go"))
+    change = next(event for event in events if isinstance(event, CatalogChanged))
+    assert [tool.description for tool in (*change.removed, *change.added)] == ["Look at something.", "Look twice."]
+
+
+async def test_a_catalog_that_stays_is_not_reported():
+    """A change that came before the run is none of its events."""
+    shed = Shed()
+    shed.catalog.remove("fetch")
+    events = await heard(shed.agent([[call("look", what="oak")], "Done."]).stream("go"))
+    assert not any(isinstance(event, CatalogChanged) for event in events)

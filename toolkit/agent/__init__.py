@@ -9,12 +9,14 @@ from __future__ import annotations
 from .agent import Agent
 from .budgets import Budget, Spent
 from .events import (
+    CatalogChanged,
     Compacted,
     Done,
     Event,
     Failed,
     Inner,
     Refused,
+    Said,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -25,6 +27,7 @@ from .events import (
 from .missing_answers import NoAnswer
 from .plan_mode import PLAN_PROMPT
 from .run_fields import Status, Stop
+from .run_inbox import NotRunning
 from .run_seal import RunSeal, SealError
 from .runs import Run, SubRun
 from .subruns import is_in_run, sub_run
@@ -33,15 +36,18 @@ __all__ = [
     "PLAN_PROMPT",
     "Agent",
     "Budget",
+    "CatalogChanged",
     "Compacted",
     "Done",
     "Event",
     "Failed",
     "Inner",
     "NoAnswer",
+    "NotRunning",
     "Refused",
     "Run",
     "RunSeal",
+    "Said",
     "SealError",
     "Spent",
     "Status",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..catalog import Catalog
+from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..providers.base import Reply, Request, Usage
 from ..results import ToolCall, ToolResult
@@ -20,11 +21,12 @@ from ..session import Session
 from .budgets import Ledger
 from .call_watcher import CallWatcher, EventListener
 from .conversation import RunConversation
-from .events import Compacted
+from .events import CatalogChanged, Compacted, Said
 from .final_answers import FINAL_ANSWER, AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .result_marks import FRAME_PROMPT
 from .run_fields import Status, Stop
+from .run_inbox import RunInbox
 from .runs import Run, SubRun
 from .toolbox import Toolbox
 
@@ -56,6 +58,7 @@ class ActiveRun:
         watcher: The watcher of the run's calls, which also reports events.
         sub_runs: The sub-runs that wait, by the id of the call that each belongs to.
         busy_call_ids: The ids of the calls whose sub-run is in progress.
+        inbox: What was said to the run and not read by the model.
         answer: The typed answer of the model, once it has given one.
         refused_answers: How many answers since the prompt were not of the type.
         plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
@@ -83,6 +86,8 @@ class ActiveRun:
         self.session = session
         self.conversation = RunConversation(() if run is None else run.messages, frame_results=options.frame_results)
         self.watcher = CallWatcher(on_event)
+        self.inbox = RunInbox(() if run is None else run.unread)
+        self._reported_table: Table | None = None
         self.usage = Usage() if run is None else run.usage
         self.sub_runs: dict[str, SubRun] = {} if run is None else {sub.call_id: sub for sub in run.subs}
         self.busy_call_ids: set[str] = set()
@@ -93,6 +98,27 @@ class ActiveRun:
         self.depth = depth
         self.tool_names = tool_names
         self.run_id = secrets.token_hex(8) if run is None else run.id
+
+    # What happens beside the run: words of people, and changes of the catalog.
+
+    def read_inbox(self) -> None:
+        """Append what was said to the run to the conversation, so that the model reads it with its next turn."""
+        for message in self.inbox.take_all():
+            self.conversation.add_prompt(message)
+            self.watcher.publish_event(Said(message))
+
+    def report_catalog_change(self) -> None:
+        """Report what has changed in the catalog since this method was last called, if the run has a listener."""
+        if not self.watcher.has_listener:
+            return
+        before, after = self._reported_table, self.toolbox.dispatcher.catalog.table
+        self._reported_table = after
+        if before is None or after is before:
+            return
+        added = tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool)
+        removed = tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool)
+        if added or removed:
+            self.watcher.publish_event(CatalogChanged(added, removed))
 
     # Requests to the model, and its replies.
 
@@ -208,6 +234,7 @@ class ActiveRun:
             plan=self.plan,
             answer=self.answer if ending.status == "done" else None,
             refused_answers=self.refused_answers,
+            unread=self.inbox.messages,
             subs=tuple(self.sub_runs.values()),
             session=self.session,
         )

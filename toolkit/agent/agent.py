@@ -13,7 +13,7 @@ code, call `run_sync`, `resume_sync` and `execute_sync`.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from types import NoneType
@@ -34,6 +34,7 @@ from .active_run import ActiveRun, RunEnding
 from .agent_inputs import build_dispatcher, build_prompt, combine_listeners
 from .budgets import Budget, Spent
 from .call_watcher import EventListener
+from .event_stream import stream_events
 from .events import Event
 from .final_answers import AnswerFormat, check_name_is_free
 from .lifecycle import run_with_lifecycle
@@ -41,6 +42,7 @@ from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
 from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, build_plan_request, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
+from .run_inbox import RunInboxes
 from .runs import Run, check_run
 from .subruns import resume_turns
 from .toolbox import Toolbox, with_own_tools
@@ -154,6 +156,7 @@ class Agent(Generic[T]):
         self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)
         self._mode: Mode | None = None if mode is None else check_mode(mode)
         self._session = session
+        self._inboxes = RunInboxes()
         self.last_run: Run[T] | None = None
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
@@ -226,6 +229,7 @@ class Agent(Generic[T]):
             )
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan, active_run.refused_answers = None, 0
+        active_run.read_inbox()
         active_run.conversation.add_prompt(with_plan(message, run))
 
         async def work() -> RunEnding:
@@ -268,6 +272,28 @@ class Agent(Generic[T]):
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
         return self._toolbox.dispatcher.wait_for(lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
+    def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
+        """
+        Say something to a run that is under way. The model reads it with its next turn.
+
+        Any thread may call this method, also a listener to events. If the model gives its answer meanwhile, it is asked
+        once more. If the run ends in another way first, `Run.unread` keeps the text until the run goes on. *text* is
+        read in the same way as a prompt. Sub-runs do not read it.
+
+        Args:
+            run: The run, or its id: one of `active_run_ids`. It is needed only while several runs are under way.
+
+        Raises:
+            NotRunning: The run is not under way. Nothing is kept for a later run.
+            ValueError: Several runs are under way, and *run* names none; or *text* is empty.
+        """
+        self._inboxes.add(build_prompt(text, self._toolbox), run.id if isinstance(run, Run) else run)
+
+    @property
+    def active_run_ids(self) -> tuple[str, ...]:
+        """The ids of the runs that are under way, and that `say` can reach, in the order in which they started."""
+        return self._inboxes.open_ids()
+
     async def stream(
         self,
         prompt: str | UserMessage | None = None,
@@ -284,23 +310,13 @@ class Agent(Generic[T]):
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        on_event = queue.put_nowait
-        # The run has its own task, so that its context variables stay the same from start to end.
         if decisions is not None and run is not None:
-            task = asyncio.ensure_future(self._resume_run(run, decisions, resources, on_event))
+            events = stream_events(lambda on_event: self._resume_run(run, decisions, resources, on_event))
         else:
-            task = asyncio.ensure_future(self._run_prompt(prompt, run, resources, on_event))
-        task.add_done_callback(lambda _: on_event(None))
-        try:
-            while (event := await queue.get()) is not None:
+            events = stream_events(lambda on_event: self._run_prompt(prompt, run, resources, on_event))
+        async with contextlib.aclosing(events):
+            async for event in events:
                 yield event
-            await task
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-            if not task.cancelled():
-                task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading
 
     async def _run_prompt(
         self,
@@ -313,6 +329,7 @@ class Agent(Generic[T]):
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent())
         active_run.plan, active_run.refused_answers = None, 0
+        active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
@@ -352,7 +369,11 @@ class Agent(Generic[T]):
             "model": provider.model,
             "mode": self._toolbox.mode_of(active_run.session),
         }
-        with self._toolbox.mark_in_progress(active_run.session), count_retries(active_run.ledger.take_retry):
+        with (
+            self._toolbox.mark_in_progress(active_run.session),
+            self._inboxes.opened(active_run.run_id, active_run.inbox),
+            count_retries(active_run.ledger.take_retry),
+        ):
             return await run_with_lifecycle(active_run, work, details, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:

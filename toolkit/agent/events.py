@@ -13,17 +13,20 @@ from typing import Any, TypeAlias
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..providers.base import TextDelta, Usage
-from ..providers.messages import AssistantMessage
+from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
+from ..spec import Tool
 from .runs import Run
 
 __all__ = [
+    "CatalogChanged",
     "Compacted",
     "Done",
     "Event",
     "Failed",
     "Inner",
     "Refused",
+    "Said",
     "TextDelta",
     "ToolFinished",
     "ToolProgress",
@@ -66,11 +69,32 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The model has replied, and all its calls have results. *number* counts the turns since the prompt."""
+    """
+    The model has replied, and all its calls have results. *number* counts the turns since the prompt.
+
+    *run* is the run so far. Its status is "running" if the model is asked again. It can be saved, so that the run can
+    be continued from this point if the process ends.
+    """
 
     number: int
     message: AssistantMessage
     usage: Usage
+    run: Run[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The model reads a message in its next turn that was said to the run with `agent.say`."""
+
+    message: UserMessage
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogChanged:
+    """The catalog has changed since the run's last event of this kind. A tool that was replaced is in both fields."""
+
+    added: tuple[Tool, ...]
+    removed: tuple[Tool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +141,8 @@ Event: TypeAlias = (
     | ToolFinished
     | Refused
     | TurnFinished
+    | Said
+    | CatalogChanged
     | Compacted
     | Waiting
     | Failed

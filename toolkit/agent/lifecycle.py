@@ -49,6 +49,7 @@ def _build_error_ending(error: BaseException) -> RunEnding:
 
 
 def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run[Any]], object]) -> Run[Any]:
+    active_run.inbox.close()  # what is said from now on would not be in the run
     run = active_run.to_run(ending)
     on_end(run)
     if run.status == "waiting":

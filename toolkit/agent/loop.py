@@ -38,15 +38,20 @@ _ENDING_STOPS: dict[str, tuple[Stop, str]] = {
 }
 """The stop reasons that end a run if the reply has no calls. With any other reason the reply is an answer."""
 
+_RUNNING_ENDING = RunEnding(status="running", reason="the run is under way")
 _WAITING_ENDING = RunEnding(status="waiting", reason="people have to answer first")
 
 
 async def run_turns(active_run: ActiveRun) -> RunEnding:
     """Continue *active_run* until it ends or has to pause, and return how it ended."""
+    is_paused = False
     while True:
         limit = active_run.ledger.find_reached_limit()
         if limit is not None:
             return _end_at_limit(limit)
+        active_run.report_catalog_change()
+        if not is_paused:  # the model has to go on with what it was saying
+            active_run.read_inbox()
         try:
             reply = await _ask_model(active_run)
             calls = active_run.add_reply(reply)
@@ -54,10 +59,26 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
             return RunEnding(status="failed", reason=str(error), error=error)
         except _OutOfTime:
             return _end_at_limit(active_run.ledger.explain_limit("seconds"))
+        is_paused = reply.stop == "paused" and not calls
         ending = await _handle_reply(active_run, reply, calls)
-        active_run.watcher.publish_event(TurnFinished(active_run.ledger.spent.turns, reply.message, reply.usage))
+        if ending is not None and ending.status == "done" and _has_more_to_read(active_run):
+            active_run.answer = ending = None
+        _report_turn(active_run, reply, ending or _RUNNING_ENDING)
         if ending is not None:
             return ending
+
+
+def _has_more_to_read(active_run: ActiveRun) -> bool:
+    """Return whether something was said to the run that the model has not read, and may still read."""
+    # From the moment at which the inbox is closed, `say` refuses, so that the model does not miss anything.
+    return not active_run.inbox.close_if_empty() and active_run.ledger.find_reached_limit() is None
+
+
+def _report_turn(active_run: ActiveRun, reply: Reply, ending: RunEnding) -> None:
+    active_run.report_catalog_change()
+    if active_run.watcher.has_listener:
+        turn, run = active_run.ledger.spent.turns, active_run.to_run(ending)
+        active_run.watcher.publish_event(TurnFinished(turn, reply.message, reply.usage, run))
 
 
 class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened

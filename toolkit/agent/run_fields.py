@@ -11,7 +11,7 @@ from .budgets import LimitName
 
 __all__ = ["Status", "Stop", "check_run_fields"]
 
-Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
+Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned", "running"]
 Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled", "output"]
 """
 What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider, the caller, or an
@@ -63,9 +63,10 @@ _FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         'an object with "json", or null',
     ),
     "refused_answers": (lambda value: type(value) is int and value >= 0, "a whole number"),
+    "unread": (_is_list, "a list"),
     "subs": (_is_list, "a list"),
     "session": (_is_object, "an object"),
 }
 
-_LATER_FIELDS: dict[str, Any] = {"answer": None, "refused_answers": 0}
+_LATER_FIELDS: dict[str, Any] = {"answer": None, "refused_answers": 0, "unread": []}
 """The fields that older data does not have, with their values then."""

@@ -53,13 +53,14 @@ class Run(Generic[T_co]):
     Attributes:
         status: "done": the model has answered. "waiting": people have to answer `requests`. "stopped": see `stop`.
             "failed": an exception ended the run, such as a failure of the provider; see `error`. "planned": the host
-            has to decide about `plan`.
+            has to decide about `plan`. "running": the run had not ended when this value was made.
         reason: Why the run is not done, in words.
         stop: What stopped the run, in one word for programs.
         spent: The amounts used since the prompt.
         usage: The tokens of the whole conversation.
         plan: The plan of the model, if it had to plan.
         error: The exception, if the run failed in this process. It is not saved.
+        unread: What was said to the run with `agent.say` and not read by the model. It is read when the run goes on.
         subs: The sub-runs that wait. Each names the call that it belongs to.
         answer: The typed answer, as JSON and decoded; None if the agent has no type for it, or the run is not done.
         refused_answers: How many answers since the prompt were not of the type.
@@ -75,6 +76,7 @@ class Run(Generic[T_co]):
     plan: str | None = None
     answer: FinalAnswer | None = None
     refused_answers: int = 0
+    unread: tuple[UserMessage, ...] = ()
     subs: tuple[SubRun, ...] = ()
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
@@ -175,6 +177,7 @@ class Run(Generic[T_co]):
             "plan": self.plan,
             "answer": None if self.answer is None else {"json": self.answer.json},
             "refused_answers": self.refused_answers,
+            "unread": [message.to_json() for message in self.unread],
             "subs": [sub.to_json() for sub in self.subs],
             "session": self.session.to_json(),
         }
@@ -299,6 +302,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
             plan=data["plan"],
             answer=None if data["answer"] is None else FinalAnswer(data["answer"]["json"]),
             refused_answers=data["refused_answers"],
+            unread=tuple(_read_items(data["unread"], _read_user_message, "unread")),
             subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
         )
@@ -328,6 +332,13 @@ def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
         output=None if output is None else AnswerFormat.from_schema(output),
         run=_read_run(sub_data["run"], session, depth + 1),
     )
+
+
+def _read_user_message(data: Any) -> UserMessage:
+    message = message_from_json(data)
+    if not isinstance(message, UserMessage):
+        raise ValueError("not a message of the user")  # noqa: TRY004 -- unread JSON
+    return message
 
 
 def _read_items(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.agent.kit import Shed, call
 from tests.cli.terminals import drawn
 from toolkit.agent import (
+    CatalogChanged,
     Compacted,
     Done,
     Event,
@@ -22,6 +23,7 @@ from toolkit.agent import (
     Inner,
     Refused,
     Run,
+    Said,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -34,7 +36,9 @@ from toolkit.cli.display.lines import format_duration
 from toolkit.context import Progress
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.errors import ProviderError
+from toolkit.providers import UserMessage
 from toolkit.results import ToolCall, ToolResult
+from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -66,6 +70,10 @@ def watched(*events: Event, **options):
         for event in events:
             display.show(event)
     return made
+
+
+def named() -> None:
+    """A tool."""
 
 
 def started(name="look", id="c1", summary="look at oak"):
@@ -213,6 +221,12 @@ def test_times_are_for_people(seconds, words):
     ("event", "line"),
     [
         (Compacted(3, 12345), "• 3 old results were cut by 12,345 characters, to make room"),
+        (Said(UserMessage.of("Hurry,\nplease.")), "• the model reads now: Hurry,\\nplease."),
+        (
+            CatalogChanged((Tool.of(named),), (Tool.of(named),)),
+            "• the tools have changed (added: named; removed: named)",
+        ),
+        (Inner("c9", CatalogChanged((Tool.of(named),), ())), ""),
         (Failed(ProviderError("no key")), "✗ failed: no key"),
         (Done(Run(status="stopped", reason="50 turns are enough")), "✗ stopped: 50 turns are enough"),
         (Done(Run(status="planned", plan="1. a\n2. b")), "• the plan:\n  1. a\n  2. b"),

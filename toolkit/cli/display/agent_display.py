@@ -26,12 +26,14 @@ from rich.console import Console, RenderableType
 from ..._forks import unlock_in_children
 from ..._wording import format_count
 from ...agent.events import (
+    CatalogChanged,
     Compacted,
     Done,
     Event,
     Failed,
     Inner,
     Refused,
+    Said,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -90,6 +92,8 @@ class AgentDisplay:
             ToolFinished: self._show_result,
             Refused: self._skip_refusal,
             TurnFinished: self._show_turn_end,
+            Said: self._show_said,
+            CatalogChanged: self._show_catalog_change,
             Compacted: self._show_compaction,
             Waiting: self._show_requests,
             Failed: self._show_failure,
@@ -186,6 +190,23 @@ class AgentDisplay:
     def _show_turn_end(self, event: TurnFinished, path: CallPath) -> None:
         self._flush(path)
         self._draw(thinking=True)
+
+    def _show_said(self, event: Said, path: CallPath) -> None:
+        self._show_note(f"the model reads now: {event.message.text}", path)
+
+    def _show_catalog_change(self, event: CatalogChanged, path: CallPath) -> None:
+        if path:
+            return  # the outer run reports the same change
+        parts = [
+            f"{verb}: {', '.join(tool.name for tool in tools)}"
+            for verb, tools in (("added", event.added), ("removed", event.removed))
+            if tools
+        ]
+        self._show_note(f"the tools have changed ({'; '.join(parts)})", path)
+
+    def _show_note(self, text: str, path: CallPath) -> None:
+        self._flush(path)
+        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
     def _show_compaction(self, event: Compacted, path: CallPath) -> None:
         results, characters = format_count(event.results, "old result"), format_count(event.characters, "character")
