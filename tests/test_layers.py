@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_forks _decompression _distribution errors _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    ".": "_forks _decompression _distribution errors _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks conversation toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
     "approvals": "edits askers records store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -39,7 +39,7 @@ ORDER = {
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature handlers description coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
-    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules compiled_rules toml_files file_ownership hook_scripts trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
+    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
@@ -51,6 +51,7 @@ ORDER = {
     "sandbox": "launcher/ base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock unconfined probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
+    "settings": "mcp_servers records instruction_files key_checks keys layers merge loading builders __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",

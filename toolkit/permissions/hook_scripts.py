@@ -21,7 +21,7 @@ from typing import Any
 
 __all__ = ["find_scripts", "why_unresolved"]
 
-_HOOKS_FILE = os.path.join(".toolkit", "hooks.toml")
+_HOOK_FILES = (os.path.join(".toolkit", "hooks.toml"), os.path.join(".toolkit", "toolkit.toml"))
 _MAX_BYTES = 1_000_000
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (
@@ -63,7 +63,7 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     """
     root = os.path.realpath(project)
     names: set[str] = set()
-    for table in _read_hook_tables(os.path.join(root, _HOOKS_FILE)):
+    for table in itertools.chain.from_iterable(_read_hook_tables(os.path.join(root, name)) for name in _HOOK_FILES):
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]

@@ -28,7 +28,7 @@ from .rules import Rule, RuleError, read_rule
 from .toml_files import TomlFile
 from .trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
-__all__ = ["RuleFileError", "RuleSet", "read_rules", "user_rules"]
+__all__ = ["RuleFile", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
 _FILE_NAME = "permissions.toml"
 _WORDS: tuple[Word, ...] = get_args(Word)
@@ -96,9 +96,9 @@ def read_rules(
         RuleFileError: There are mistakes; the error lists all of them.
     """
     problems: list[str] = []
-    from_user = _RuleFile("user", None if user is None else Path(user), problems)
+    from_user = RuleFile("user", None if user is None else Path(user), problems)
     project_folder = None if project is None else Path(project)
-    from_project = _RuleFile(
+    from_project = RuleFile(
         "project",
         None if project_folder is None else project_folder / PROJECT_FOLDER / _FILE_NAME,
         problems,
@@ -146,7 +146,7 @@ def _read_session_rules(session: Sequence[Rule | str], problems: list[str]) -> l
     return rules
 
 
-class _RuleFile:
+class RuleFile:
     """The rules of one file; its mistakes are added to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:

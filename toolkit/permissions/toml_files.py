@@ -13,7 +13,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TomlFile"]
+from .toml_lines import KeyPath, find_lines
+
+__all__ = ["TomlFile", "explain_file_error", "read_regular_file"]
 
 _MAX_BYTES = 1_000_000
 
@@ -37,16 +39,29 @@ class TomlFile:
         self.data: dict[str, Any] = {}
         self.exists = False
         self._content = b""
+        self._lines: dict[KeyPath, int] | None = None
         try:
             if path is not None:
                 self._read(path, within)
         except (OSError, ValueError, RecursionError) as error:
-            problems.append(f"{path}: cannot be used ({_explain_error(error)}); correct it, or move it away")
+            problems.append(f"{path}: cannot be used ({explain_file_error(error)}); correct it, or move it away")
+
+    def place_of(self, *path: str | int) -> str:
+        """
+        Return the file and the line of the setting at *path*, for messages: "/home/ada/toolkit.toml:3".
+
+        If the setting has no line of its own, it is the line of what it stands in.
+        """
+        if self._lines is None:
+            self._lines = find_lines(self._content.decode("utf-8-sig"))
+        while path and path not in self._lines:
+            path = path[:-1]
+        return f"{self.path}:{self._lines[path]}" if path else str(self.path)
 
     def is_unchanged(self) -> bool:
         """Return whether the file still holds the content that was read from it."""
         try:
-            return self.path is not None and _read_content(self.path) == self._content
+            return self.path is not None and read_regular_file(self.path, _MAX_BYTES) == self._content
         except (OSError, ValueError):
             return False
 
@@ -55,14 +70,20 @@ class TomlFile:
             real_path, real_folder = (Path(os.path.realpath(location)) for location in (path, within))
             if not real_path.is_relative_to(real_folder):
                 raise ValueError(f"it is a link that leads out of {within}")
-        content = _read_content(path)
+        content = read_regular_file(path, _MAX_BYTES)
         if content is not None:
             self.exists, self._content = True, content
             self.data = tomllib.loads(content.decode("utf-8-sig"))
 
 
-def _read_content(path: Path) -> bytes | None:
-    """Return the content of the file at *path*; return None if there is no file."""
+def read_regular_file(path: Path, max_bytes: int) -> bytes | None:
+    """
+    Return the content of the file at *path*; return None if there is no file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is a link that leads nowhere, it is not a regular file, or it has more than *max_bytes*.
+    """
     try:
         # The type is checked once the file is open. `O_NONBLOCK` is needed because opening a pipe would wait.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -74,15 +95,16 @@ def _read_content(path: Path) -> bytes | None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file")
         with open(handle, "rb", closefd=False) as file:
-            content = file.read(_MAX_BYTES + 1)
+            content = file.read(max_bytes + 1)
     finally:
         os.close(handle)
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f"it is larger than {_MAX_BYTES:,} bytes")
+    if len(content) > max_bytes:
+        raise ValueError(f"it is larger than {max_bytes:,} bytes")
     return content
 
 
-def _explain_error(error: Exception) -> str:
+def explain_file_error(error: Exception) -> str:
+    """Return why a file cannot be used, without its path."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     return error.strerror or "it cannot be opened" if isinstance(error, OSError) else str(error)

@@ -4,7 +4,8 @@ Folders that the user trusts, by path and content.
 The files that a project has in `.toolkit/` may loosen rules only after the user has agreed once. The agreement is
 stored in the user's own configuration, never in the project. It is stored with a digest of the whole `.toolkit/`
 folder (names, content, executable bits, links) and of the files elsewhere in the project that its hooks run. After
-any change the user has to agree again.
+any change the user has to agree again. The instruction files of the folder, such as `AGENTS.md`, have digests of their
+own: if one of them changes, that file does not count, and the rest of the trust stays.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import shlex
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ToolkitError
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
+from .instruction_names import digest_instructions, find_instruction_names
 
 __all__ = [
     "PROJECT_FOLDER",
@@ -32,6 +34,7 @@ __all__ = [
     "TrustError",
     "configuration_folder",
     "content_digest",
+    "instruction_digests",
     "why_not_trusted",
 ]
 
@@ -105,19 +108,39 @@ class Trust:
         """Return whether the user trusts *folder* with its present content."""
         return self.state(folder) == "trusted"
 
-    def trust(self, folder: str | os.PathLike[str], *, digest: str | None = None) -> None:
+    def covers_file(self, folder: str | os.PathLike[str], name: str, content: bytes) -> bool:
+        """Return whether *folder* was trusted while its instruction file *name* had this *content*."""
+        try:
+            digests = self._read().get(_real_path(folder), {}).get("instructions", {})
+        except TrustError:
+            return False
+        return isinstance(digests, dict) and digests.get(name) == hashlib.sha256(content).hexdigest()
+
+    def trust(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        digest: str | None = None,
+        instructions: Mapping[str, str] | None = None,
+    ) -> None:
         """
         Trust *folder* with its present content.
 
         *digest* is the `content_digest` of the content that the user was shown. If it is given and the content has
-        changed since, `TrustError` is raised.
+        changed since, `TrustError` is raised. *instructions* are the `instruction_digests` that the user was shown; by
+        default the present ones.
         """
         current_digest = content_digest(folder)
         if digest is not None and digest != current_digest:
             raise TrustError(f"{_real_path(folder)} has changed since it was shown; look at it again")
+        entry = {
+            "sha256": current_digest,
+            "trusted_at": int(time.time()),
+            "instructions": dict(instruction_digests(folder) if instructions is None else instructions),
+        }
         with self._hold_lock():
             folders = self._read()
-            folders[_real_path(folder)] = {"sha256": current_digest, "trusted_at": int(time.time())}
+            folders[_real_path(folder)] = entry
             self._write(folders)
 
     def revoke(self, folder: str | os.PathLike[str]) -> None:
@@ -259,6 +282,16 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
             f"{top} cannot be read completely ({error}); make it readable, or remove what is not"
         ) from error
     return digest.hexdigest()
+
+
+def instruction_digests(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """
+    Return the digests of the instruction files in *folder*, by name.
+
+    These are the files with the usual names, and with the names that the settings of the user and of the folder give.
+    """
+    root = Path(_real_path(folder))
+    return digest_instructions(root, find_instruction_names(configuration_folder(), root / PROJECT_FOLDER))
 
 
 class _FolderDigest:

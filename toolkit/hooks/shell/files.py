@@ -22,7 +22,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..._option_checks import explain_unknown_choice
 from ...permissions.hook_scripts import why_unresolved
@@ -32,9 +32,10 @@ from ...permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configur
 from ...values.visible import make_visible
 from .records import ShellHook, find_mistakes
 
-__all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
+__all__ = ["HOOKS_FILE", "HookFileError", "HookSet", "read_hook_tables", "read_hooks", "user_hooks"]
 
-_FILE_NAME = "hooks.toml"
+HOOKS_FILE = "hooks.toml"
+_Scope: TypeAlias = Literal["user", "project"]
 _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
 
 
@@ -60,7 +61,7 @@ class HookSet:
 
 def user_hooks() -> Path:
     """Return the path of the user's own hooks; the file need not exist."""
-    return configuration_folder() / _FILE_NAME
+    return configuration_folder() / HOOKS_FILE
 
 
 def read_hooks(
@@ -82,10 +83,9 @@ def read_hooks(
     """
     problems: list[str] = []
     folder = None if project is None else Path(os.path.abspath(project))
-    from_user = _HookFile("user", None if user is None else Path(user), problems, folder)
-    from_project = _HookFile(
-        "project", None if folder is None else folder / PROJECT_FOLDER / _FILE_NAME, problems, folder
-    )
+    from_user = _HookFile("user", TomlFile(None if user is None else Path(user), problems), problems, folder)
+    project_file = None if folder is None else folder / PROJECT_FOLDER / HOOKS_FILE
+    from_project = _HookFile("project", TomlFile(project_file, problems, within=folder), problems, folder)
     if problems:
         raise HookFileError(problems)
     hooks = [ShellHook(**fields) for fields in from_user.hooks]
@@ -108,6 +108,36 @@ def read_hooks(
     )
 
 
+def read_hook_tables(
+    file: TomlFile,
+    scope: _Scope,
+    *,
+    project: Path,
+    trust: Trust,
+    problems: list[str],
+    has_other_keys: bool = True,
+) -> list[tuple[ShellHook, str | None]]:
+    """
+    Return the hooks in the tables `[[hooks]]` of *file*.
+
+    With each hook comes the reason if it does not count, because the user does not trust the project.
+
+    Args:
+        file: The file, which was read before.
+        scope: Whether it is the user's file or the project's.
+        project: The project's folder.
+        trust: The folders that the user trusts.
+        problems: The list to which the mistakes are added; a hook with a mistake is left out.
+        has_other_keys: Whether the file may have keys that are not about hooks.
+    """
+    hooks = _HookFile(scope, file, problems, project, has_other_keys=has_other_keys).hooks
+    if scope == "user" or not hooks:
+        return [(ShellHook(**fields), None) for fields in hooks]
+    guard = _TrustGuard(trust, project, file)
+    why = guard()
+    return [(ShellHook(**fields, may_start=guard), why) for fields in hooks]
+
+
 @dataclass(frozen=True, slots=True)
 class _TrustGuard:
     """A check that returns why a project's hooks may not run now. It runs before each start, since content changes."""
@@ -126,17 +156,25 @@ class _TrustGuard:
 class _HookFile:
     """The hooks of one file, as checked fields; its mistakes are added to *problems*."""
 
-    def __init__(self, scope: str, path: Path | None, problems: list[str], project: Path | None) -> None:
-        self.file = TomlFile(path, problems, within=project if scope == "project" else None)
+    def __init__(
+        self,
+        scope: _Scope,
+        file: TomlFile,
+        problems: list[str],
+        project: Path | None,
+        *,
+        has_other_keys: bool = False,
+    ) -> None:
+        self.file = file
         self.hooks: list[dict[str, Any]] = []
         self._scope = scope
         self._problems = problems
         self._project = project
-        for key, value in self.file.data.items():
+        for key, value in file.data.items():
             if key == "hooks":
                 self._read_tables(value)
-            else:
-                problems.append(f"{path}: {explain_unknown_choice(key, ('hooks',))}")
+            elif not has_other_keys:
+                problems.append(f"{file.path}: {explain_unknown_choice(key, ('hooks',))}")
 
     def _read_tables(self, tables: Any) -> None:
         path = self.file.path

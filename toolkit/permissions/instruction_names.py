@@ -1,0 +1,83 @@
+"""
+The instruction files of a folder: their names, and the digests by which trust in the folder covers them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .toml_files import TomlFile, read_regular_file
+
+__all__ = [
+    "INSTRUCTION_NAMES",
+    "SETTINGS_FILE",
+    "check_instruction_name",
+    "digest_instructions",
+    "find_instruction_names",
+    "read_instruction_file",
+]
+
+INSTRUCTION_NAMES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md")
+"""The usual names. Settings can give others: `instructions.names`."""
+
+SETTINGS_FILE = "toolkit.toml"
+"""The name of the settings file, in the user's configuration and in the `.toolkit` folder of a project."""
+
+_MAX_BYTES = 1_000_000
+
+
+def check_instruction_name(name: Any) -> str:
+    """Return *name* if it can be the name of an instruction file; raise `ValueError` if not."""
+    is_name = isinstance(name, str) and name == os.path.basename(name) and name not in ("", ".", "..")
+    if not is_name or not name.isprintable() or len(name) > 255:
+        raise ValueError(f'{name!r:.80} is no file name; write a name without folders, such as "AGENTS.md"')
+    return str(name)
+
+
+def find_instruction_names(*folders: Path) -> tuple[str, ...]:
+    """
+    Return the usual names, and those that the settings files in *folders* give.
+
+    Settings that cannot be read give no names. The loader of settings reports that problem.
+    """
+    names = list(INSTRUCTION_NAMES)
+    for folder in folders:
+        table = TomlFile(folder / SETTINGS_FILE, []).data.get("instructions")
+        listed = table.get("names") if isinstance(table, dict) else None
+        for name in listed if isinstance(listed, list) else []:
+            try:
+                names.append(check_instruction_name(name))
+            except ValueError:
+                continue
+    return tuple(dict.fromkeys(names))
+
+
+def read_instruction_file(folder: Path, name: str) -> bytes | None:
+    """
+    Return the content of the instruction file *name* in *folder*; return None if there is no such file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is a link that leads out of the folder, it is not a file, or it is too large.
+    """
+    path = folder / name
+    if os.path.lexists(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise ValueError(f"it is a link that leads out of {folder}; put a copy there instead")
+    return read_regular_file(path, _MAX_BYTES)
+
+
+def digest_instructions(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the digest of each instruction file in *folder* that can be read, by its name."""
+    digests = {}
+    for name in names:
+        try:
+            content = read_instruction_file(folder, name)
+        except (OSError, ValueError):
+            continue  # The file does not count anyway, and the reader of instructions says why.
+        if content is not None:
+            digests[name] = hashlib.sha256(content).hexdigest()
+    return digests

@@ -1,0 +1,304 @@
+"""
+Read the layers of settings: the files, the environment, and what a command or a program gives.
+
+Each reader returns the parts that a layer gives, and adds every mistake to a list of problems, with its file and line
+and the remedy. Which parts count is decided later, in `merge`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import find_nearest
+from ..permissions.rule_files import RuleFile
+from ..permissions.rules import Rule, RuleError, read_rule
+from ..permissions.toml_files import TomlFile
+from ..permissions.trust import PROJECT_FOLDER
+from ..verdicts import Word
+from .key_checks import check_price
+from .keys import KEYS, TABLES, SettingKey
+from .mcp_servers import McpServer, find_server_mistakes
+from .records import Layer, SettingPart
+
+__all__ = [
+    "FileLayer",
+    "open_rule_files",
+    "parse_setting",
+    "parts_of_rule_file",
+    "read_environment",
+    "read_overrides",
+    "read_session_rules",
+]
+
+_PREFIX = "TOOLKIT_"
+_OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND"})
+"""Variables of toolkit that are no settings: a command of the tool `bash` is marked with this one."""
+
+_PATH_KEYS = ("rules.files", "skills.folders")
+
+
+class FileLayer:
+    """
+    The settings file and the rule files of the user or of a project.
+
+    Args:
+        layer: Whose files they are.
+        folder: The folder that holds `toolkit.toml` and `permissions.toml`.
+        base: The folder at which relative paths in the settings start.
+        problems: The list to which mistakes are added.
+        within: The folder that links may not lead out of.
+
+    Attributes:
+        file: The settings file.
+        parts: What the files give, but for hooks.
+        files: All files that were read.
+    """
+
+    def __init__(
+        self,
+        layer: Literal["user", "project"],
+        folder: Path,
+        base: Path,
+        problems: list[str],
+        *,
+        within: Path | None = None,
+    ) -> None:
+        self.file = TomlFile(folder / "toolkit.toml", problems, within=within)
+        self.parts: list[SettingPart] = []
+        self.files: list[TomlFile] = []
+        self._layer = layer
+        self._base = base
+        self._problems = problems
+        settings = list(self._read_settings())
+        rule_files = [RuleFile(layer, folder / "permissions.toml", problems, within)]
+        rule_files += open_rule_files(settings, problems, within=within)
+        for rule_file in rule_files:
+            self.parts += parts_of_rule_file(rule_file, layer)
+        self.parts += settings
+        self.files += [*(rule_file.file for rule_file in rule_files), self.file]
+
+    def _read_settings(self) -> Iterator[SettingPart]:
+        for name, value in self.file.data.items():
+            if name in KEYS:
+                yield from self._read_key(KEYS[name], value, (name,))
+            elif name not in TABLES:
+                self._report((name,), _explain_unknown_key(name))
+            elif not isinstance(value, dict):
+                self._report((name,), f"has to be a table; write [{name}] above its settings")
+            else:
+                for inner, inner_value in value.items():
+                    key = KEYS.get(f"{name}.{inner}")
+                    if key is None:
+                        self._report((name, inner), _explain_unknown_key(inner, name))
+                    else:
+                        yield from self._read_key(key, inner_value, (name, inner))
+
+    def _read_key(self, key: SettingKey, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
+        if self._layer == "project" and key.project == "never":
+            self._report(path, f"a project's skills are in {PROJECT_FOLDER}/skills; put them there, and remove this")
+        elif key.name == "mcp_servers":
+            yield from self._read_servers(value, path)
+        elif key.name == "prices":
+            yield from self._read_prices(value, path)
+        elif key.kind != "tables":  # the hooks have a reader of their own
+            yield from self._read_plain(key, value, path)
+
+    def _read_plain(self, key: SettingKey, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
+        for inner_path, checked in _check_values(key, value, lambda index, why: self._report((*path, *index), why)):
+            place = self.file.place_of(*path, *inner_path)
+            if key.name not in _PATH_KEYS:
+                yield SettingPart(key=key.name, value=checked, layer=self._layer, place=place)
+            elif (whole_path := self._resolve_path(checked, place)) is not None:
+                yield SettingPart(key=key.name, value=whole_path, layer=self._layer, place=place)
+
+    def _resolve_path(self, path: str, place: str) -> str | None:
+        """Return *path* from the root of the disk; report it and return None if a project may not name it."""
+        whole_path = os.path.normpath(self._base / os.path.expanduser(path))
+        if self._layer == "project" and not Path(whole_path).is_relative_to(self._base / PROJECT_FOLDER):
+            self._problems.append(
+                f"{place}: `{path:.80}` lies outside {PROJECT_FOLDER}, which is what you trust; put it in there"
+            )
+            return None
+        return whole_path
+
+    def _read_prices(self, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
+        if not isinstance(value, dict):
+            self._report(path, 'has to be a table; write [prices."MODEL"] above the prices of a model')
+            return
+        for model, table in value.items():
+            try:
+                price = check_price(table)
+            except ValueError as error:
+                self._report((*path, model), str(error))
+            else:
+                place = self.file.place_of(*path, model)
+                yield SettingPart(key="prices", value=price, layer=self._layer, place=place, name=model)
+
+    def _read_servers(self, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
+        if not isinstance(value, dict):
+            self._report(path, "has to be a table; write [mcp_servers.NAME] above each server")
+            return
+        for name, table in value.items():
+            mistakes = find_server_mistakes(name, table)
+            for key, mistake in mistakes:
+                self._report((*path, name, *([key] if key else [])), mistake, (*path, name))
+            if not mistakes:
+                place = self.file.place_of(*path, name)
+                server = McpServer.of(name, table)
+                yield SettingPart(key="mcp_servers", value=server, layer=self._layer, place=place, name=name)
+
+    def _report(self, path: tuple[str | int, ...], why: str, shown_path: tuple[str, ...] | None = None) -> None:
+        names = path if shown_path is None else shown_path
+        self._problems.append(f"{self.file.place_of(*path)}: {_format_path(names)}: {why}")
+
+
+def open_rule_files(parts: Iterable[SettingPart], problems: list[str], *, within: Path | None = None) -> list[RuleFile]:
+    """Return the rule files that *parts* name."""
+    rule_files = []
+    for part in parts:
+        if part.key == "rules.files":
+            path = Path(part.value)
+            if not os.path.lexists(path):
+                problems.append(f"{part.place or part.layer}: there is no file {path}; make it, or correct its path")
+            rule_files.append(RuleFile(part.layer, path, problems, within))
+    return rule_files
+
+
+def parts_of_rule_file(rule_file: RuleFile, layer: Layer) -> Iterator[SettingPart]:
+    """Yield the mode and the rules of a rule file as settings."""
+    file = rule_file.file
+    if rule_file.mode is not None:
+        yield SettingPart(key="mode", value=rule_file.mode, layer=layer, place=file.place_of("mode"))
+    indices: dict[Word, int] = {}
+    for rule in rule_file.rules:
+        index = indices[rule.word] = indices.get(rule.word, -1) + 1
+        place = file.place_of(rule.word, index)
+        yield SettingPart(key=f"rules.{rule.word}", value=rule.text, layer=layer, place=place)
+
+
+def read_environment(environ: Mapping[str, str], base: Path, problems: list[str]) -> list[SettingPart]:
+    """
+    Return what the variables `TOOLKIT_...` give; an empty variable gives nothing.
+
+    A variable that is nearly the name of a setting is a mistake. Any other unknown one does not count, because other
+    programs may use the same prefix.
+    """
+    keys = {key.variable: key for key in KEYS.values() if key.variable is not None}
+    parts: list[SettingPart] = []
+    for variable in sorted(name for name in environ if name.startswith(_PREFIX) and environ[name].strip()):
+        if variable in keys:
+            value = parse_setting(keys[variable], environ[variable], variable, problems)
+            parts += _read_given(keys[variable], value, "environment", variable, base, problems)
+            continue
+        # The common prefix would make all names look alike.
+        near = find_nearest(variable.removeprefix(_PREFIX), [name.removeprefix(_PREFIX) for name in keys], max_items=1)
+        if near and variable not in _OTHER_VARIABLES:
+            problems.append(f"{variable}: is not known; did you mean `{_PREFIX}{near[0]}`?")
+        elif variable not in _OTHER_VARIABLES:
+            why = "there is no such setting; `toolkit settings` shows the names"
+            parts.append(SettingPart(key=variable, value="...", layer="environment", place=variable, why_ignored=why))
+    return parts
+
+
+def read_overrides(overrides: Mapping[str, Any], layer: Layer, base: Path, problems: list[str]) -> list[SettingPart]:
+    """Return what a command or a program gives, by the names of the settings."""
+    parts: list[SettingPart] = []
+    for name, value in overrides.items():
+        key = KEYS.get(name)
+        if key is None or key.kind == "tables":
+            why = _explain_unknown_key(name) if key is None else "can only be written in a file"
+            problems.append(f"{layer}: {name}: {why}")
+        else:
+            parts += _read_given(key, value, layer, "", base, problems)
+    return parts
+
+
+def read_session_rules(rules: Sequence[Rule | str], layer: Layer, problems: list[str]) -> list[SettingPart]:
+    """Return the rules that a command or a program gives: objects, or texts such as "allow read"."""
+    parts = []
+    for index, rule in enumerate([rules] if isinstance(rules, (str, Rule)) else rules):
+        try:
+            read = rule if isinstance(rule, Rule) else read_rule(rule)
+        except RuleError as error:
+            problems.append(f"{layer}: rules[{index}]: {error}")
+        else:
+            parts.append(SettingPart(key=f"rules.{read.word}", value=read.text, layer=layer, place=read.source))
+    return parts
+
+
+def parse_setting(key: SettingKey, text: str, place: str, problems: list[str]) -> Any:
+    """
+    Return the value that *text* stands for in a variable or an option.
+
+    A text stands for itself. Any other value is written as in TOML: `30`, `["npm test"]`; `none` needs no quotes.
+    """
+    if key.kind == "text" or text.strip() == "none":
+        return text if key.kind == "text" else "none"
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        example = '["..."]' if key.kind == "list" or isinstance(key.default, tuple) else "30"
+        problems.append(f"{place}: {text!r:.60} cannot be read; write it as in TOML: {example}")
+        return _UNREADABLE
+
+
+_UNREADABLE = object()
+
+
+def _read_given(
+    key: SettingKey, value: Any, layer: Layer, place: str, base: Path, problems: list[str]
+) -> Iterator[SettingPart]:
+    if value is _UNREADABLE:
+        return
+    label = place or f"{layer}: {key.name}"
+    for _, checked in _check_values(key, value, lambda index, why: problems.append(f"{_at(label, index)}: {why}")):
+        is_path = key.name in _PATH_KEYS
+        final_value = os.path.normpath(base / os.path.expanduser(checked)) if is_path else checked
+        yield SettingPart(key=key.name, value=final_value, layer=layer, place=place)
+
+
+def _check_values(
+    key: SettingKey, value: Any, report: Callable[[tuple[int, ...], str], None]
+) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the checked value, or each checked entry of a list with its index; report what cannot be right."""
+    if key.kind == "list" and not isinstance(value, (list, tuple)):
+        report((), 'has to be a list: ["...", "..."]')
+        return
+    check = key.check or (lambda item: item)
+    for path, item in [((index,), item) for index, item in enumerate(value)] if key.kind == "list" else [((), value)]:
+        try:
+            yield path, check(item)
+        except ValueError as error:
+            report(path, str(error))
+
+
+def _explain_unknown_key(name: str, table: str = "") -> str:
+    """
+    Return that a key is not known, with the key that was probably meant.
+
+    Args:
+        name: The key as it was written; outside of a table, it may be a name with its table.
+        table: The table that it stands in. Its own keys are named without the table.
+    """
+    siblings = [key.removeprefix(f"{table}.") for key in KEYS if key.startswith(f"{table}.")]
+    by_last_name = {key.rpartition(".")[2]: key for key in reversed(KEYS)}
+    near = find_nearest(name, siblings, max_items=1) or find_nearest(name, KEYS, max_items=1)
+    near = near or [by_last_name[last_name] for last_name in find_nearest(name, by_last_name, max_items=1)]
+    near = near or find_nearest(name, TABLES, max_items=1)
+    choices = siblings or dict.fromkeys(key.partition(".")[0] for key in KEYS)
+    return f"is not known; {f'did you mean `{near[0]}`?' if near else 'write one of ' + ', '.join(choices)}"
+
+
+def _format_path(path: Sequence[str | int]) -> str:
+    text = ""
+    for name in path:
+        text += f"[{name}]" if isinstance(name, int) else f".{name}" if text else name
+    return text
+
+
+def _at(label: str, index: tuple[int, ...]) -> str:
+    return label + "".join(f"[{number}]" for number in index)

@@ -1,0 +1,173 @@
+"""
+Load the settings of all layers.
+
+    settings = load_settings(".")
+    settings["mode"], settings["budget.tokens"]
+
+The layers are the defaults, the user's files, the project's files, the environment, and what a command or a program
+gives. A later layer counts before an earlier one. Until the user trusts the project, its files can only tighten.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ..hooks.shell.files import HOOKS_FILE, read_hook_tables
+from ..permissions.rules import Rule
+from ..permissions.toml_files import TomlFile
+from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from .keys import COMMAND_RULE
+from .layers import (
+    FileLayer,
+    open_rule_files,
+    parts_of_rule_file,
+    read_environment,
+    read_overrides,
+    read_session_rules,
+)
+from .merge import merge_parts
+from .records import MergedSettings, SettingPart, SettingsError
+
+__all__ = ["load_settings"]
+
+
+def load_settings(
+    project: str | os.PathLike[str] = ".",
+    *,
+    user: str | os.PathLike[str] | None = None,
+    trust: Trust | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    rules: Sequence[Rule | str] = (),
+    given_by: Literal["program", "command line"] = "program",
+) -> MergedSettings:
+    """
+    Return the merged settings of the user, a project, the environment and a program.
+
+    Args:
+        project: The project's folder, whose files are in `.toolkit`.
+        user: The folder of the user's files, if it is not the usual one, `~/.config/toolkit`.
+        trust: The folders that the user trusts, if their file is not the usual one.
+        environ: The variables; by default those of the process.
+        overrides: Settings that count before all others, by name: `{"mode": "plan", "budget.tokens": 10_000}`.
+        rules: Further rules, as objects or as texts: "deny bash(git push:*)".
+        given_by: The name of the layer of *overrides* and *rules*.
+
+    Raises:
+        SettingsError: There are mistakes; the error lists all of them, each with its place and the remedy.
+    """
+    folder = Path(os.path.abspath(os.path.expanduser(project)))
+    user_folder = configuration_folder() if user is None else Path(os.path.abspath(os.path.expanduser(user)))
+    known_trust = Trust() if trust is None else trust
+    problems: list[str] = []
+    from_user = FileLayer("user", user_folder, user_folder, problems)
+    from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, within=folder)
+    hooks = _read_hooks(from_user, from_project, user_folder, folder, known_trust, problems)
+    given_parts = read_environment(os.environ if environ is None else environ, folder, problems)
+    given_parts += read_overrides(overrides or {}, given_by, folder, problems)
+    rule_files = open_rule_files(given_parts, problems)
+    parts = [
+        *_find_skill_folders(user_folder, folder, known_trust),
+        *from_user.parts,
+        *from_project.parts,
+        *hooks,
+        *(part for rule_file in rule_files for part in parts_of_rule_file(rule_file, given_by)),
+        *given_parts,
+        *read_session_rules(rules, given_by, problems),
+    ]
+    if problems:
+        raise SettingsError(problems)
+    judged, values = merge_parts(parts, _TrustCheck(known_trust, folder, from_project.files))
+    files = [*from_user.files, *from_project.files, *(rule_file.file for rule_file in rule_files)]
+    return MergedSettings(
+        folder=folder,
+        user_folder=user_folder,
+        values_by_key=values,
+        parts=tuple(judged),
+        rules=tuple(_build_rules(judged)),
+        trust=known_trust,
+        files=tuple(dict.fromkeys(file.path for file in files if file.exists and file.path is not None)),
+    )
+
+
+class _TrustCheck:
+    """A function that returns why the project's files may not loosen anything. It looks once."""
+
+    def __init__(self, trust: Trust, project: Path, files: Sequence[TomlFile]) -> None:
+        self._trust = trust
+        self._project = project
+        self._files = files
+        self._answer: tuple[str | None] | None = None
+
+    def __call__(self) -> str | None:
+        if self._answer is None:
+            why = why_not_trusted(self._trust, self._project)
+            # The content that was read has to be the content that is trusted, so no file may change in between.
+            changed = [file.path for file in self._files if file.exists and not file.is_unchanged()]
+            if why is None and changed:
+                why = f"{changed[0]} changed while it was read; try again"
+            self._answer = (why,)
+        return self._answer[0]
+
+
+def _read_hooks(
+    from_user: FileLayer,
+    from_project: FileLayer,
+    user_folder: Path,
+    folder: Path,
+    trust: Trust,
+    problems: list[str],
+) -> list[SettingPart]:
+    """Return the hooks of `hooks.toml` and `toolkit.toml`, the user's first."""
+    parts = []
+    for layer, own_folder, within in ((from_user, user_folder, None), (from_project, folder / PROJECT_FOLDER, folder)):
+        hook_file = TomlFile(own_folder / HOOKS_FILE, problems, within=within)
+        layer.files.append(hook_file)
+        scope: Literal["user", "project"] = "user" if within is None else "project"
+        for file in (hook_file, layer.file):
+            hooks = read_hook_tables(
+                file,
+                scope,
+                project=folder,
+                trust=trust,
+                problems=problems,
+                has_other_keys=file is layer.file,
+            )
+            parts += [
+                SettingPart(
+                    key="hooks",
+                    value=hook,
+                    layer=scope,
+                    place=file.place_of("hooks", index),
+                    why_ignored=why or "",
+                )
+                for index, (hook, why) in enumerate(hooks)
+            ]
+    return parts
+
+
+def _find_skill_folders(user_folder: Path, project: Path, trust: Trust) -> list[SettingPart]:
+    """Return the folders of skills that need no setting, if they exist: the user's, and the project's."""
+    parts = []
+    own = user_folder / "skills"
+    if os.path.isdir(own):
+        parts.append(SettingPart(key="skills.folders", value=str(own), layer="user"))
+    theirs = project / PROJECT_FOLDER / "skills"
+    if os.path.isdir(theirs):
+        why = why_not_trusted(trust, project) or ""
+        parts.append(SettingPart(key="skills.folders", value=str(theirs), layer="project", why_ignored=why))
+    return parts
+
+
+def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:
+    """Return the rules that count, with those that entries of `commands` stand for, in the order of the layers."""
+    rules = []
+    for part in parts:
+        table, _, word = part.key.partition(".")
+        if table in ("rules", "commands") and word in ("allow", "ask", "deny") and not part.why_ignored:
+            text = part.value if table == "rules" else COMMAND_RULE.replace("{}", part.value)
+            rules.append(Rule(word, text, part.origin))  # type: ignore[arg-type]  # the line above proves the word
+    return rules

@@ -1,0 +1,155 @@
+"""
+The MCP servers in the settings: `[mcp_servers.NAME]` with a command or an address.
+
+    [mcp_servers.github]
+    command = "github-mcp-server"
+    args = ["stdio"]
+    env = { GITHUB_TOKEN = "..." }
+
+    [mcp_servers.docs]
+    url = "https://docs.example.com/mcp"
+
+The entries are read, checked and shown. This version has no MCP client, so no server is started.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from .._option_checks import explain_unknown_choice
+
+__all__ = ["NOT_STARTED", "McpServer", "find_server_mistakes"]
+
+NOT_STARTED = "not started: this version of toolkit has no MCP client yet"
+"""What a command says about each server, so that no user waits for its tools."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """
+    An MCP server that the settings name.
+
+    Attributes:
+        name: The name, by which rules will name its origin: `mcp:NAME/*`.
+        command: The program that is the server; None for a server with an address.
+        args: The words after the program.
+        env: Variables for the program.
+        cwd: The folder that it runs in; None for the project's folder.
+        url: The address; None for a program.
+        headers: HTTP headers for the address.
+        timeout_seconds: The time for one request; None for the client's own.
+        enabled: Whether it is to be started.
+    """
+
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_seconds: float | None = None
+    enabled: bool = True
+
+    @classmethod
+    def of(cls, name: str, table: Mapping[str, Any]) -> McpServer:
+        """Return the server that a checked *table* describes."""
+        return cls(name=name, **{**table, "args": tuple(table.get("args", ()))})
+
+    def __str__(self) -> str:
+        where = _without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
+        return where if self.enabled else f"{where} (switched off)"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the server as JSON. The values of variables and headers may be secrets, so only names are there."""
+        return {
+            **({"command": self.command, "args": list(self.args)} if self.url is None else {}),
+            **({"url": _without_credentials(self.url)} if self.url else {}),
+            "env": sorted(self.env),
+            "headers": sorted(self.headers),
+            "cwd": self.cwd,
+            "timeout_seconds": self.timeout_seconds,
+            "enabled": self.enabled,
+            "started": False,
+        }
+
+
+def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
+    """Return each mistake in the table of the server *name*, with the key in the table that it is about."""
+    if not isinstance(table, dict):
+        return [("", f"has to be a table; write [mcp_servers.{name}]")]
+    mistakes = [(key, explain_unknown_choice(key, list(_CHECKS))) for key in table if key not in _CHECKS]
+    mistakes += [
+        (key, f"{key}: {problem}")
+        for key, value in table.items()
+        if key in _CHECKS and (problem := _CHECKS[key](value))
+    ]
+    if not _NAME.fullmatch(name):
+        mistakes.append(("", f"{name!r:.80} is no name for a server; use letters, digits, `_`, `.` and `-`"))
+    if ("command" in table) == ("url" in table):
+        mistakes.append(("", "a server has either `command`, a program, or `url`, an address; give one of them"))
+    elsewhere = ("headers",) if "command" in table else ("args", "env", "cwd") if "url" in table else ()
+    mistakes += [
+        (key, f"{key}: belongs to a server with `{'url' if key == 'headers' else 'command'}`; remove it")
+        for key in elsewhere
+        if key in table
+    ]
+    return mistakes
+
+
+def _without_credentials(url: str) -> str:
+    """Return *url* without a password and without a query, which may hold a key."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}{'?...' if parts.query else ''}"
+
+
+def _check_text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() and "\0" not in value else "has to be a text, and not empty"
+
+
+def _check_url(value: Any) -> str | None:
+    try:
+        is_address = isinstance(value, str) and urlsplit(value).scheme in ("http", "https") and urlsplit(value).hostname
+    except ValueError:
+        is_address = False
+    return None if is_address else 'has to be an address: "https://example.com/mcp"'
+
+
+def _check_texts(value: Any) -> str | None:
+    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return None if is_list else 'has to be a list of texts: ["--verbose"]'
+
+
+def _check_table(value: Any) -> str | None:
+    is_table = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+    return None if is_table else 'has to be a table of texts: { NAME = "value" }'
+
+
+def _check_seconds(value: Any) -> str | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return None if is_number else "has to be a number of seconds above 0"
+
+
+def _check_flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "has to be true or false"
+
+
+_CHECKS: dict[str, Callable[[Any], str | None]] = {
+    "command": _check_text,
+    "args": _check_texts,
+    "env": _check_table,
+    "cwd": _check_text,
+    "url": _check_url,
+    "headers": _check_table,
+    "timeout_seconds": _check_seconds,
+    "enabled": _check_flag,
+}
