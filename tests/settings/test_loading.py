@@ -43,14 +43,14 @@ def test_a_later_layer_counts_before_an_earlier_one(place):
     project = place.settings('model = "b"\n[budget]\ntokens = 8\ncalls = 8\nseconds = 8\n')
     place.trust.trust(place.project)
     place.environ.update(TOOLKIT_BUDGET_TOKENS="7", TOOLKIT_BUDGET_CALLS="7", TOOLKIT_MODE="plan")
-    merged = place.load(overrides={"budget.tokens": 6}, given_by="command line")
+    merged = place.load(overrides={"budget.tokens": 6})
     origins = {name: (merged[name], merged.parts_of(name)[0].origin) for name in merged if merged.parts_of(name)}
     assert origins["provider"] == ("openai", f"user, {user}:2")
     assert origins["model"] == ("b", f"project, {project}:1")
     assert origins["budget.seconds"] == (8, f"project, {project}:5")
     assert origins["budget.calls"] == (7, "environment, TOOLKIT_BUDGET_CALLS")
     assert origins["mode"] == ("plan", "environment, TOOLKIT_MODE")
-    assert origins["budget.tokens"] == (6, "command line")
+    assert origins["budget.tokens"] == (6, "program")
     assert merged.files == (user, project)
 
 

@@ -27,6 +27,7 @@ _COMMANDS = {
     "check": "commands.check",
     "agent": "commands.agent",
     "trust": "commands.trust",
+    "settings": "commands.settings",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",

@@ -105,8 +105,8 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
     variable = settings["key_from"]
     if variable is not None:
         if not os.environ.get(variable):
-            origin = settings.parts_of("key_from")[0].origin
-            raise SettingsError([f"key_from ({origin}): there is no variable {variable}, or it is empty"])
+            place = settings.parts_of("key_from")[0].place or "key_from"
+            raise SettingsError([f"{place} {variable}: there is no such environment variable, or it is empty"])
         options["api_key"] = os.environ[variable]
     try:
         provider: RemoteProvider = getattr(providers, PROVIDERS[settings["provider"]])(settings["model"], **options)

@@ -75,7 +75,7 @@ class FileLayer:
         self._problems = problems
         settings = list(self._read_settings())
         rule_files = [RuleFile(layer, folder / "permissions.toml", problems, within)]
-        rule_files += open_rule_files(settings, problems, within=within)
+        rule_files += [rule_file for rule_file, _ in open_rule_files(settings, problems, within=within)]
         for rule_file in rule_files:
             self.parts += parts_of_rule_file(rule_file, layer)
         self.parts += settings
@@ -156,15 +156,17 @@ class FileLayer:
         self._problems.append(f"{self.file.place_of(*path)}: {_format_path(names)}: {why}")
 
 
-def open_rule_files(parts: Iterable[SettingPart], problems: list[str], *, within: Path | None = None) -> list[RuleFile]:
-    """Return the rule files that *parts* name."""
+def open_rule_files(
+    parts: Iterable[SettingPart], problems: list[str], *, within: Path | None = None
+) -> list[tuple[RuleFile, Layer]]:
+    """Return the rule files that *parts* name, each with the layer that names it."""
     rule_files = []
     for part in parts:
         if part.key == "rules.files":
             path = Path(part.value)
             if not os.path.lexists(path):
                 problems.append(f"{part.place or part.layer}: there is no file {path}; make it, or correct its path")
-            rule_files.append(RuleFile(part.layer, path, problems, within))
+            rule_files.append((RuleFile(part.layer, path, problems, within), part.layer))
     return rule_files
 
 
@@ -204,16 +206,18 @@ def read_environment(environ: Mapping[str, str], base: Path, problems: list[str]
     return parts
 
 
-def read_overrides(overrides: Mapping[str, Any], layer: Layer, base: Path, problems: list[str]) -> list[SettingPart]:
-    """Return what a command or a program gives, by the names of the settings."""
+def read_overrides(
+    overrides: Mapping[str, Any], layer: Layer, base: Path, problems: list[str], *, place: str = ""
+) -> list[SettingPart]:
+    """Return what a command or a program gives, by the names of the settings; *place* is the option that gives it."""
     parts: list[SettingPart] = []
     for name, value in overrides.items():
         key = KEYS.get(name)
         if key is None or key.kind == "tables":
             why = _explain_unknown_key(name) if key is None else "can only be written in a file"
-            problems.append(f"{layer}: {name}: {why}")
+            problems.append(f"{place or layer}: {name}: {why}")
         else:
-            parts += _read_given(key, value, layer, "", base, problems)
+            parts += _read_given(key, value, layer, place, base, problems)
     return parts
 
 

@@ -11,7 +11,7 @@ gives. A later layer counts before an earlier one. Until the user trusts the pro
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from .layers import (
 from .merge import merge_parts
 from .records import MergedSettings, SettingPart, SettingsError
 
-__all__ = ["load_settings"]
+__all__ = ["load_layers", "load_settings"]
 
 
 def load_settings(
@@ -42,7 +42,6 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
     rules: Sequence[Rule | str] = (),
-    given_by: Literal["program", "command line"] = "program",
 ) -> MergedSettings:
     """
     Return the merged settings of the user, a project, the environment and a program.
@@ -54,41 +53,61 @@ def load_settings(
         environ: The variables; by default those of the process.
         overrides: Settings that count before all others, by name: `{"mode": "plan", "budget.tokens": 10_000}`.
         rules: Further rules, as objects or as texts: "deny bash(git push:*)".
-        given_by: The name of the layer of *overrides* and *rules*.
 
     Raises:
         SettingsError: There are mistakes; the error lists all of them, each with its place and the remedy.
     """
     folder = Path(os.path.abspath(os.path.expanduser(project)))
     user_folder = configuration_folder() if user is None else Path(os.path.abspath(os.path.expanduser(user)))
-    known_trust = Trust() if trust is None else trust
+
+    def read_program(problems: list[str]) -> list[SettingPart]:
+        parts = read_overrides(overrides or {}, "program", folder, problems)
+        return parts + read_session_rules(rules, "program", problems)
+
+    variables = os.environ if environ is None else environ
+    return load_layers(folder, user_folder, Trust() if trust is None else trust, variables, read_program)
+
+
+def load_layers(
+    folder: Path,
+    user_folder: Path,
+    trust: Trust,
+    environ: Mapping[str, str],
+    read_last_layer: Callable[[list[str]], list[SettingPart]],
+) -> MergedSettings:
+    """
+    Return the merged settings of the files, the environment and a last layer.
+
+    *read_last_layer* returns the parts of the command line or of a program, and adds its problems to a list.
+
+    Raises:
+        SettingsError: There are mistakes; the error lists all of them.
+    """
     problems: list[str] = []
     from_user = FileLayer("user", user_folder, user_folder, problems)
     from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, within=folder)
-    hooks = _read_hooks(from_user, from_project, user_folder, folder, known_trust, problems)
-    given_parts = read_environment(os.environ if environ is None else environ, folder, problems)
-    given_parts += read_overrides(overrides or {}, given_by, folder, problems)
-    rule_files = open_rule_files(given_parts, problems)
+    hooks = _read_hooks(from_user, from_project, user_folder, folder, trust, problems)
+    last_parts = [*read_environment(environ, folder, problems), *read_last_layer(problems)]
+    rule_files = open_rule_files(last_parts, problems)
     parts = [
-        *_find_skill_folders(user_folder, folder, known_trust),
+        *_find_skill_folders(user_folder, folder, trust),
         *from_user.parts,
         *from_project.parts,
         *hooks,
-        *(part for rule_file in rule_files for part in parts_of_rule_file(rule_file, given_by)),
-        *given_parts,
-        *read_session_rules(rules, given_by, problems),
+        *(part for rule_file, layer in rule_files for part in parts_of_rule_file(rule_file, layer)),
+        *last_parts,
     ]
     if problems:
         raise SettingsError(problems)
-    judged, values = merge_parts(parts, _TrustCheck(known_trust, folder, from_project.files))
-    files = [*from_user.files, *from_project.files, *(rule_file.file for rule_file in rule_files)]
+    judged, values = merge_parts(parts, _TrustCheck(trust, folder, from_project.files))
+    files = [*from_user.files, *from_project.files, *(rule_file.file for rule_file, _ in rule_files)]
     return MergedSettings(
         folder=folder,
         user_folder=user_folder,
         values_by_key=values,
         parts=tuple(judged),
         rules=tuple(_build_rules(judged)),
-        trust=known_trust,
+        trust=trust,
         files=tuple(dict.fromkeys(file.path for file in files if file.exists and file.path is not None)),
     )
 

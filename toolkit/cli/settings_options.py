@@ -1,0 +1,92 @@
+"""
+The settings of a command: those of the files and the environment, with the options of the command as the last layer.
+
+A command that makes calls loads them once, and gives them to `dispatcher_for`. A note tells the user about each setting
+that does not count, and about each MCP server, because servers are not started yet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..permissions.trust import Trust, configuration_folder
+from ..settings import Instructions, MergedSettings, SettingPart
+from ..settings.keys import KEYS
+from ..settings.layers import parse_setting, read_overrides, read_session_rules
+from ..settings.loading import load_layers
+from ..settings.mcp_servers import NOT_STARTED
+from .output import Output
+
+__all__ = ["load_command_settings", "note_instructions", "note_settings", "set_option"]
+
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting for this command, as in toolkit.toml: budget.tokens=10000. 'toolkit settings' lists the keys.",
+)
+
+
+def load_command_settings(
+    assignments: Iterable[str] = (), *, rules: Iterable[str] = (), **options: Any
+) -> MergedSettings:
+    """
+    Return the settings for a command in the current folder.
+
+    Args:
+        assignments: The texts of `--set`.
+        rules: The texts of `--rule`.
+        options: The values of options that have their own name, by key with `__` for the dot: `limits__max_turns=3`.
+            An option that is None was not given. These count before `--set`.
+
+    Raises:
+        SettingsError: There are mistakes; the error lists all of them.
+    """
+    folder = Path.cwd()
+
+    def read_command_line(problems: list[str]) -> list[SettingPart]:
+        parts = [part for text in assignments for part in _read_assignment(text, folder, problems)]
+        for name, value in options.items():
+            if value is not None:
+                key = name.replace("__", ".")
+                place = f"--{key.rpartition('.')[2].replace('_', '-')}"
+                parts += read_overrides({key: value}, "command line", folder, problems, place=place)
+        return parts + read_session_rules(tuple(rules), "command line", problems)
+
+    return load_layers(folder, configuration_folder(), Trust(), os.environ, read_command_line)
+
+
+def note_settings(settings: MergedSettings, output: Output) -> None:
+    """Write a note for each setting that does not count, and for each MCP server."""
+    for entry in settings.ignored:
+        output.note(f"ignored: {entry}")
+    for part in settings.parts_of("mcp_servers"):
+        output.note(f"MCP server `{part.name}` ({part.origin}): {NOT_STARTED}")
+
+
+def note_instructions(instructions: Instructions, output: Output) -> None:
+    """Write a note for each instruction file: that the model gets it, or why not."""
+    for file in instructions.files:
+        output.note(f"instructions: {file}", "dim")
+    for entry in instructions.left_out:
+        output.note(f"instructions left out: {entry}")
+
+
+def _read_assignment(text: str, folder: Path, problems: list[str]) -> list[SettingPart]:
+    name, sign, value = text.partition("=")
+    place = f"--set {name.strip()}"
+    if not sign:
+        problems.append(f"--set {text:.80}: write KEY=VALUE, such as budget.tokens=10000")
+        return []
+    key = KEYS.get(name.strip())
+    before = len(problems)
+    parsed = value if key is None else parse_setting(key, value, place, problems)
+    if len(problems) > before:
+        return []
+    return read_overrides({name.strip(): parsed}, "command line", folder, problems, place=place)
