@@ -95,7 +95,7 @@ def test_a_folder_that_was_trusted_before_instructions_were_covered_is_trusted_a
         del entry["instructions"]
     place.trust.path.write_text(json.dumps(data))
     assert place.trust.is_trusted(place.project)
-    assert "trust the folder again" in reasons(read())["AGENTS.md"]
+    assert "then run `toolkit trust" in reasons(read())["AGENTS.md"]
 
 
 def test_a_name_of_ones_own(place, read, monkeypatch):

@@ -19,6 +19,7 @@ from tests.settings.kit import Place, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
 from toolkit.hooks import ShellHook
 from toolkit.permissions import MODES
+from toolkit.permissions.trust import why_not_trusted
 from toolkit.settings import SettingsError
 from toolkit.settings.builders import dispatcher_options
 from toolkit.settings.keys import KEYS, is_stricter_mode
@@ -200,7 +201,7 @@ def test_an_untrusted_project_says_why_its_settings_do_not_count(place):
     assert merged["limits.max_turns"] == 50
     assert merged["limits.timeout_seconds"] == 5
     assert [str(rule) for rule in merged.rules] == ["deny access:command(y)"]
-    why = f"you have not trusted {place.project}; look at its .toolkit folder, then trust it"
+    why = why_not_trusted(place.trust, place.project)
     assert [str(entry) for entry in merged.ignored] == [
         f"model = theirs (project, {project}:2): {why}",
         f"mode = auto (project, {project}:1): it is not stricter than default; {why}",

@@ -1,24 +1,25 @@
 """
 The rules under which a call from the command line runs.
 
-They come from the rule files and the hook files of the user and of the project, and from the options of the command.
+They come from the settings of the user and of the project, and from the options of the command.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ..approvals import Approvals, ApprovalStore, Asker
 from ..dispatcher import Dispatcher
-from ..permissions import MODES, Mode, Permissions, read_rule
+from ..permissions import MODES, Mode
 from ..policies.audit import AuditLog
+from ..settings import MergedSettings
+from ..settings.builders import dispatcher_options
 from .output import Output
+from .settings_options import load_command_settings, note_settings
 from .targets import Target
-from .user_extensions import load_hooks
 
 __all__ = [
     "CallPolicy",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 mode_option = click.option(
-    "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your rule files."
+    "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your settings."
 )
 rule_option = click.option(
     "--rule",
@@ -61,6 +62,7 @@ class CallPolicy:
         audit: The path of the log to which verdicts and outcomes are written.
         asker: The asker for calls that need approval. If it is None, no person is asked, and such a call waits.
         store: The store of the requests that wait. None keeps them in memory.
+        settings: The settings, with *mode* and *rules* in them; None to load them now.
     """
 
     mode: Mode | None = None
@@ -68,25 +70,23 @@ class CallPolicy:
     audit: str | None = None
     asker: Asker | None = None
     store: ApprovalStore | None = None
+    settings: MergedSettings | None = None
 
 
 def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options: Any) -> Dispatcher:
     """
-    Return a dispatcher for *target* under *policy*, the rule files and the hook files.
+    Return a dispatcher for *target* under *policy* and its settings.
 
-    Write a note for each entry of these files that is ignored.
+    Write a note for each setting that does not count.
     """
-    rules = [read_rule(text) for text in policy.rules]
-    permissions = Permissions.from_files(Path.cwd(), mode=policy.mode, rules=rules)
-    for entry in permissions.ignored:
-        output.note(f"ignored: {entry}")
-    hooks = load_hooks(output)
+    settings = policy.settings or load_command_settings(rules=policy.rules, mode=policy.mode)
+    note_settings(settings, output)
+    settings_options = dispatcher_options(settings)
+    if target.safety is not None:
+        settings_options["safety"] = target.safety
     return Dispatcher(
         target.catalog,
-        permissions=permissions,
-        safety=target.safety,
         approvals=Approvals(policy.store, ask=policy.asker),
         audit=None if policy.audit is None else AuditLog(policy.audit),
-        hooks=[*hooks],  # one by one, so that one hook can change a call and another one ask about it
-        **options,
+        **{**settings_options, **options},
     )

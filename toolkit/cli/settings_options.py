@@ -64,8 +64,9 @@ def load_command_settings(
 
 def note_settings(settings: MergedSettings, output: Output) -> None:
     """Write a note for each setting that does not count, and for each MCP server."""
-    for entry in settings.ignored:
-        output.note(f"ignored: {entry}")
+    for part in settings.parts:
+        if part.why_ignored and part.key != "skills.folders":  # the loader of skills names each skill
+            output.note(f"ignored: {part.as_ignored()}")
     for part in settings.parts_of("mcp_servers"):
         output.note(f"MCP server `{part.name}` ({part.origin}): {NOT_STARTED}")
 

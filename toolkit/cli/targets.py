@@ -15,11 +15,13 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from .. import builtin
 from ..catalogs.views import CatalogView
 from ..errors import CatalogError
 from ..safety import SafetyChecks
+from ..settings import MergedSettings
 from ..testing.load_target import catalog_of
 from .completion.known_names import BUILTIN, is_path
 
@@ -43,41 +45,48 @@ class Target:
 
 
 @contextlib.contextmanager
-def open_target(target: str, *, undecorated: bool = False) -> Iterator[Target]:
+def open_target(target: str, *, undecorated: bool = False, settings: MergedSettings | None = None) -> Iterator[Target]:
     """
     Yield the tools of *target*, which can be used until the end of the block.
 
     Args:
         target: The name of a module, a catalog in a module, a file, or `builtin`.
         undecorated: Whether a module's public functions count as tools although they have no decorator.
+        settings: The settings, whose protected files the built-in tools do not touch.
 
     Raises:
         CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
     """
     load = next(load for recognises, load in LOADERS if recognises(target))
-    with load(target, undecorated) as loaded_target:
+    with load(target, undecorated, settings) as loaded_target:
         yield loaded_target
 
 
 @contextlib.contextmanager
-def _load_code(target: str, undecorated: bool) -> Iterator[Target]:
+def _load_code(target: str, undecorated: bool, settings: MergedSettings | None) -> Iterator[Target]:
     yield Target(catalog_of(_check_target(target), undecorated=undecorated))
 
 
 @contextlib.contextmanager
-def _load_builtin(target: str, undecorated: bool) -> Iterator[Target]:
-    with builtin.Workspace(".") as workspace:
+def _load_builtin(target: str, undecorated: bool, settings: MergedSettings | None) -> Iterator[Target]:
+    lists = ("protected", "unprotected")
+    protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
+    with builtin.Workspace(".", **protection) as workspace:
         yield Target(builtin.builtin_catalog(workspace), workspace.safety())
 
 
-def _refuse_address(target: str, undecorated: bool) -> contextlib.AbstractContextManager[Target]:
+def _refuse_address(
+    target: str, undecorated: bool, settings: MergedSettings | None
+) -> contextlib.AbstractContextManager[Target]:
     raise CatalogError(
         f"{target} is an address, and servers cannot be asked for tools yet; "
         "name a module, `package.module`, or a file, `tools.py`"
     )
 
 
-LOADERS: list[tuple[Callable[[str], object], Callable[[str, bool], contextlib.AbstractContextManager[Target]]]] = [
+_Loader: TypeAlias = Callable[[str, bool, "MergedSettings | None"], contextlib.AbstractContextManager[Target]]
+
+LOADERS: list[tuple[Callable[[str], object], _Loader]] = [
     (lambda target: target == BUILTIN, _load_builtin),
     (_ADDRESS.match, _refuse_address),
     (lambda target: True, _load_code),

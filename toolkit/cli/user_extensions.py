@@ -2,7 +2,8 @@
 The hooks and the skills of the user and of the project in the current folder.
 
 A program decides itself which hooks and skills its dispatcher has. The command line has no such program, so it uses
-the files in the usual places, as it uses the rule files. A project's files count only if the user trusts the folder.
+the files in the usual places, and those that the settings name. A project's files count only if the user trusts the
+folder.
 """
 
 from __future__ import annotations
@@ -18,24 +19,12 @@ from ..errors import ToolkitError
 from ..hooks import ShellHooks
 from ..permissions.judgement import names_of
 from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
+from ..settings import MergedSettings
 from ..spec import Tool
 from .output import Output
 from .targets import Target
 
-__all__ = ["load_hooks", "name_hooks_before", "with_skills"]
-
-
-def load_hooks(output: Output) -> ShellHooks:
-    """
-    Return the hooks of the user and of the project, and write a note for each hook that does not count.
-
-    Raises:
-        HookFileError: There are mistakes in the files. No call should run without its hooks.
-    """
-    hooks = ShellHooks.from_files(Path.cwd())
-    for entry in hooks.ignored:
-        output.note(f"ignored: {entry}")
-    return hooks
+__all__ = ["name_hooks_before", "with_skills"]
 
 
 def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
@@ -51,7 +40,9 @@ def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
                 yield shell_hook.source or "a shell hook"
 
 
-def with_skills(target: Target, output: Output, *, unless: str | None = None) -> Target:
+def with_skills(
+    target: Target, output: Output, *, unless: str | None = None, settings: MergedSettings | None = None
+) -> Target:
     """
     Return *target* with the skills of the user and of the project beside its tools.
 
@@ -61,15 +52,19 @@ def with_skills(target: Target, output: Output, *, unless: str | None = None) ->
         target: The tools.
         output: Where notes are written.
         unless: The name of a tool. If *target* has it, the skills are not needed, and the result is *target* itself.
+        settings: The settings, which may name further folders with skills.
     """
     if unless is not None and target.catalog.get(unless) is not None:
         return target
-    return replace(target, catalog=_add_skills(target.catalog, output))
+    return replace(target, catalog=_add_skills(target.catalog, output, settings))
 
 
-def _add_skills(catalog: CatalogView, output: Output) -> CatalogView:
+def _add_skills(catalog: CatalogView, output: Output, settings: MergedSettings | None) -> CatalogView:
     own_folder, project = configuration_folder() / "skills", Path.cwd()
-    folders = [folder for folder in (own_folder, project / PROJECT_FOLDER / "skills") if os.path.isdir(folder)]
+    parts = () if settings is None else settings.parts_of("skills.folders")
+    further = [Path(part.value) for part in parts if part.layer != "project" and Path(part.value) != own_folder]
+    usual = [folder for folder in (own_folder, project / PROJECT_FOLDER / "skills") if os.path.isdir(folder)]
+    folders = [*usual, *further]
     if not folders:
         return catalog
     from ..skills import Skills  # here, because it loads the whole agent, and most users have no skills
@@ -77,7 +72,7 @@ def _add_skills(catalog: CatalogView, output: Output) -> CatalogView:
     if isinstance(catalog, Skills):
         return catalog
     try:
-        skills = Skills(catalog, own_folder, project=project, trust=Trust())
+        skills = Skills(catalog, own_folder, *further, project=project, trust=Trust())
     except ToolkitError as error:  # the package that reads skills is not installed
         output.note(f"ignored: the skills in {' and '.join(map(str, folders))}: {error}")
         return catalog

@@ -110,11 +110,15 @@ class Trust:
 
     def covers_file(self, folder: str | os.PathLike[str], name: str, content: bytes) -> bool:
         """Return whether *folder* was trusted while its instruction file *name* had this *content*."""
+        return self.covers_digest(folder, name, hashlib.sha256(content).hexdigest())
+
+    def covers_digest(self, folder: str | os.PathLike[str], name: str, digest: str) -> bool:
+        """Return whether *folder* was trusted while its instruction file *name* had this *digest*."""
         try:
             digests = self._read().get(_real_path(folder), {}).get("instructions", {})
         except TrustError:
             return False
-        return isinstance(digests, dict) and digests.get(name) == hashlib.sha256(content).hexdigest()
+        return isinstance(digests, dict) and digests.get(name) == digest
 
     def trust(
         self,

@@ -12,6 +12,7 @@ that folder while the file had its present content, because its text steers the 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +135,8 @@ class _Collection:
     def _why_not_covered(self, folder: Path, name: str, content: bytes) -> str | None:
         why = why_not_trusted(self._trust, folder)
         if why is None and not self._trust.covers_file(folder, name, content):
-            return f"it is new, or has changed, since you trusted {folder}; look at it, then trust the folder again"
+            command = f"`toolkit trust {shlex.quote(str(folder))}`"
+            return f"it is new, or has changed, since you trusted {folder}; look at it, then run {command} again"
         return why
 
 

@@ -188,5 +188,6 @@ def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:
         table, _, word = part.key.partition(".")
         if table in ("rules", "commands") and word in ("allow", "ask", "deny") and not part.why_ignored:
             text = part.value if table == "rules" else COMMAND_RULE.replace("{}", part.value)
-            rules.append(Rule(word, text, part.origin))  # type: ignore[arg-type]  # the line above proves the word
+            # A rule without a source is meant for the tools of this program, so a misspelt name in it gives a warning.
+            rules.append(Rule(word, text, part.origin if part.place else ""))  # type: ignore[arg-type]  # the line above proves the word
     return rules

@@ -61,6 +61,10 @@ class SettingPart:
         """The layer and the place, in words."""
         return f"{self.layer}, {self.place}" if self.place else self.layer
 
+    def as_ignored(self) -> IgnoredSetting:
+        """Return the part, which does not count, with the reason."""
+        return IgnoredSetting(f"{self.full_key} = {shown_value(self.value)} ({self.origin})", self.why_ignored)
+
     def to_json(self) -> dict[str, Any]:
         data = {"value": plain_value(self.value), "layer": self.layer, "place": self.place}
         return {**data, **({"ignored": self.why_ignored} if self.why_ignored else {})}
@@ -106,11 +110,7 @@ class MergedSettings(Mapping[str, Any]):
     @property
     def ignored(self) -> tuple[IgnoredSetting, ...]:
         """The settings that do not count, each with the reason."""
-        return tuple(
-            IgnoredSetting(f"{part.full_key} = {shown_value(part.value)} ({part.origin})", part.why_ignored)
-            for part in self.parts
-            if part.why_ignored
-        )
+        return tuple(part.as_ignored() for part in self.parts if part.why_ignored)
 
     def parts_of(self, key: str) -> tuple[SettingPart, ...]:
         """Return the parts that make up the value of *key*, in order; for a single value, the part that won."""

@@ -96,7 +96,7 @@ def test_a_run_that_is_stopped_says_why(shop):
     [
         (["--key-from", "NO_SUCH_KEY"], 2, "--key-from NO_SUCH_KEY: there is no such environment variable"),
         (["--base-url", "not a url"], 2, "error: "),
-        (["--model", " "], 2, "`model` has to name a model"),
+        (["--model", " "], 2, "--model: has to be a text, and not empty"),
     ],
 )
 def test_a_provider_that_cannot_be_made_ends_the_command(shop, further, code, says):

@@ -145,7 +145,7 @@ def test_the_rules_of_the_project_count(shop):
     assert shop.run("call", "tools.py", "free_days", "year=1999").code == 5
     ran = shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
     assert ran.code == 7
-    assert "ignored: allow cancel: you have not trusted" in ran.err
+    assert "ignored: rules.allow = cancel (project, " in ran.err
 
 
 def test_the_rules_of_the_user_count(shop, tmp_path):

@@ -6,20 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
-from ... import providers
 from ..._wording import format_count
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...permissions import Mode
 from ...providers.messages import AssistantMessage
-from ...providers.remote import RemoteProvider
+from ...settings import build_agent, build_provider
+from ...settings.builders import find_instructions
+from ...settings.keys import PROVIDERS
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import subcommand, target_argument
@@ -29,28 +28,24 @@ from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
+from ..settings_options import load_command_settings, note_instructions, set_option
 from ..targets import open_target
 from ..user_extensions import with_skills
 from .saved_runs import SavedRun
 
 __all__ = ["PROVIDERS", "command", "confirm_plan"]
 
-PROVIDERS = {
-    "anthropic": "AnthropicProvider",
-    "openai": "OpenAIProvider",
-    "openai_responses": "OpenAIResponsesProvider",
-    "gemini": "GeminiProvider",
-}
-
 
 @subcommand("agent", piped="text")
 @target_argument
 @click.argument("prompt", required=False)
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), required=True, help="The provider of the model.")
-@click.option("--model", required=True, help="The name of the model, as the provider writes it.")
-@click.option("--system", default="", help="The system prompt.")
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model.")
+@click.option("--model", help="The name of the model, as the provider writes it.")
+@click.option("--system", help="The system prompt.")
 @click.option(
-    "--max-turns", type=click.IntRange(min=1), default=50, show_default=True, help="How often the model may be asked."
+    "--max-turns",
+    type=click.IntRange(min=1),
+    help="How often the model may be asked; 50 times unless your settings say otherwise.",
 )
 @click.option("--base-url", help="The address of another server that uses the provider's format.")
 @click.option(
@@ -65,22 +60,24 @@ PROVIDERS = {
 @click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the run in this file.")
 @mode_option
 @rule_option
+@set_option
 @audit_option
 @ask_option
 def command(
     output: Output,
     target: str,
     prompt: str | None,
-    provider: str,
-    model: str,
-    system: str,
-    max_turns: int,
+    provider: str | None,
+    model: str | None,
+    system: str | None,
+    max_turns: int | None,
     base_url: str | None,
     key_from: str | None,
     save: str | None,
     resume: str | None,
     mode: Mode | None,
     rules: tuple[str, ...],
+    assignments: tuple[str, ...],
     audit: str | None,
     asks: bool,
 ) -> int:
@@ -96,6 +93,10 @@ def command(
     the run waits for answers, you are asked. If it has a plan, you are asked whether to
     carry it out. If it was interrupted, it continues. With a PROMPT, the conversation
     continues. Rules and modes are those of the new command.
+
+    The provider, the model and other options may also come from your settings, which
+    'toolkit settings' shows. The model is told what the instruction files say, AGENTS.md
+    and CLAUDE.md in this folder and above it, if you trust their folders.
 
     The key comes from the provider's usual environment variable. It is sent to another
     --base-url only if you name the variable with --key-from.
@@ -113,16 +114,31 @@ def command(
     prompt_text = _read_prompt(prompt, is_needed=resume is None)
     saved_run = SavedRun(resume) if resume else SavedRun(save).require_new() if save else None
     run = saved_run.read() if saved_run is not None and resume else None
-    model_provider = _make_provider(provider, model, base_url, key_from)
+    settings = load_command_settings(
+        assignments,
+        rules=rules,
+        provider=provider,
+        model=model,
+        base_url=base_url,
+        key_from=key_from,
+        system=system,
+        mode=mode,
+        limits__max_turns=max_turns,
+    )
+    model_provider = build_provider(settings)
     with (
-        open_target(target) as loaded_target,
+        open_target(target, settings=settings) as loaded_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
     ):
         asker = make_prompt(asks, pause=display.paused)
         store = None if saved_run is None else saved_run.store()
-        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
-        dispatcher = dispatcher_for(with_skills(loaded_target, output), policy, output)
-        agent = Agent(model_provider, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
+        policy = CallPolicy(audit=audit, asker=asker, store=store, settings=settings)
+        dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        agent = build_agent(
+            settings, dispatcher, provider=model_provider, instructions=instructions, on_event=display.show
+        )
         take_interrupt = None if asker is None else asker.interrupt
         with contextlib.closing(dispatcher), open_interruptible_loop(take_interrupt=take_interrupt) as loop:
             with _save_afterwards(agent, saved_run):
@@ -218,19 +234,6 @@ async def _ask_and_resume(agent: Agent, run: Run, asker: InterruptiblePrompt | N
 def confirm_plan(terminal: str = "/dev/tty") -> bool:
     """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
     return confirm("Carry out this plan?", terminal)
-
-
-def _make_provider(name: str, model: str, base_url: str | None, key_from: str | None) -> RemoteProvider:
-    options: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
-    if key_from is not None:
-        if not os.environ.get(key_from):
-            raise Failure(f"--key-from {key_from}: there is no such environment variable, or it is empty")
-        options["api_key"] = os.environ[key_from]
-    try:
-        model_provider: RemoteProvider = getattr(providers, PROVIDERS[name])(model, **options)
-    except ValueError as error:
-        raise Failure(str(error)) from None
-    return model_provider
 
 
 def _summarize_run(run: Run) -> str:

@@ -27,6 +27,7 @@ from ..exit_codes import EXITS, INTERRUPTED
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
+from ..settings_options import load_command_settings, set_option
 from ..targets import open_target
 from ..user_extensions import with_skills
 
@@ -46,6 +47,7 @@ arguments_option = click.option(
 @arguments_option
 @mode_option
 @rule_option
+@set_option
 @audit_option
 @ask_option
 @click.option(
@@ -63,6 +65,7 @@ def command(
     text: str | None,
     mode: Mode | None,
     rules: tuple[str, ...],
+    assignments: tuple[str, ...],
     audit: str | None,
     asks: bool,
     timeout: float | None,
@@ -88,11 +91,12 @@ def command(
       toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name)
+    settings = load_command_settings(assignments, rules=rules, mode=mode)
+    with open_target(target, settings=settings) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
         prompt = make_prompt(asks)
-        policy = CallPolicy(mode=mode, rules=rules, audit=audit, asker=prompt)
+        policy = CallPolicy(audit=audit, asker=prompt, settings=settings)
         dispatcher = dispatcher_for(
             loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
         )

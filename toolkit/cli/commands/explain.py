@@ -16,6 +16,7 @@ from ..command import arguments_argument, subcommand, target_argument, tool_argu
 from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
+from ..settings_options import load_command_settings, set_option
 from ..targets import open_target
 from ..user_extensions import name_hooks_before, with_skills
 from .call import arguments_option, read_arguments
@@ -32,6 +33,7 @@ _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 @arguments_option
 @mode_option
 @rule_option
+@set_option
 def command(
     output: Output,
     target: str,
@@ -40,6 +42,7 @@ def command(
     text: str | None,
     mode: Mode | None,
     rules: tuple[str, ...],
+    assignments: tuple[str, ...],
 ) -> int:
     """Explain whether a call would run, and what decides that.
 
@@ -54,10 +57,11 @@ def command(
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name)
+    settings = load_command_settings(assignments, rules=rules, mode=mode)
+    with open_target(target, settings=settings) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
-        dispatcher = dispatcher_for(loaded_target, CallPolicy(mode=mode, rules=rules), output)
+        dispatcher = dispatcher_for(loaded_target, CallPolicy(settings=settings), output)
         verdict = run_coroutine(dispatcher.explain(name, arguments, session=Session()))
         hook_names = name_hooks_before(dispatcher.settings.chain.hooks, loaded_target.catalog[name])
     warnings = [f"hooks are not run here; {hook_name} may still deny or change the call" for hook_name in hook_names]

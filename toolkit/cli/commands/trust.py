@@ -25,6 +25,8 @@ _TITLES = {
     "rules": "rules that permit calls, and its mode:",
     "hooks": "hooks, which run these commands:",
     "skills": "skills, which a model can use:",
+    "settings": "settings in toolkit.toml:",
+    "instructions": "instruction files, whose text is told to the model:",
 }
 
 
@@ -38,9 +40,10 @@ def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, 
     """Show what trusting the project in PATH permits, and record it.
 
     The files in a project's .toolkit folder may deny calls and ask about them at once.
-    Its allow rules, its mode, its hooks and its skills count only if you trust the
-    folder. You see all of them, and the files that they come from, and are asked. If one of these
-    files changes, you have to trust the folder again.
+    Its allow rules, its mode, its hooks, its skills, what loosens your settings, and its
+    instruction files such as AGENTS.md count only if you trust the folder. You see all of
+    them, and the files that they come from, and are asked. If one of these files changes,
+    you have to trust the folder again.
 
     The exit code is 0 if the folder is trusted, 5 if you said no, 7 if there was no
     terminal to ask you on.
@@ -80,7 +83,7 @@ def _record(report: TrustReport, trust: Trust, is_agreed: bool, output: Output) 
     if not is_agreed and not confirm(f"Trust {make_visible(str(report.folder), keep_lines=False)}?"):
         output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
         return EXITS["denied"] if output.error_console.is_terminal else EXITS["waiting"]
-    trust.trust(report.folder, digest=report.digest)
+    trust.trust(report.folder, digest=report.digest, instructions=report.instructions)
     output.note(f"recorded in {trust.path}; toolkit trust {report.folder} --revoke takes it back")
     return 0
 

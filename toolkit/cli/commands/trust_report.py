@@ -5,6 +5,7 @@ What trust in a project would cover: the settings that would begin to count, and
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ from ...errors import ToolkitError
 from ...hooks.shell.files import read_hooks
 from ...permissions.hook_scripts import find_scripts
 from ...permissions.rule_files import read_rules
-from ...permissions.trust import PROJECT_FOLDER, Trust, TrustError, content_digest
+from ...permissions.trust import PROJECT_FOLDER, Trust, TrustError, content_digest, instruction_digests
+from ...settings import load_settings
 from ...skills.skill_files import read_contents
 
 __all__ = ["TrustReport", "read_report"]
@@ -29,7 +31,8 @@ class TrustReport:
         folder: The folder of the project.
         state: Whether the user trusts it: "trusted", "changed" or "unknown".
         digest: The digest of the content that this report is about.
-        settings: The settings that count only with trust, by their kind: "rules", "hooks" and "skills".
+        instructions: The digests of the instruction files that this report is about, by name.
+        settings: The settings that count only with trust, by their kind: "rules", "hooks" and others.
         files: The files that trust covers, relative to the folder.
         problems: The mistakes in the files. A project with mistakes can be trusted, and its settings are refused.
     """
@@ -37,6 +40,7 @@ class TrustReport:
     folder: Path
     state: str
     digest: str
+    instructions: dict[str, str]
     settings: dict[str, list[str]]
     files: tuple[Path, ...]
     problems: tuple[str, ...]
@@ -61,16 +65,17 @@ def read_report(folder: str | os.PathLike[str], trust: Trust) -> TrustReport:
         TrustError: The folder cannot be trusted, because a part of its content cannot be covered.
     """
     # The digest is taken first. If the content changes after that, recording the trust fails.
-    digest = content_digest(folder)
+    digest, instructions = content_digest(folder), instruction_digests(folder)
     project = Path(os.path.realpath(folder))
     problems: list[str] = []
     settings = {kind: _read_settings(read, project, problems) for kind, read in SETTINGS.items()}
     return TrustReport(
         folder=project,
-        state=trust.state(project),
+        state=_find_state(project, trust, instructions),
         digest=digest,
-        settings=settings,
-        files=tuple(_list_files(project)),
+        instructions=instructions,
+        settings={**settings, "instructions": list(instructions)},
+        files=(*_list_files(project), *map(Path, instructions)),
         problems=tuple(problems),
     )
 
@@ -88,7 +93,30 @@ def _read_skills(project: Path) -> list[str]:
     return [str(path) for path in read_contents(folder)[0]] if folder.is_dir() else []
 
 
-SETTINGS: dict[str, Callable[[Path], list[str]]] = {"rules": _read_rules, "hooks": _read_hooks, "skills": _read_skills}
+def _read_toolkit_toml(project: Path) -> list[str]:
+    with tempfile.TemporaryDirectory() as nowhere:  # no user's settings, and no trusted folder
+        merged = load_settings(project, user=nowhere, trust=Trust(Path(nowhere, "trust.json")), environ={})
+    ends_with = f"{PROJECT_FOLDER}/toolkit.toml"
+    return [
+        part.as_ignored().what
+        for part in merged.parts
+        if part.why_ignored and part.place.rpartition(":")[0].endswith(ends_with)
+    ]
+
+
+def _find_state(project: Path, trust: Trust, instructions: dict[str, str]) -> str:
+    """Return the state of the folder; an instruction file that the trust does not cover is a change too."""
+    state = trust.state(project)
+    is_covered = all(trust.covers_digest(project, name, digest) for name, digest in instructions.items())
+    return state if state != "trusted" or is_covered else "changed"
+
+
+SETTINGS: dict[str, Callable[[Path], list[str]]] = {
+    "rules": _read_rules,
+    "hooks": _read_hooks,
+    "skills": _read_skills,
+    "settings": _read_toolkit_toml,
+}
 """The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
 
 
@@ -98,7 +126,7 @@ def _read_settings(read: Callable[[Path], list[str]], project: Path, problems: l
     except TrustError:
         raise
     except ToolkitError as error:
-        problems.extend(str(error).splitlines())
+        problems.extend(line for line in str(error).splitlines() if line not in problems)
         return []
 
 

@@ -1,0 +1,156 @@
+"""The settings can be used from Python: a dispatcher, a provider and an agent that follow them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated
+
+import pytest
+
+from toolkit import Agent, Catalog, Command, Permissions, Reads, ToolCall
+from toolkit.hooks import Proceed
+from toolkit.providers import AnthropicProvider, ScriptedProvider
+from toolkit.settings import SettingsError, build_agent, build_dispatcher, build_provider
+from toolkit.settings.builders import build_budget
+
+
+@pytest.fixture
+def tools():
+    """Return tools that read a file and run a command."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    def read(path: Annotated[str, Reads]) -> str:
+        """Read a file."""
+        return "x" * 500
+
+    @catalog.tool(destructive=True)
+    def run(command: Annotated[str, Command]) -> str:
+        """Run a command."""
+        return f"$ {command}"
+
+    return catalog
+
+
+def test_a_dispatcher_follows_the_settings(place, tools):
+    """Mode, limits, protected files, allowed commands, rules and hooks take effect."""
+    pytest.importorskip("tree_sitter_bash")
+    place.settings(
+        """
+[limits]
+max_chars = 100
+timeout_seconds = 7
+max_concurrency = 3
+[files]
+protected = ["*.ledger"]
+unprotected = [".envrc"]
+[commands]
+allow = ["npm test", "git status"]
+ask = ["git:*"]
+deny = ["rm:*"]
+[[hooks]]
+on = "before"
+tools = "read"
+command = "grep -q stop.txt && exit 2 || exit 0"
+""",
+        of="user",
+    )
+    with contextlib.closing(build_dispatcher(place.load(), tools)) as dispatcher:
+        kinds = [
+            dispatcher.call_sync("run", {"command": text}).kind for text in ("npm test", "git status", "rm x", "ls")
+        ]
+        assert kinds == ["ok", "waiting", "denied", "waiting"]
+        paths = ["a.ledger", ".envrc", ".env", "stop.txt"]
+        assert [dispatcher.call_sync("read", {"path": path}).kind for path in paths] == [
+            "safety",
+            "ok",
+            "safety",
+            "denied",
+        ]
+        assert len(dispatcher.call_sync("read", {"path": "a.txt"}).text) <= 100
+        assert (dispatcher.settings.timeout_seconds, dispatcher.settings.max_concurrency) == (7, 3)
+
+
+def test_an_option_of_the_program_counts_before_the_settings(place, tools):
+    """Hooks are added to those of the settings."""
+    place.settings('mode = "plan"\n', of="user")
+    told = []
+
+    class Listener:
+        def before(self, call):
+            told.append(call.name)
+            return Proceed()
+
+    options = {"permissions": Permissions("bypass"), "max_chars": 77, "hooks": [Listener()]}
+    with contextlib.closing(build_dispatcher(place.load(), tools, **options)) as dispatcher:
+        dispatcher.call_sync("run", {"command": "ls"})
+        assert dispatcher.settings.max_chars == 77
+    assert told == ["run"]
+
+
+@pytest.mark.anyio
+async def test_an_agent_follows_the_settings(place, tools):
+    """Limits and budgets, the system prompt, the rules."""
+    merged = place.load(overrides={"limits.max_turns": 2, "budget.calls": 5, "system": "Be brief.", "mode": "plan"})
+    model = ScriptedProvider([[ToolCall("read", {"path": "a.txt"})], [ToolCall("read", {"path": "b.txt"})], "never"])
+    agent = build_agent(merged, tools, provider=model)
+    assert isinstance(agent, Agent)
+    run = await agent.run("go")
+    assert (run.status, run.turns) == ("stopped", 2)
+    assert model.requests[0].system.startswith("Be brief.")
+    assert build_budget(merged).calls == 5
+
+
+def test_a_provider_is_made_of_the_settings(place, monkeypatch):
+    """Provider, model, address, and the variable with the key."""
+    monkeypatch.setenv("MY_KEY", "k-123")
+    text = 'provider = "anthropic"\nmodel = "m-1"\nbase_url = "http://localhost:9"\nkey_from = "MY_KEY"\n'
+    place.settings(text, of="user")
+    provider = build_provider(place.load())
+    assert isinstance(provider, AnthropicProvider)
+    assert provider.model == "m-1"
+    monkeypatch.setenv("MY_KEY", "")
+    with pytest.raises(SettingsError, match=r"toolkit\.toml:4 MY_KEY: there is no such environment variable"):
+        build_provider(place.load())
+
+
+def test_a_limit_in_money_needs_prices(place):
+    """The error names the place of the limit; with prices the budget counts money."""
+    own = place.settings("[budget]\ncost = 0.5\n", of="user")
+    with pytest.raises(SettingsError, match=rf"budget\.cost \(user, {own}:2\): needs prices"):
+        build_budget(place.load())
+    place.settings('[budget]\ncost = 0.5\n[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
+    budget = build_budget(place.load())
+    assert (budget.cost, budget.prices["m-1"].output) == (0.5, 15)
+    place.settings('[prices."m-1"]\ninptu = 3\noutput = 15\n[prices.x]\ninput = -1\noutput = 1\n', of="user")
+    with pytest.raises(SettingsError, match=r"prices\.m-1: has to say what a million tokens cost.*\n.*:4: prices\.x: "):
+        place.load()
+
+
+def test_skills_of_the_settings_are_tools(place, tools):
+    """The user's folder, folders that the settings name, and the project's once it is trusted."""
+    pytest.importorskip("yaml")
+    skill = "---\ndescription: Greet.\narguments: []\n---\nSay hello.\n"
+    place.write("user/skills/one.md", skill)
+    place.write("user/more/two.md", skill)
+    place.write("project/.toolkit/skills/three.md", skill)
+    place.settings('[skills]\nfolders = ["more"]\n', of="user")
+    merged = place.load()
+    assert [entry.what for entry in merged.ignored] == [f"skills.folders = {place.project}/.toolkit/skills (project)"]
+    with contextlib.closing(build_dispatcher(merged, tools)) as dispatcher:
+        assert {"one", "two"} <= set(dispatcher.catalog.names())
+        assert "three" not in dispatcher.catalog
+    place.trust.trust(place.project)
+    with contextlib.closing(build_dispatcher(place.load(), tools)) as dispatcher:
+        assert "three" in dispatcher.catalog
+
+
+def test_a_list_of_functions_is_enough(place):
+    """As for an agent."""
+
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    with contextlib.closing(build_dispatcher(place.load(overrides={"mode": "auto"}), [add])) as dispatcher:
+        assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
