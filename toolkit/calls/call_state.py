@@ -152,21 +152,22 @@ class CallState:
     def _decode(self, *, repair: bool) -> None:
         """Decode the arguments, repair them if that is needed, and raise `BadArgs` if they are refused."""
         checker, validation = self.plan.checker, self.settings.validation
+        errors: list[Any] = []
         try:
             refuse_text(self.arguments)
-            self.decoded = checker.check(self.arguments, validation)
+            self.decoded = checker.check(self.arguments, validation, errors)
         except BadArgs:
-            repair_result = self._repair() if repair and self.settings.repair else None
+            repair_result = self._repair(errors) if repair and self.settings.repair else None
             if repair_result is None:
                 raise
             self.decoded = checker.check(repair_result.arguments, validation)
             self.arguments, self.repairs = repair_result.arguments, repair_result.notes
 
-    def _repair(self) -> RepairedArguments | None:
+    def _repair(self, errors: Sequence[Any]) -> RepairedArguments | None:
         from ..values.schemas.repair import repair_arguments  # most calls have good arguments
 
         hidden = self.plan.tool.signature.secrets
-        return repair_arguments(self.arguments, self.plan.checker.validator, hidden=hidden)
+        return repair_arguments(self.arguments, self.plan.checker.validator, hidden=hidden, errors=errors)
 
     def _decode_large(self, *, is_text: bool, repair: bool) -> None:
         """

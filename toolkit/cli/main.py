@@ -28,7 +28,6 @@ _COMMANDS = {
     "agent": "commands.agent",
     "settings": "commands.settings",
     "trust": "commands.trust",
-    "settings": "commands.settings",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",

@@ -46,9 +46,11 @@ class Checker:
         self._validator: Any = None
         self._decoding_may_fail: bool | None = None
 
-    def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
+    def check(self, arguments: Any, validation: Validation = "fast", errors: list[Any] | None = None) -> dict[str, Any]:
         """
         Return the decoded arguments, with defaults filled in.
+
+        If the schema refuses them, its errors are added to the list *errors*, but only if *arguments* is plain JSON.
 
         Raises:
             BadArgs: The arguments do not fit. It holds every problem.
@@ -62,7 +64,7 @@ class Checker:
             arguments = self.parse(arguments)
             if not isinstance(arguments, str):  # a string inside the JSON text is not parsed as JSON text again
                 return self.check(arguments, validation)
-        return self._check_with_schema(arguments)
+        return self._check_with_schema(arguments, errors)
 
     def parse(self, text: str | bytes | bytearray) -> Any:
         """Parse the JSON in *text*. Empty text, which some models send for no arguments, is an empty object."""
@@ -86,9 +88,9 @@ class Checker:
         """Make the generated code at the first call, and run it. Until then, `check_and_convert` is this method."""
         return self.compile_check()(arguments, depth)
 
-    def _check_with_schema(self, arguments: Any) -> dict[str, Any]:
+    def _check_with_schema(self, arguments: Any, errors_found: list[Any] | None) -> dict[str, Any]:
         if type(arguments) is not dict or not is_plain_json(arguments):
-            arguments = _to_plain_object(arguments)
+            arguments, errors_found = _to_plain_object(arguments), None
         try:
             errors = list(self.validator.iter_errors(arguments))
         except RecursionError:
@@ -96,6 +98,8 @@ class Checker:
         except Exception as error:
             raise BadArgs(f"could not be checked: {_format_error_message(error)}") from error
         if errors:
+            if errors_found is not None:
+                errors_found += errors
             raise BadArgs(lambda: self._all_problems(errors, arguments))
         try:
             with use_decode_cache():

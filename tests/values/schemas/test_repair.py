@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.values import damaged
+from tests.properties.values import damaged, json_values
 from toolkit import Tool
+from toolkit.values.schemas import repair
+from toolkit.values.schemas.member_names import NO_VALUE
 from toolkit.values.schemas.repair import repair_arguments
 from toolkit.values.schemas.validator import compile_schema
+from toolkit.values.strictjson.checks import loads
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
@@ -401,3 +404,55 @@ def test_parameters_that_were_valid_are_as_they_were(arguments):
     if found is not None:
         kept = {name: value for name, value in arguments.items() if name not in wrong}
         assert {name: found.arguments[name] for name in kept} == kept
+
+
+@given(careless() | st.dictionaries(st.sampled_from(sorted(HINTS)), json_values(), max_size=6))
+def test_what_the_check_has_found_is_not_looked_for_again(arguments):
+    """The errors of the check, and errors that obviously cannot be repaired, save work and change no answer."""
+    errors = list(JUDGE.iter_errors(arguments))
+    quick = repair_arguments(arguments, JUDGE, errors=errors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repair, "_has_no_other_meaning", lambda error: False)
+        patch.setattr(repair, "_may_fit", lambda schema, candidate: True)
+        slow = repair_arguments(arguments, JUDGE)
+    assert quick == slow
+
+
+def test_a_list_of_errors_that_may_not_be_complete_is_not_used():
+    """The check stops at a hundred errors, and there may be more."""
+    validator = judge_of(numbers=list[int])
+    arguments = {"numbers": [str(number) for number in range(150)]}
+    errors = list(validator.iter_errors(arguments))
+    assert len(errors) == 100
+    assert repair_arguments(arguments, validator, errors=errors) == repair_arguments(arguments, validator)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "five",
+        "",
+        " ",
+        "true",
+        " TRUE ",
+        "null",
+        "None",
+        '"5"',
+        "5",
+        " -1.5 ",
+        "[1",
+        "[1]",
+        "NaN",
+        "-Infinity",
+        "\u00a05",
+    ],
+)
+def test_text_is_read_as_json_as_the_parser_reads_it(text):
+    """Most text is no JSON, which its first letter shows."""
+    try:
+        parsed = loads(text)
+    except ValueError:
+        parsed = repair._JSON_WORDS.get(text.strip().lower(), NO_VALUE)
+    expected = NO_VALUE if isinstance(parsed, str) else parsed
+    assert repair._parse_text(text) == expected
+    assert type(repair._parse_text(text)) is type(expected)

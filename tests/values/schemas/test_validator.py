@@ -256,3 +256,53 @@ def test_a_schema_that_is_never_applied_need_not_be_enforceable(keyword):
     place = "#/dependencies/a" if keyword == "dependencies" else "#/contentSchema"
     with pytest.raises(DefinitionError, match="nothing is fetched"):
         check_schema({**schema, "items": {"$ref": place}}, "tool `t`")
+
+
+TYPED = {
+    "type": "object",
+    "properties": {
+        "whole": {"type": "integer"},
+        "either": {"type": ["string", "null"]},
+        "list": {"type": "array", "items": {"type": "number"}},
+        "inner": {"$ref": "#/$defs/inner"},
+        "any": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/inner"}]},
+    },
+    "$defs": {"inner": {"type": "object", "properties": {"x": {"type": "boolean"}, "next": {"$ref": "#/$defs/inner"}}}},
+}
+
+
+def describe_errors(errors):
+    """The keyword, both places and the value of each error, with the errors inside unions."""
+    return [
+        (
+            error.validator,
+            list(error.absolute_path),
+            list(error.absolute_schema_path),
+            error.validator_value,
+            error.instance,
+            error.schema,
+            describe_errors(error.context),
+        )
+        for error in errors
+    ]
+
+
+@pytest.mark.parametrize("prefix", [{}, {"$id": "https://example.com/typed"}], ids=["one document", "with an $id"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"whole": "a", "either": 5, "list": [1, "b", None, True], "inner": {"x": 0, "next": {"x": "c"}}},
+        {"whole": 1.0, "either": None, "list": [1.5], "inner": {"x": True}, "any": "text"},
+        {"whole": 1.5, "list": {}, "inner": [], "any": {"x": 1, "next": {"x": [], "next": 3}}},
+        {"whole": True, "either": False, "list": [[]], "any": 7},
+        [],
+        None,
+    ],
+)
+def test_the_errors_about_types_are_those_of_jsonschema(value, prefix):
+    """Each with its places, also when the validator is used again."""
+    schema = {**prefix, **TYPED}
+    validator = compile_schema(schema)
+    expected = describe_errors(Draft202012Validator(schema).iter_errors(value))
+    assert describe_errors(validator.iter_errors(value)) == expected
+    assert describe_errors(validator.iter_errors(value)) == expected

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .keywords import KEYWORDS, MAX_ERRORS, build_error, classes_that_fit
+from .keywords import KEYWORDS, MAX_ERRORS, UNSET, build_error, classes_that_fit
 
 __all__ = ["SchemaValidator", "iter_mappings"]
 
@@ -29,11 +29,16 @@ class WorkBudget(threading.local):
         known: The errors that schemas behind a `$ref` found in a container. Without this memory, a value that several
             members of a union contain would be checked once for each member, so the work would double at every level.
             None if the answers may change.
+        validators: The validators of the parts of the schema, by the identity of the part, for all threads. None if a
+            part means something else depending on the path to it.
+        targets: The parts that references lead to. It is used if `validators` is not None.
     """
 
-    def __init__(self, *, remembers: bool) -> None:
+    def __init__(self, *, remembers: bool, validators: dict[int, Any] | None, targets: dict[str, Any]) -> None:
         self.steps_left = 0
         self.known: dict[tuple[int, int], list[dict[str, Any]]] | None = None
+        self.validators = validators
+        self.targets = targets
         self._remembers = remembers
 
     def reset(self) -> None:
@@ -62,8 +67,11 @@ class SchemaValidator:
         from referencing import Registry
 
         registry: Registry[Any] = Registry()
+        parts = list(iter_mappings(schema))
         # The target of a dynamic reference depends on the path to it, so answers cannot be remembered.
-        self._budget = WorkBudget(remembers=not any("$dynamicRef" in part for part in iter_mappings(schema)))
+        remembers = not any("$dynamicRef" in part for part in parts)
+        is_one_document = remembers and not any("$id" in part or _leads_out(part.get("$ref")) for part in parts)
+        self._budget = WorkBudget(remembers=remembers, validators={} if is_one_document else None, targets={})
         self._validator = _validator_class()(schema, registry=registry, format_checker=self._budget)
         self.resolver = self._validator._resolver  # noqa: SLF001 -- jsonschema offers no other way to it
 
@@ -124,7 +132,12 @@ def _descend(
         return
     if type(instance) in classes_that_fit(schema):
         return
-    self.format_checker.step()
+    budget = self.format_checker
+    budget.step()
+    if budget.validators is not None:
+        validator = budget.validators.get(id(schema)) or self.evolve(schema=schema)
+        yield from _iter_errors(validator, instance, path, schema_path)
+        return
     if resolver is None:
         resolver = self._resolver
         if isinstance(schema, Mapping) and "$id" in schema:
@@ -142,7 +155,9 @@ def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> 
         yield build_error(path=_steps(path), schema_path=_steps(schema_path), **about)
     for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
-            if not isinstance(error.schema, (dict, bool)):
+            if error.schema is UNSET:
+                error.validator, error.validator_value, error.instance, error.schema = keyword, value, instance, schema
+            elif not isinstance(error.schema, (dict, bool)):
                 error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001
             if keyword not in ("if", "$ref"):
                 error.schema_path.appendleft(keyword)
@@ -155,12 +170,25 @@ def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> 
 
 def _evolve(self: Any, **changes: Any) -> Any:
     # jsonschema's own `evolve` reads `$schema`. For another dialect it returns a validator without these keywords.
-    return type(self)(
-        changes.get("schema", self.schema),
-        format_checker=self.format_checker,
+    schema, budget = changes.get("schema", self.schema), self.format_checker
+    validators = budget.validators
+    if validators is not None and id(schema) in validators:
+        return validators[id(schema)]
+    validator = type(self)(
+        schema,
+        format_checker=budget,
         registry=self._registry,
-        _resolver=changes.get("_resolver", self._resolver),
+        _resolver=changes.get("_resolver", self._resolver) if validators is None else self._resolver,
     )
+    if validators is not None:
+        # The validator holds the schema, so no other object gets the same identity.
+        validators[id(schema)] = validator
+    return validator
+
+
+def _leads_out(reference: Any) -> bool:
+    """Return whether *reference* may lead to another document than the one it stands in."""
+    return isinstance(reference, str) and not reference.startswith("#")
 
 
 def _steps(path: Any) -> tuple[Any, ...]:

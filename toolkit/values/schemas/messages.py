@@ -53,14 +53,15 @@ def explain_errors(errors: Iterable[Any]) -> list[Problem]:
     for error in errors:
         if error.context:
             problems.update((id(problem), problem) for problem in _union_problems(error))
-        elif error.validator != "type" or _place_of(error) not in wrong_choices:
+        elif error.validator != "type" or not wrong_choices or _place_of(error) not in wrong_choices:
             # A value of the wrong type is none of the choices either, and the choices say more.
             message, path = _build_message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
     # A tag that is missing is reported by its union, and by a schema that requires the tag of the union.
     missing_tags = {tuple(error.absolute_path) for error in errors if error.validator == "required" and error.message}
-    by_place = {problem.path if problem.path in missing_tags else key: problem for key, problem in problems.items()}
-    return list(by_place.values())
+    if missing_tags:
+        problems = {problem.path if problem.path in missing_tags else key: problem for key, problem in problems.items()}
+    return list(problems.values())
 
 
 def _place_of(error: Any) -> tuple[Any, ...]:
@@ -187,6 +188,9 @@ def _unknown_key_message(error: Any) -> Callable[[], str]:
 
 
 def _wrong_type_message(error: Any) -> str:
+    if len(error.schema) == 1:  # most schemas state only the type, and this is quicker
+        words = _join_with_or([_TYPE_WORDS[kind] for kind in stated_types(error.schema)])
+        return f"expected {words}, got {show_value(error.instance)}"
     # If the value is one of the choices, only its type is wrong.
     schema = {keyword: value for keyword, value in error.schema.items() if keyword not in ("enum", "const")}
     return f"expected {describe_expectation(schema)}, got {show_value(error.instance)}"

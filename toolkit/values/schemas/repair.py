@@ -11,14 +11,15 @@ repaired.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ..._records import record
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
-from .member_names import NO_VALUE, find_named_value, fold_name
-from .vocabulary import KEYWORDS_FOR_CHILDREN, UNION_KEYWORDS
+from .keywords import MAX_ERRORS
+from .member_names import FLAG_NAMES, MEMBER_NAMES, NO_VALUE, find_named_value, fold_name
+from .vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, UNION_KEYWORDS, stated_types
 
 __all__ = ["RepairedArguments", "repair_arguments"]
 
@@ -33,6 +34,8 @@ _REPAIRABLE_KEYWORDS = ("type", "enum", "const", *UNION_KEYWORDS)
 _JSON_WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 Path: TypeAlias = tuple[Any, ...]
+Candidate: TypeAlias = tuple[Any, str | None]
+"""What a value may mean, and a description with a gap for the value; None if the value is a name."""
 
 
 @record(frozen=True, slots=True)
@@ -43,20 +46,28 @@ class RepairedArguments:
     notes: tuple[str, ...]
 
 
-def repair_arguments(arguments: Any, validator: Any, *, hidden: Collection[str] = ()) -> RepairedArguments | None:
+def repair_arguments(
+    arguments: Any, validator: Any, *, hidden: Collection[str] = (), errors: Sequence[Any] = ()
+) -> RepairedArguments | None:
     """
     Repair *arguments* until *validator*, a jsonschema validator, finds no errors; return None if that is impossible.
 
-    The notes do not show the values of *hidden* parameters.
+    The notes do not show the values of *hidden* parameters. *errors* are those that *validator* has just found in
+    *arguments*, which are strict JSON then, so that it does not look for them again.
     """
-    if (
-        not isinstance(arguments, (dict, str))
-        or count_values(arguments, _MAX_WORK) >= _MAX_WORK
-        or find_flaws(arguments)
-    ):
+    # A longer list of errors may not be complete.
+    known_errors = list(errors) if 0 < len(errors) < MAX_ERRORS else None
+    if known_errors is not None and all(map(_has_no_other_meaning, known_errors)):
+        return None
+    if not isinstance(arguments, (dict, str)) or (count := count_values(arguments, _MAX_WORK)) >= _MAX_WORK:
+        return None
+    if known_errors is None and find_flaws(arguments):
         return None
     try:
-        result = _RepairRun(hidden).fit(copy_json(arguments), validator, ())
+        run = _RepairRun(hidden)
+        if known_errors is not None:
+            run.spend_on_check(count, validator, known_errors)
+        result = run.fit(copy_json(arguments), validator, (), known_errors)
     except Exception:  # noqa: BLE001 -- a repair is optional; without it the call is refused
         return None
     if result is None or not result.notes or not isinstance(result.value, dict) or find_flaws(result.value):
@@ -86,24 +97,27 @@ class _RepairRun:
         # folded keys.
         self._folded_keys: dict[int, tuple[Any, Counter[str]]] = {}
 
-    def fit(self, value: Any, validator: Any, place: Path) -> _FittedValue | None:
+    def fit(self, value: Any, validator: Any, place: Path, errors: list[Any] | None = None) -> _FittedValue | None:
         """
         Return *value* repaired until *validator* finds no errors, or None if that is impossible.
 
-        *place* is the path of the value. The repair may change *value* itself.
+        *place* is the path of the value. The repair may change *value* itself. *errors* are those of *value*, if they
+        are known already.
         """
         # The value is in a list, so that it can be replaced in the same way as its parts.
         box = [value]
         notes: list[str] = []
         # If a schema contains itself, a value could be wrapped in lists without end.
         while len(place) < MAX_DEPTH:
-            errors = self._collect_errors(box[0], validator)
+            if errors is None:
+                errors = self._collect_errors(box[0], validator)
             if not errors:
                 return _FittedValue(box[0], notes)
             new_notes = self._repair_errors(errors, box, validator, place)
             if not new_notes:
                 return None
             notes += new_notes
+            errors = None
         return None
 
     def _repair_errors(self, errors: list[Any], box: list[Any], validator: Any, place: Path) -> list[str]:
@@ -114,9 +128,9 @@ class _RepairRun:
         for error in errors:
             path = tuple(error.absolute_path)
             # Two errors of one value usually have one cause. The next round handles the errors that remain.
-            if not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
+            if repaired_paths and not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
-            new_notes = self._repair_error(error, box, validator, place)
+            new_notes = [] if _has_no_other_meaning(error) else self._repair_error(error, box, validator, place)
             if new_notes:
                 repaired_paths.add(path)
                 notes += new_notes
@@ -130,8 +144,12 @@ class _RepairRun:
         """Return the errors that *validator* finds in *value*, and subtract the work from the budget."""
         self._spend(count_values(value, self._work_left + 1))
         errors = list(validator.iter_errors(value, max_errors=_MAX_ERRORS_PER_ROUND))
-        self._spend(validator.steps_taken + _WORK_PER_ERROR * len(errors))
+        self.spend_on_check(0, validator, errors)
         return errors
+
+    def spend_on_check(self, value_count: int, validator: Any, errors: list[Any]) -> None:
+        """Subtract the work of the last check of *validator*, which found *errors*, from the budget."""
+        self._spend(value_count + validator.steps_taken + _WORK_PER_ERROR * len(errors))
 
     def _spend(self, work: int) -> None:
         self._work_left -= work
@@ -150,46 +168,61 @@ class _RepairRun:
         if list(error.schema_path)[-2:-1] == ["propertyNames"]:
             return self._rename_to_member(holder[key], error, where)
         value = holder[key]
-        whole = validator.evolve(schema=error.schema)
+        parsed, named_value = _parse_text(value), find_named_value(error.schema, value)
         # "none" may be the name of an enum member.
-        is_null = _is_null(value) and find_named_value(error.schema, value) is NO_VALUE
+        is_null = (value is None or parsed is None) and named_value is NO_VALUE
+        candidates: list[Candidate] = [
+            candidate for candidate in _candidates(value, parsed) if _may_fit(error.schema, candidate[0])
+        ]
+        if named_value is not NO_VALUE:
+            candidates.insert(0, (named_value, None))
+        is_union = error.validator in UNION_KEYWORDS and bool(error.context)
+        if not (is_null or is_union or candidates):
+            return []
+        whole = validator.evolve(schema=error.schema)
         if is_null and not whole.is_valid(None) and self._remove_null(error, holder, key, box[0], validator):
             return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
-        result = self._find_meaning(value, error, validator, whole, where)
+        members = [validator.evolve(schema=member) for member in error.validator_value] if is_union else []
+        result = self._find_meaning(value, candidates, members, whole, where)
         if result is None:
             return []
         holder[key] = result.value
         return result.notes
 
     def _find_meaning(
-        self, value: Any, error: Any, validator: Any, whole_validator: Any, where: Path
+        self,
+        value: Any,
+        candidates: list[Candidate],
+        member_validators: list[Any],
+        whole_validator: Any,
+        where: Path,
     ) -> _FittedValue | None:
         """
         Return what *value* was probably meant to be, or None if no reading fits.
 
         A reading that fits at once comes before a reading that needs more repairs.
         """
-        candidates = [(meaning, [self._note(where, value, text)]) for meaning, text in _candidates(value)]
-        named_value = find_named_value(error.schema, value)
-        if named_value is not NO_VALUE:
-            candidates.insert(0, (named_value, [self._name_note(where, value, named_value)]))
-        for candidate, note in candidates:
+        for candidate, text in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
             if whole_validator.is_valid(candidate):
-                return _FittedValue(candidate, note)
+                return _FittedValue(candidate, [self._note(where, value, candidate, text)])
         readings: list[_FittedValue] = []
-        if error.validator in UNION_KEYWORDS and error.context:
-            for member in error.validator_value:
-                result = self.fit(copy_json(value), validator.evolve(schema=member), where)
-                readings += [result] if result is not None and whole_validator.is_valid(result.value) else []
-        for candidate, note in candidates:
+        for member_validator in member_validators:
+            result = self.fit(copy_json(value), member_validator, where)
+            readings += [result] if result is not None and whole_validator.is_valid(result.value) else []
+        for candidate, text in candidates:
             if isinstance(candidate, (dict, list)):
                 result = self.fit(copy_json(candidate), whole_validator, where)
-                readings += [_FittedValue(result.value, note + result.notes)] if result is not None else []
+                if result is not None:
+                    note = self._note(where, value, candidate, text)
+                    readings.append(_FittedValue(result.value, [note, *result.notes]))
         # The reading with the fewest repairs wins. Among equals, the first one wins.
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 
-    def _note(self, where: Path, value: Any, text: str) -> str:
+    def _note(self, where: Path, value: Any, candidate: Any, text: str | None) -> str:
+        """Return the note that *candidate* was taken for *value*. Without a *text*, *value* is a name."""
+        if text is None:
+            return self._name_note(where, value, candidate)
         shown = "a value" if self._is_hidden(where) else show_value(value)
         return f"{Problem('', where).where or 'arguments'}: took {text.format(shown)}"
 
@@ -258,9 +291,12 @@ class _RepairRun:
         return True
 
 
-def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
-    """Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value."""
-    parsed = _parse_text(value)
+def _candidates(value: Any, parsed: Any) -> Iterator[Candidate]:
+    """
+    Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value.
+
+    *parsed* is the JSON value that *value* holds as text, or `NO_VALUE`.
+    """
     if parsed is not NO_VALUE:
         yield parsed, "the text {} as the JSON it holds"
     if value is not None and not isinstance(value, list):
@@ -269,18 +305,52 @@ def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
             yield [parsed], "the text {} as a list of one item"
 
 
+def _may_fit(schema: Any, candidate: Any) -> bool:
+    """Return False if *candidate* is a list, and no repair of it could fit *schema*, which wants another type."""
+    if type(candidate) is not list or "array" in (types := stated_types(schema)) or not types:
+        return True
+    # No other meaning of a list is tried than the names of flags and the members of unions.
+    return not schema.keys().isdisjoint(_KEYWORDS_FOR_LISTS)
+
+
+_NAME_KEYWORDS = frozenset({MEMBER_NAMES, FLAG_NAMES})
+_KEYWORDS_FOR_LISTS = KEYWORDS_FOR_SAME_VALUE | _NAME_KEYWORDS | {"$ref", "$dynamicRef"}
+
+
+def _has_no_other_meaning(error: Any) -> bool:
+    """
+    Return whether `_repair_error` obviously finds nothing for *error*: a wrong type, and no other reading of the value.
+
+    Most errors that cannot be repaired are of this kind, and this takes a tenth of the time.
+    """
+    value, schema = error.instance, error.schema
+    if error.validator == "type":
+        if value is None or type(value) is dict or (type(value) is str and _parse_text(value) is not NO_VALUE):
+            return False
+        # A value that is not a list could be meant as a list of one item.
+        return "array" not in error.validator_value and schema.keys().isdisjoint(_KEYWORDS_FOR_LISTS)
+    # A list that fits no member of a union, and that none of them could read in another way.
+    return (
+        error.validator in UNION_KEYWORDS
+        and type(value) is list
+        and 0 < len(error.context) < MAX_ERRORS
+        and schema.keys().isdisjoint(_NAME_KEYWORDS)
+        and all(map(_has_no_other_meaning, error.context))
+    )
+
+
 def _parse_text(value: Any) -> Any:
+    """Return the JSON value that the text *value* holds; `NO_VALUE` if it holds none, or another text."""
     if not isinstance(value, str):
         return NO_VALUE
+    text = value.strip()
+    if not text or text[0] not in "{[-0123456789":  # the error of the parser would take ten times as long
+        return _JSON_WORDS.get(text.lower(), NO_VALUE)
     try:
         parsed = loads(value)
     except ValueError:
-        return _JSON_WORDS.get(value.strip().lower(), NO_VALUE)
-    return NO_VALUE if isinstance(parsed, str) or find_flaws(parsed) else parsed
-
-
-def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and _parse_text(value) is None)
+        return NO_VALUE
+    return NO_VALUE if find_flaws(parsed) else parsed
 
 
 def _get_at_path(root: Any, path: list[Any]) -> Any:

@@ -341,7 +341,7 @@ def _printable_path(path: list[Any]) -> list[str | int]:
     return [key if type(key) in (str, int) else show_value(key) for key in path[1:]]
 
 
-_ENCODE_UNESCAPED = json.JSONEncoder(ensure_ascii=False).encode
+_ENCODE_UNESCAPED = json.encoder.encode_basestring
 
 
 def show_value(value: Any, *, max_chars: int = 60) -> str:
