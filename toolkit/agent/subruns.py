@@ -172,7 +172,7 @@ async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seco
     except TimeoutError:
         if not timer.expired():
             raise
-        return RunEnding(status="stopped", reason=f"it took longer than {format_seconds(seconds)}")
+        return RunEnding(status="stopped", reason=f"it took longer than {format_seconds(seconds or 0)}")
 
 
 def _build_child(

@@ -213,7 +213,7 @@ class Execution:
         _log.warning("`%s` must run alone, and waits for calls that cannot be stopped: %s", name, names)
         if not await abandoned.wait_for_blockers(caller, name, limit):
             raise TimedOut(
-                f"must run alone, and waited {format_seconds(limit)} for calls of this session that cannot be stopped: "
+                f"must run alone, and waited {format_seconds(limit or 0)} for calls of this session that cannot be stopped: "
                 f"{names}; it was not started"
             )
 
