@@ -55,17 +55,20 @@ def must_propagate(error: BaseException) -> bool:
     Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
     from.
     """
+    if not isinstance(error, _PROPAGATING):
+        return False
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
     if isinstance(error, KeyboardInterrupt):
         # Python raises it only in the main thread. In another thread the tool raised it itself.
         return threading.current_thread() is threading.main_thread()
-    if isinstance(error, GeneratorExit):
-        # Closing a coroutine closes the inner ones first, and then throws a new error into each outer frame. A
-        # traceback with more than one frame therefore means that the tool raised the error.
-        return error.__traceback__ is None or error.__traceback__.tb_next is None
-    return False
+    # Closing a coroutine closes the inner ones first, and then throws a new error into each outer frame. A traceback
+    # with more than one frame therefore means that the tool raised the `GeneratorExit`.
+    return error.__traceback__ is None or error.__traceback__.tb_next is None
+
+
+_PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 
 class GiveUp(Protocol):

@@ -31,6 +31,7 @@ _KINDS: list[tuple[type[ToolError], Kind]] = [
     (SelfCancelled, "cancelled"),
     (ToolError, "failed"),
 ]
+_KIND_BY_CLASS: dict[type[BaseException], Kind] = dict(_KINDS)
 
 
 def build_error_result(
@@ -41,12 +42,13 @@ def build_error_result(
 
     The exception itself is logged once, masked by *redaction*.
     """
-    if isinstance(error, BadArgs) and plan.tool.signature.secrets:
-        error = without_secrets(error, plan.tool.signature.secrets)
-    message = _message(error)
+    kind = _kind(error)
     details: dict[str, Any] = {}
     if isinstance(error, BadArgs):
+        if plan.tool.signature.secrets:
+            error = without_secrets(error, plan.tool.signature.secrets)
         details["problems"] = _problems_as_json(error.problems)
+    message = _message(error)
     if isinstance(error, Transient):
         details["happened"] = error.happened
         if error.happened == "maybe" and not plan.tool.facts.read_only:
@@ -59,9 +61,9 @@ def build_error_result(
     if isinstance(cause, ToolError):
         if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
             _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
-    else:
+    elif _log.isEnabledFor(logging.WARNING):
         _log_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
-    return ToolResult.failure(_kind(error), message, details=details, cause=cause)
+    return ToolResult.failure(kind, message, details=details, cause=cause)
 
 
 def _problems_as_json(problems: Sequence[Problem]) -> Any:
@@ -109,6 +111,8 @@ def build_hook_error_result(
 
 
 def _kind(error: BaseException) -> Kind:
+    if type(error) in _KIND_BY_CLASS:
+        return _KIND_BY_CLASS[type(error)]
     for family, kind in _KINDS:
         if isinstance(error, family):
             return kind

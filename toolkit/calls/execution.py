@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any, Literal, Protocol
 from weakref import ref
@@ -108,10 +108,10 @@ class Execution:
         self._last_attempt = await self._build_attempt(None)
         return await self._last_attempt.finish(value)
 
-    async def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
+    def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> Coroutine[Any, Any, ToolResult]:
         """Return the same as `run`, for a call whose function was called directly and raised *error*."""
         self._arguments, self._decoded = arguments, decoded
-        return await self._recover(error)
+        return self._recover(error)
 
     def abandon_direct(self, task: asyncio.Task[Any], arguments: Any) -> None:
         """Register the call as `abandon` does, if its function was awaited directly."""
