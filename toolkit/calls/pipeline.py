@@ -46,7 +46,7 @@ __all__ = ["Pipeline", "build_pipeline", "find_pipeline"]
 
 Pipeline: TypeAlias = Callable[..., Coroutine[Any, Any, ToolResult]]
 """
-Takes arguments, call id, session, principal, and the `ToolCall`, the options and the `CallRun` if there are any.
+Takes arguments, call id, session and principal; and the `ToolCall`, the options and the `CallRun` if there are any.
 """
 
 
@@ -60,9 +60,10 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     """
     Return the pipeline with all stages in it. `find_pipeline` returns the one to use.
 
-    It is one long function, because a coroutine for each stage would double the cost of a plain call.
+    It is one long function, because a coroutine for each stage would double the cost of a plain call. It has few local
+    names for its length: with hooks, one name more would make a coroutine larger than Python's quick allocator takes.
     """
-    name, tool, function = plan.name, plan.tool, plan.function
+    function = plan.function
     check_and_convert, encode_quickly, max_chars = plan.check_and_convert, plan.encode_quickly, plan.max_chars
     may_run: Any = plan.gate
     limit: Any = plan.timeout_seconds
@@ -78,7 +79,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
     async def pipeline(
         arguments: Any,
-        call_id: str | None,
+        number: Any,
         session: Session | None,
         principal: str | None,
         call: ToolCall | None = None,
@@ -89,11 +90,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
         shown: Any = None
         if on.part == "whole":
             started = clock()
-            number = call_id or next(call_numbers)
-            if type(arguments) is str and (read := read_object(arguments)) is not None:
-                arguments = read
+            number = number or next(call_numbers)
+            if type(arguments) is str and (decoded := read_object(arguments)) is not None:
+                arguments = decoded
                 if call is not None:
-                    call.arguments = read
+                    call.arguments = arguments
             decoded = check_and_convert(arguments, 0)
         elif on.part == "tool":
             decoded = run.decoded
@@ -115,7 +116,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
             # Ask the before-hooks.
             if on.part == "whole" and on.before and result is None:
-                shown = show_call(called_name, number, tool, arguments, session, principal, call)
+                shown = show_call(called_name, number, plan.tool, arguments, session, principal, call)
                 for hook, is_async, step in before:
                     shown.arguments_copy = None
                     try:
@@ -144,8 +145,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 result = await run.accept_answer()
                 arguments, decoded = run.state.arguments, run.state.decoded
             elif on.part == "whole" and (on.judged or on.gated or on.before) and result is None:
-                is_asked = on.before and run is not None and bool(run.ask_reasons)
-                if on.judged or is_asked or (on.gated and not may_run(session, decoded)):
+                if (
+                    on.judged
+                    or (on.before and run is not None and run.ask_reasons)
+                    or (on.gated and not may_run(session, decoded))
+                ):
                     run = run or begin(call, arguments, decoded, number, session, principal, started)
                     result = await run.judge()
                     arguments, decoded = run.state.arguments, run.state.decoded
@@ -186,7 +190,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                     elif on.calling == "thread":
                         run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                         job = CancellableJob(partial(function, **decoded))
-                        value = await run_job(settings.threads, job, name, run.give_up_job)
+                        value = await run_job(settings.threads, job, plan.name, run.give_up_job)
                     else:
                         try:
                             value = function(**decoded)
@@ -225,10 +229,9 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
         # Show the result to the after-hooks.
         if on.part != "tool" and on.after:
-            duration_seconds = clock() - started
-            shown = shown or show_call(called_name, number, tool, arguments, session, principal, call)
+            shown = shown or show_call(called_name, number, plan.tool, arguments, session, principal, call)
             shown.actual_arguments = arguments
-            _stamp(result, run, name, number, duration_seconds)
+            _stamp(result, run, plan.name, number, clock() - started)
             if run is not None:
                 run.extend_deadline()  # after-hooks see every result, also one that came after the deadline
             for hook, is_async, step in after:
@@ -251,14 +254,14 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                     run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                     result = await run.end_after_hook(error, step)
-                _stamp(result, run, name, number, duration_seconds)
+                _stamp(result, run, plan.name, number, clock() - started)
             answer = None  # as with `result` below
 
         # Finish the result.
         if on.part != "tool":
             if run is None:
                 result.attempts = 1
-                result.tool = name
+                result.tool = plan.name
                 result.number = number
                 result.duration_seconds = clock() - started
                 if on.after:
