@@ -247,7 +247,7 @@ class ToolResult:
         self.text = text
         self.value = value
         if kind != "ok":
-            if kind not in KINDS:
+            if not isinstance(kind, str) or kind not in KINDS:
                 raise ValueError(f"ToolResult: the kind {explain_unknown_choice(kind, get_args(Kind))}")
             self.kind = kind
         if further:

@@ -203,12 +203,12 @@ def test_a_tools_own_result_is_made_fit_to_be_sent():
     own = Own(
         "text",
         {1: NAN},
-        "nice",
         error=ErrorInfo(Nothing(), {"x": {1}}, ValueError("cause")),
         parts=[JsonPart(NAN), 5],
         request=ApprovalRequest(tool="t", call_id="c", reason="r", arguments={"a": NAN}),
         metadata=[1],
     )
+    own.kind = "nice"
     result = render_result(own, PLAIN)
     assert type(result) is ToolResult
     assert result.kind == "failed"

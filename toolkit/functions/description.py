@@ -20,7 +20,7 @@ from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.member_names import copy_without_names
 from ..values.schemas.validator import check_schema
-from ..values.schemas.vocabulary import stated_types
+from ..values.schemas.vocabulary import is_mapping, stated_types
 from ..values.strictjson.checks import copy_json, find_flaws
 from .background_parameter import BACKGROUND_PARAMETER, add_background_property, drop_background
 from .callables import find_source_location, subject_of
@@ -288,7 +288,7 @@ def _copy_schema(schema: Mapping[str, Any], subject: str) -> Schema:
 
 
 def _to_plain_json(schema: Any) -> Any:
-    if isinstance(schema, Mapping):
+    if is_mapping(schema):
         return {key: _to_plain_json(item) for key, item in schema.items()}
     return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from .keywords import KEYWORDS, MAX_ERRORS, UNSET, build_error, classes_that_fit
+from .vocabulary import is_mapping
 
 __all__ = ["SchemaValidator", "iter_mappings"]
 
@@ -102,7 +103,7 @@ def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:
     waiting = [schema]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Mapping):
+        if is_mapping(part):
             yield part
             waiting += part.values()
         elif isinstance(part, list):

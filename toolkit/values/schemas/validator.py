@@ -17,7 +17,14 @@ from ..strictjson.checks import show_value
 from .engine import SchemaValidator, iter_mappings
 from .keywords import MAX_UNEVALUATED_KEY_CHARS, IndexedChoices
 from .metaschema import check_against_metaschema
-from .vocabulary import ANNOTATION_KEYWORDS, JSON_TYPES, KEYWORDS_FOR_SAME_VALUE, iter_subschemas, map_subschemas
+from .vocabulary import (
+    ANNOTATION_KEYWORDS,
+    JSON_TYPES,
+    KEYWORDS_FOR_SAME_VALUE,
+    is_mapping,
+    iter_subschemas,
+    map_subschemas,
+)
 
 __all__ = ["DIALECT", "check_schema", "compile_schema"]
 
@@ -88,7 +95,7 @@ def _check_parts(schema: Any, subject: str) -> None:
     referenced: list[tuple[str, Any, Any]] = []
     while waiting or referenced:
         place, part, resolver = (waiting or referenced).pop()
-        if not isinstance(part, Mapping) or id(part) in parts:
+        if not is_mapping(part) or id(part) in parts:
             continue
         if not waiting and parts:
             # This part is under an unknown keyword, so the meta-schema has not checked it.

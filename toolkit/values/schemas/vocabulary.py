@@ -18,6 +18,7 @@ __all__ = [
     "KEYWORDS_FOR_SAME_VALUE",
     "SUBSCHEMA_KEYWORDS",
     "UNION_KEYWORDS",
+    "is_mapping",
     "iter_subschemas",
     "map_subschemas",
     "stated_types",
@@ -68,22 +69,35 @@ KEYWORDS_FOR_ANY_TYPE = ("$ref", "allOf", *UNION_KEYWORDS, "enum", "const", "not
 """The keywords that can refuse values of every type. Any other keyword ignores values that are not of its own type."""
 
 
+_SCALARS = frozenset([str, bool, int, float, type(None), list])
+
+
+def is_mapping(value: Any) -> bool:
+    """Return whether *value* is a mapping. For the classes of JSON this is much quicker than to ask `Mapping`."""
+    kind = type(value)
+    return kind is dict or (kind not in _SCALARS and isinstance(value, Mapping))
+
+
 def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """
     Yield each schema directly inside *schema*, with the steps that lead to it, such as `("anyOf", 0)`.
 
     A subschema is a mapping, true or false. The values under an unknown keyword are data.
     """
-    for keyword, value in schema.items() if isinstance(schema, Mapping) else ():
+    for keyword, value in schema.items() if is_mapping(schema) else ():
         places: Iterable[tuple[tuple[str | int, ...], Any]] = ()
         if keyword in _KEYWORDS_WITH_LIST:
             places = (((keyword, index), item) for index, item in enumerate(value))
-        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+        elif keyword in _KEYWORDS_WITH_MAPPING and is_mapping(value):
             places = (((keyword, name), item) for name, item in value.items())
         elif keyword in SUBSCHEMA_KEYWORDS:
             places = [((keyword,), value)]
+        else:
+            continue
         # A value of `dependencies` may also be a list of names.
-        yield from (place for place in places if isinstance(place[1], (Mapping, bool)))
+        for place in places:
+            if is_mapping(place[1]) or isinstance(place[1], bool):
+                yield place
 
 
 def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
