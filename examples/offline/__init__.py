@@ -5,7 +5,8 @@ A stand-in for a model, so that the examples with an SDK run without a key.
         client = AsyncAnthropic()
 
 It is a server on loopback; the SDK finds it by its own variables for the address and the key. It asks for the
-weather in two cities, and then says what the tools have said.
+weather in two cities, and then says what the tools have said. With Anthropic's SDK, a function of the example can say
+something else: it gets the messages, and returns the blocks of the answer.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ __all__ = ["stand_in_for"]
 CITIES = ("Oslo", "Rome")
 
 
+Blocks = list[dict[str, Any]]
+
+
 @contextmanager
-def stand_in_for(provider: str) -> Iterator[None]:
+def stand_in_for(provider: str, answer: Callable[[Blocks], Blocks] | None = None) -> Iterator[None]:
     """In the block the SDK of *provider* talks to the stand-in, unless there is a key."""
     if os.environ.get(f"{provider}_API_KEY"):
         yield
         return
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.answer = answer or server.answer
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     before = dict(os.environ)
@@ -45,10 +50,22 @@ def stand_in_for(provider: str) -> Iterator[None]:
         server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    answer: Callable[[Blocks], Blocks]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.answer = _ask_for_weather
+
+
 class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = json.dumps(_ANSWERS[self.path](asked["messages"])).encode()
+        messages = asked["messages"]
+        said = _openai(messages) if self.path == "/chat/completions" else _anthropic(self.server.answer(messages))
+        answer = json.dumps(said).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -59,13 +76,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def _anthropic(messages: list[dict[str, Any]]) -> dict[str, Any]:
+def _ask_for_weather(messages: Blocks) -> Blocks:
     last = messages[-1]["content"]
-    content: list[dict[str, Any]] = [
-        {"type": "tool_use", "id": f"t_{city}", "name": "weather--now", "input": {"city": city}} for city in CITIES
-    ]
     if not isinstance(last, str):
-        content = [{"type": "text", "text": " ".join(block["content"] for block in last)}]
+        return [{"type": "text", "text": " ".join(block["content"] for block in last)}]
+    return [{"type": "tool_use", "id": f"t_{city}", "name": "weather--now", "input": {"city": city}} for city in CITIES]
+
+
+def _anthropic(content: Blocks) -> dict[str, Any]:
     usage = {"input_tokens": 0, "output_tokens": 0}
     return {"id": "m", "type": "message", "role": "assistant", "model": "none", "content": content, "usage": usage}
 
@@ -81,9 +99,3 @@ def _openai(messages: list[dict[str, Any]]) -> dict[str, Any]:
         said = {"role": "assistant", "content": " ".join(each["content"] for each in messages[-len(CITIES) :])}
     choice = {"index": 0, "finish_reason": "stop", "message": said}
     return {"id": "c", "object": "chat.completion", "created": 0, "model": "none", "choices": [choice]}
-
-
-_ANSWERS: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
-    "/v1/messages": _anthropic,
-    "/chat/completions": _openai,
-}

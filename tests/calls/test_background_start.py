@@ -323,6 +323,22 @@ async def test_the_number_of_jobs_is_bounded(work, session):
         assert (await start(dispatcher, session, "now")).metadata == {"job": "job_21"}
 
 
+async def test_jobs_hold_no_thread_that_another_call_needs(session):
+    """A sync tool in the background does not keep `job_stop` waiting, even if the dispatcher has one thread only."""
+    begun, catalog = threading.Event(), Catalog(job_output_for(), job_stop_for())
+
+    @catalog.tool(background=True)
+    def watch(*, context: Context) -> None:
+        """Watch."""
+        begun.set()
+        context.stop.wait(20)
+
+    async with Dispatcher(catalog, max_concurrency=1) as dispatcher:
+        await dispatcher.call("watch", {"background": True}, session=session)
+        await asyncio.to_thread(begun.wait, 20)
+        assert (await dispatcher.call("job_stop", {"job": "job_1"}, session=session)).text == "job_1: stopped"
+
+
 async def test_closing_the_dispatcher_ends_its_jobs(work, session):
     """What happens to jobs when the dispatcher is closed: they are cancelled, and may clean up."""
     async with Dispatcher(work.catalog) as dispatcher:

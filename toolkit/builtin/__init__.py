@@ -72,6 +72,6 @@ __getattr__ = _lazy_getattr(
         "end_shells": "commands.shell_state",
         "MemoryFolder": "memory.memory_folder",
         "memory_tools": "memory.memory_tools",
-        **dict.fromkeys(("MemoryStore", "MemoryNote"), "memory.notes"),
+        **dict.fromkeys(("MemoryNote", "MemoryStore"), "memory.notes"),
     },
 )

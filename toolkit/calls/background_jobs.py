@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import threading
 import time
 from collections import deque
@@ -92,6 +93,7 @@ class CallJob:
         self._failure = ""
         self._lock = unlock_in_children(threading.Lock())
         self._end = threading.Event()
+        self._pid = os.getpid()
         self._timer = loop.call_later(_MAX_JOB_SECONDS, self._stop_late)
 
     # What the call does.
@@ -127,8 +129,8 @@ class CallJob:
 
     @property
     def is_over(self) -> bool:
-        """Whether the call has ended. A call also ends with its event loop."""
-        return self._end.is_set() or self._loop.is_closed()
+        """Whether the call has ended. A call also ends with its event loop, and does not go on in a forked child."""
+        return self._end.is_set() or self._loop.is_closed() or self._pid != os.getpid()
 
     def state(self) -> str:
         """Return the state of the call in a few words."""
@@ -153,7 +155,7 @@ class CallJob:
     def stop(self) -> None:
         """Cancel the call. An async tool is cancelled; a sync tool sees `context.cancelled`, and is left behind."""
         task = self._task
-        if task is not None and not self._loop.is_closed():
+        if task is not None and not self.is_over:
             try:
                 self._loop.call_soon_threadsafe(task.cancel)
             except RuntimeError:  # the loop was closed meanwhile, and the call has ended with it

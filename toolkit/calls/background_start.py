@@ -58,7 +58,7 @@ BACKGROUND_HOOK = _BackgroundHook()
 
 def settings_for_background(settings: Settings) -> Settings:
     """Return *settings* for a tool that may run in the background."""
-    return settings.wrapped(BACKGROUND_HOOK, _record_progress)
+    return settings.for_jobs(BACKGROUND_HOOK, _record_progress)
 
 
 def _record_progress(progress: Progress) -> None:

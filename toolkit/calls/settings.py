@@ -140,6 +140,8 @@ class Settings:
         self.threads = ThreadPool(self.max_concurrency, name="toolkit")
         # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
         self.hook_threads = ThreadPool(self.max_concurrency, name="toolkit-hook")
+        # Calls must not wait for threads that jobs hold, because `job_stop` is a call.
+        self.job_threads = ThreadPool(self.max_concurrency, name="toolkit-job")
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
@@ -168,9 +170,10 @@ class Settings:
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
         return settings
 
-    def wrapped(self, hook: Any, on_progress: Callable[[Progress], object]) -> Settings:
-        """Return settings that share everything with these ones, with *hook* outside all other hooks."""
+    def for_jobs(self, hook: Any, on_progress: Callable[[Progress], object]) -> Settings:
+        """Return settings for tools that may be jobs: with the threads of jobs, and *hook* outside all other hooks."""
         settings = self.extended(None, (), on_progress)
+        settings.threads = self.job_threads
         settings.chain = Chain.of((hook, *self.chain.hooks))
         return settings
 
@@ -209,8 +212,8 @@ class Settings:
 
     @property
     def pools(self) -> tuple[ThreadPool, ...]:
-        """All thread pools: for tools, for hooks, for the approval store, and for the library's other work."""
-        return self.threads, self.hook_threads, self.store_threads, self.own_threads
+        """All thread pools: for tools, jobs, hooks, the approval store, and the library's other work."""
+        return self.threads, self.job_threads, self.hook_threads, self.store_threads, self.own_threads
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run blocking work of the library itself: the audit log, the check of large arguments."""
