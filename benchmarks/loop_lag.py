@@ -31,6 +31,8 @@ _EVERY_SECONDS = 0.004
 _NOTED_SECONDS = 0.02
 _NOTED_FRAMES = 6
 _TASKS = "/proc/self/task"
+_WAITING = frozenset({"wait", "wait_for", "select", "get", "accept", "_recv_bytes"})
+"""The functions in which a thread of the standard library waits for others."""
 
 
 class Times(NamedTuple):
@@ -177,7 +179,17 @@ class LagMeter:
     def _watch(self, loop_thread: int) -> None:
         while not self._is_over.wait(_NOTED_SECONDS / 2):
             if time.monotonic() - self._due > _NOTED_SECONDS and not self._noted:
-                self._noted = _describe_frames(sys._current_frames().get(loop_thread))  # noqa: SLF001 -- the documented way
+                self._noted = _describe_threads(sys._current_frames(), loop_thread)  # noqa: SLF001 -- the documented way
+
+
+def _describe_threads(frames: dict[int, FrameType], loop_thread: int) -> str:
+    """Return where the loop is, and where the other threads are that do not only wait: one may have the lock."""
+    others = [
+        _describe_frames(frame)
+        for thread, frame in frames.items()
+        if thread not in (loop_thread, threading.get_ident()) and frame.f_code.co_name not in _WAITING
+    ]
+    return " || beside it ".join([_describe_frames(frames.get(loop_thread)), *others])
 
 
 def _describe_frames(frame: FrameType | None) -> str:
