@@ -1,0 +1,34 @@
+"""The table of keys, and the page about it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from toolkit.settings.keys import KEYS
+from toolkit.settings.layers import _OTHER_VARIABLES
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+WORDS = {
+    "trusted": "does not count",
+    "smaller": "counts if it is smaller",
+    "stricter": "counts if it is stricter",
+    "adds": "counts",
+    "never": "is a mistake",
+}
+
+
+def test_the_page_says_what_tightens_for_each_key():
+    """What "only what tightens" means is decided per key, and the table in the docs says it."""
+    rows = re.findall(r"^\| `([a-z_.]+)` \| .+ \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [name for name, _ in rows] == list(KEYS)
+    for name, effect in rows:
+        assert re.split("[;:] ", effect)[0] == WORDS[KEYS[name].project], name
+
+
+def test_each_key_has_a_variable_of_its_own():
+    """No two keys share one, and none has a name that toolkit uses for something else."""
+    variables = [key.variable for key in KEYS.values() if key.variable is not None]
+    assert len(set(variables)) == len(variables)
+    assert _OTHER_VARIABLES.isdisjoint(variables)
+    assert [key.name for key in KEYS.values() if key.variable is None] == ["prices", "hooks", "mcp_servers"]
