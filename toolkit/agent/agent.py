@@ -13,7 +13,6 @@ code, call `run_sync`, `resume_sync` and `execute_sync`.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from types import NoneType
@@ -31,7 +30,7 @@ from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import build_dispatcher, build_prompt, combine_listeners
+from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget, Spent
 from .call_watcher import EventListener
 from .event_stream import stream_events
@@ -294,7 +293,7 @@ class Agent(Generic[T]):
         """The ids of the runs that are under way, and that `say` can reach, in the order in which they started."""
         return self._inboxes.open_ids()
 
-    async def stream(
+    def stream(
         self,
         prompt: str | UserMessage | None = None,
         *,
@@ -303,7 +302,7 @@ class Agent(Generic[T]):
         resources: Resources | None = None,
     ) -> AsyncGenerator[Event, None]:
         """
-        Yield the events of `run`, or of `resume` if *decisions* are given; the last event is `Done`.
+        Return the events of `run`, or of `resume` if *decisions* are given; the last event is `Done`.
 
         The run ends when the caller stops reading. Read the events to the end, or close the generator with
         `contextlib.aclosing`.
@@ -311,12 +310,8 @@ class Agent(Generic[T]):
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
         if decisions is not None and run is not None:
-            events = stream_events(lambda on_event: self._resume_run(run, decisions, resources, on_event))
-        else:
-            events = stream_events(lambda on_event: self._run_prompt(prompt, run, resources, on_event))
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
+            return stream_events(lambda on_event: self._resume_run(run, decisions, resources, on_event))
+        return stream_events(lambda on_event: self._run_prompt(prompt, run, resources, on_event))
 
     async def _run_prompt(
         self,
@@ -382,7 +377,7 @@ class Agent(Generic[T]):
     def _build_active_run(
         self, run: Run[Any] | None, resources: Resources | None, on_event: EventListener | None, spent: Spent
     ) -> ActiveRun:
-        session = self._session_of(run)
+        session = choose_session(self._session, run)
         # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
@@ -397,23 +392,3 @@ class Agent(Generic[T]):
             on_event=combine_listeners(on_event, self._options.on_event),
             resources=resources,
         )
-
-    def _session_of(self, run: Run[Any] | None) -> Session:
-        """
-        Return the agent's session, that of *run*, or a new one if there is neither.
-
-        The session of *run* is used if the agent has none, or if the two have different ids. In the second case it gets
-        the principal of the agent's session.
-
-        Raises:
-            ValueError: The session of *run* has another principal than the agent's session.
-        """
-        own_session = self._session
-        if run is None:
-            return own_session or Session()
-        if own_session is None or own_session.id == run.session.id:
-            return own_session or run.session
-        if run.session.principal not in (None, own_session.principal):
-            raise ValueError("the run has another principal than this agent's session")
-        run.session.principal = own_session.principal
-        return run.session

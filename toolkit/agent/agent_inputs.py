@@ -1,5 +1,5 @@
 """
-The inputs of an agent in the forms that it works with: its tools as a dispatcher, a prompt as a message.
+The inputs of an agent in the forms that it works with: its tools as a dispatcher, a prompt as a message, a session.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
+from ..session import Session
 from .call_watcher import EventListener
 from .events import Event
+from .runs import Run
 from .toolbox import Toolbox
 
-__all__ = ["build_dispatcher", "build_prompt", "combine_listeners"]
+__all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners"]
 
 
 def build_dispatcher(tools: Any) -> Dispatcher:
@@ -38,6 +40,26 @@ def build_prompt(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
     if not message.text.strip() and all(hasattr(part, "text") for part in message.parts):
         raise ValueError("the prompt is empty; say what is to be done")
     return message
+
+
+def choose_session(own_session: Session | None, run: Run[Any] | None) -> Session:
+    """
+    Return *own_session*, that of *run*, or a new one if there is neither.
+
+    The session of *run* is used if the agent has no session of its own, or if the two have different ids. In the second
+    case it gets the principal of *own_session*.
+
+    Raises:
+        ValueError: The session of *run* has another principal than *own_session*.
+    """
+    if run is None:
+        return own_session or Session()
+    if own_session is None or own_session.id == run.session.id:
+        return own_session or run.session
+    if run.session.principal not in (None, own_session.principal):
+        raise ValueError("the run has another principal than this agent's session")
+    run.session.principal = own_session.principal
+    return run.session
 
 
 def combine_listeners(*listeners: EventListener | None) -> EventListener | None:

@@ -31,7 +31,7 @@ class RunInbox:
     """
 
     def __init__(self, messages: Iterable[UserMessage] = ()) -> None:
-        self._lock = unlock_in_children(threading.Lock())
+        self._lock = unlock_in_children(threading.RLock())  # a signal handler may interrupt its own thread
         self._messages = list(messages)
         self._is_open = True
 
@@ -74,7 +74,7 @@ class RunInboxes:
     """The inboxes of the runs of one agent that are under way, in the order in which the runs were started."""
 
     def __init__(self) -> None:
-        self._lock = unlock_in_children(threading.Lock())
+        self._lock = unlock_in_children(threading.RLock())  # a signal handler may interrupt its own thread
         self._entries: list[tuple[str, RunInbox]] = []
 
     @contextlib.contextmanager
