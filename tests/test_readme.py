@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -26,9 +27,14 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 @pytest.fixture(autouse=True)
 def shared_catalog():
-    """Pages register tools in the catalog that everyone shares; the next page should not find them."""
+    """Pages register tools in the catalog that everyone shares, and quieten a logger; neither should outlast them."""
+    loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
+    levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
     with default_catalog.isolated():
         yield
+    for logger, level, own_handlers in zip(loggers, levels, handlers, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = own_handlers
 
 
 @pytest.mark.parametrize(
