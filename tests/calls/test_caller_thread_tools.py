@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -46,21 +47,8 @@ def dispatching(catalog, **options):
 
 def in_thread(work):
     """What *work* returns in a thread of its own, or raises there."""
-    outcome = []
-
-    def run():
-        try:
-            outcome.append((work(), None))
-        except BaseException as error:  # noqa: BLE001 -- it is raised again in the thread of the test
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(30)
-    ((value, error),) = outcome
-    if error is not None:
-        raise error
-    return value
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result(30)
 
 
 @pytest.fixture
