@@ -6,9 +6,9 @@ the machine. The SDK has to be installed: `pip install anthropic`.
 """
 
 import asyncio
-from typing import Any
 
 from anthropic import AsyncAnthropic
+from anthropic.types import MessageParam
 from offline import stand_in_for
 
 from toolkit import Catalog, Dispatcher
@@ -30,8 +30,8 @@ def weather(city: str, *, unit: str = "C") -> str:
 
 
 async def ask(question: str) -> str:
-    messages: list[Any] = [{"role": "user", "content": question}]
-    tools: Any = anthropic.definitions(catalog, strict=True)
+    messages: list[MessageParam] = [{"role": "user", "content": question}]
+    tools = anthropic.definitions(catalog, strict=True)
     async with AsyncAnthropic() as client, Dispatcher(catalog) as dispatcher:
         while True:
             response = await client.messages.create(

@@ -6,10 +6,11 @@ the machine. The SDK has to be installed: `pip install openai`.
 """
 
 import asyncio
-from typing import Any
+from typing import cast
 
 from offline import stand_in_for
 from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from toolkit import Catalog, Dispatcher
 from toolkit.formats import openai
@@ -30,12 +31,13 @@ def weather(city: str, *, unit: str = "C") -> str:
 
 
 async def ask(question: str) -> str:
-    messages: list[Any] = [{"role": "user", "content": question}]
-    tools: Any = openai.definitions(catalog, strict=True)
+    messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": question}]
+    tools = openai.definitions(catalog, strict=True)
     async with AsyncOpenAI() as client, Dispatcher(catalog) as dispatcher:
         while True:
             response = await client.chat.completions.create(model="gpt-5.5", messages=messages, tools=tools)
-            messages.append(response.choices[0].message)
+            # The SDK takes its own message back, but its types do not say so.
+            messages.append(cast("ChatCompletionMessageParam", response.choices[0].message))
             calls = openai.calls(response, catalog)
             if not calls:
                 return response.choices[0].message.content or ""

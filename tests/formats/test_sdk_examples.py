@@ -6,6 +6,7 @@ import ast
 import asyncio
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ async def test_it_is_about_twenty_lines(file, provider, path):
     }
     code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in told]
     assert len(code) <= 22
+
+
+async def test_it_uses_the_types_of_the_sdk(file, provider, path):
+    """The examples do not hide it with `Any`, and mypy checks them: `files` in pyproject.toml names them."""
+    names = {
+        node.id
+        for node in ast.walk(ast.parse((EXAMPLES / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name)
+    }
+    assert {name for name in names if name.endswith("MessageParam")}
+    assert "Any" not in names
+    mypy = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert f"examples/{file}" in mypy["files"]
+    assert mypy["strict"] is True
 
 
 def _is_docstring(node):

@@ -204,6 +204,8 @@ async def types_are_kept() -> None:
 
 def misuse_is_seen() -> None:
     bare("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    tool(thread="caller")
+    tool(thread="main")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     tool(read_onyl=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     tool(read_only="yes")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
@@ -309,7 +311,10 @@ async def calls(progress: list[Progress]) -> None:
         assert_type(dispatcher.abandoned_threads, int)
         assert_type(dispatcher.extended(default_catalog, hooks=[Guard()], on_progress=progress.append), Dispatcher)
         with_options(retry=RetryPolicy(attempts=2), max_chars=500)
-        assert_type(dispatcher.call_sync("bare", '{"a": 1}'), ToolResult)
+        assert_type(dispatcher.call_sync("bare", '{"a": 1}', id="1", timeout_seconds=2), ToolResult)
+        assert_type(dispatcher.call_many_sync([("bare", {"a": 1})], principal="ada"), list[ToolResult])
+        assert_type(dispatcher.resume_sync("id", Decision.approve(), session=Session()), ToolResult)
+        dispatcher.call_sync("bare", {}, sesion=None)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
         assert_type(ToolResult.failure("failed", "it broke"), ToolResult)
         if result.error is not None:
             assert_type(result.error.message, str)
@@ -319,6 +324,7 @@ async def calls(progress: list[Progress]) -> None:
         return 1
 
     assert_type(await retrying(fetch, RetryPolicy()), int)
+    assert_type(dispatcher.wait_for(fetch), int)
 
 
 class Table(Access):
@@ -502,6 +508,9 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     provider = ScriptedProvider(["hello", [ToolCall("add", {"a": 1})], lambda request: request.system])
     agent = Agent(provider, dispatcher, system="Be kind.", mode="plan", budget=Budget(tokens=1000), session=session)
     run = await agent.run("Do it.")
+    assert_type(agent.run_sync("Do it."), Run)
+    assert_type(agent.resume_sync(run, {"id": Decision.approve()}), Run)
+    assert_type(agent.execute_sync(run, mode="auto"), Run)
     assert_type(run, Run)
     assert_type(run.text, str)
     assert_type(run.requests, tuple[ApprovalRequest, ...])

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import SEARCH_TOOL_NAME, Definitions, Naming, Offering, check_offering, list_all_tools, list_offered_tools
+from .base import (
+    SEARCH_TOOL_NAME,
+    Definitions,
+    Naming,
+    Offering,
+    WireObject,
+    check_offering,
+    list_all_tools,
+    list_offered_tools,
+)
 from .call_ids import sent_id
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_found_names, images_of, text_of
@@ -102,7 +111,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 def results(
     results: Sequence[ToolResult], catalog: Offering | None = None, *, native_loading: bool = False
-) -> list[dict[str, Any]]:
+) -> list[WireObject]:
     """
     Return one user message with all results of a turn.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import NoneType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from .._option_checks import OptionTypes, check_option_types, describe_type
 from .._records import record
@@ -22,6 +22,7 @@ __all__ = [
     "Naming",
     "Note",
     "Offering",
+    "WireObject",
     "check_offering",
     "list_all_tools",
     "list_offered_tools",
@@ -29,6 +30,14 @@ __all__ = [
 
 SEARCH_TOOL_NAME = "tool_search"
 """The name of our own tool that finds deferred tools."""
+
+WireObject: TypeAlias = Any
+"""
+A JSON object in the form of a provider, which is a `dict`.
+
+Each SDK has types of its own for these objects, which no other type fits. Type checkers accept this one wherever an SDK
+wants its own, and also as `dict[str, Any]` in a program that has no SDK.
+"""
 
 _DOT = "--"
 _OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(), or None")}
@@ -69,7 +78,7 @@ class Note:
         return f"`{self.tool}`: {self.text}" if self.tool else self.text
 
 
-class Definitions(list[dict[str, Any]]):
+class Definitions(list[WireObject]):
     """
     A list of definitions that can be sent to a provider as it is.
 
@@ -79,7 +88,7 @@ class Definitions(list[dict[str, Any]]):
         notes: What differs from what the caller asked for: tools that are not strict, schemas that had to be changed.
     """
 
-    def __init__(self, definitions: Iterable[dict[str, Any]] = (), notes: Iterable[Note] = ()) -> None:
+    def __init__(self, definitions: Iterable[WireObject] = (), notes: Iterable[Note] = ()) -> None:
         super().__init__(definitions)
         self.notes = tuple(notes)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Naming, Offering, list_offered_tools
+from .base import Definitions, Naming, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, images_of, text_of, value_of
@@ -80,7 +80,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     ]
 
 
-def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """Return one user message with all results of a turn. An object is sent as JSON, and any other value as text."""
     blocks = [{"toolResult": _answer(result)} for result in check_results(results)]
     return [{"role": "user", "content": blocks}] if blocks else []

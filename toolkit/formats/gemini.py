@@ -16,7 +16,7 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Naming, Note, Offering, list_offered_tools
+from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_provider_id, images_of, text_of, value_of
 from .schemas.dialects import GEMINI
@@ -70,7 +70,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     return [call for part in get_list(content, "parts", "gemini") if (call := _call(part, catalog)) is not None]
 
 
-def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return one user content with all results of a turn. A structured value is sent as it is, and anything else as text.
     """

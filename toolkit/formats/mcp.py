@@ -9,7 +9,7 @@ from ..content import FilePart, ImagePart
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .base import Definitions, Naming, Note, Offering, list_offered_tools
+from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .responses import build_call, build_response_error, get_field, has_field
 from .result_content import check_results, encode_base64, text_of
 from .schemas.merging import types_of
@@ -46,7 +46,7 @@ def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
     ]
 
 
-def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return a `CallToolResult` for each result, in the same order.
 

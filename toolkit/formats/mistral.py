@@ -9,7 +9,7 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Naming, Note, Offering, list_offered_tools
+from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
 from .result_content import check_results, images_of, text_of
@@ -37,7 +37,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     return tool_calls
 
 
-def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """Return one message for each result, with images next to the text."""
     return [
         {

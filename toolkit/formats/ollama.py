@@ -15,7 +15,7 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .base import Definitions, Naming, Note, Offering, list_offered_tools
+from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .chat_completions import chat_calls
 from .responses import build_response_error, get_field, has_field
 from .result_content import check_results, get_provider_id, images_of, text_of
@@ -46,7 +46,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     return chat_calls(message, catalog, NAMING, "ollama")
 
 
-def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return one message for each result, with images next to the text.
 

@@ -18,6 +18,7 @@ from .base import (
     Naming,
     Note,
     Offering,
+    WireObject,
     check_offering,
     list_all_tools,
     list_offered_tools,
@@ -77,7 +78,7 @@ def results(
     *,
     strict: bool = False,
     native_loading: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[WireObject]:
     """
     Return one item for each result, with images next to the text.
 
