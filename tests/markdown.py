@@ -29,9 +29,20 @@ def run(page: Path) -> int:
         del sys.modules[module.__name__]
 
 
-def _run(page: Path, text: str, namespace: dict[str, Any]) -> int:
+def load_section(page: Path, heading: str) -> types.ModuleType:
+    """Run the blocks under *heading* alone, and return the module that they make. The caller removes it."""
+    text = page.read_text(encoding="utf-8")
+    start = text.index(f"\n## {heading}\n") + 1
+    end = text.find("\n## ", start)
+    module = types.ModuleType(f"page_{page.stem.lower()}_{heading.lower()}")
+    sys.modules[module.__name__] = module
+    assert _run(page, text, vars(module), start, len(text) if end < 0 else end) > 0
+    return module
+
+
+def _run(page: Path, text: str, namespace: dict[str, Any], start: int = 0, end: int = sys.maxsize) -> int:
     checked = 0
-    for match in _BLOCK.finditer(text):
+    for match in _BLOCK.finditer(text, start, end):
         # Blank lines in front, so that a traceback names the page's own line.
         source = "\n" * text.count("\n", 0, match.start(1)) + match.group(1)
         lines = source.splitlines()
