@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_records _forks _tracebacks _wording _decompression _distribution errors _secret_arguments _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
+    ".": "_records _forks _tracebacks _wording _decompression _distribution errors _secret_arguments _lazy_names _versioned_json access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
     "agent": "budgets compaction final_answers missing_answers valid_messages run_fields run_inbox runs events call_watcher plan_mode options result_marks conversation toolbox active_run answer_checks lifecycle loop resume subruns agent_inputs event_stream agent run_seal __init__",
     "approvals": "edits askers records store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
@@ -57,7 +57,7 @@ ORDER = {
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "values": "patterns/ strictjson/ schemas/ codecs/ unsendable_value arrays rendering token_estimates visible __init__",
-    "values/codecs": "code_writer encode_writer decode_cache ranks hint_errors refusals registered type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators ignored_metadata foreign text_options metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
+    "values/codecs": "code_writer encode_writer decode_cache ranks hint_errors refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators ignored_metadata foreign text_options metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
     "values/schemas": "vocabulary text_forms member_names union_tags keywords engine messages repair metaschema validator __init__",
     "values/strictjson": "checks canonical digests __init__",

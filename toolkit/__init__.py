@@ -31,7 +31,7 @@ from .errors import (
     UnknownTool,
 )
 from .facts import Facts
-from .spec import Definition, Tool
+from .spec import Tool
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
+    from .tool_definition import Definition
     from .values.codecs import Codec, register_codec
     from .verdicts import Verdict
 
@@ -129,6 +130,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
         **dict.fromkeys(("Codec", "register_codec"), "values.codecs"),
         "Agent": "agent",
+        "Definition": "tool_definition",
         "Dispatcher": "dispatcher",
         "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",

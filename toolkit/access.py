@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
-
-from typing_extensions import TypeAliasType
 
 from ._lazy_names import LazyModule
 
@@ -149,13 +148,19 @@ def _iter_markers(hint: Any, visited: set[int]) -> Iterator[type[Access]]:
         raise TypeError(f"{hint!r} marks nothing; write the class: `Annotated[Path, {name}]`")
     if isinstance(hint, type) and issubclass(hint, Access):
         yield hint
-    alias = hint if isinstance(hint, TypeAliasType) else get_origin(hint)
-    if isinstance(alias, TypeAliasType) and id(alias) not in visited:
+    alias = hint if _is_alias(hint) else get_origin(hint)
+    if _is_alias(alias) and id(alias) not in visited:
         visited.add(id(alias))
         with suppress(NameError):  # the name is not defined yet; the parameter is read again once it is
             yield from _iter_markers(alias.__value__, visited)
     for argument in get_args(hint):
         yield from _iter_markers(argument, visited)
+
+
+def _is_alias(hint: Any) -> bool:
+    """Return whether *hint* is a `TypeAliasType`, without loading the modules that define it."""
+    modules = map(sys.modules.get, ("typing", "typing_extensions"))
+    return any(isinstance(hint, getattr(module, "TypeAliasType", ())) for module in modules)
 
 
 def _is_single(value: Any) -> bool:

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
-from typing import Any, Self, TypeVar, overload
-
-from typing_extensions import Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from ._forks import unlock_in_children
 from .catalogs.foreign_names import check_foreign_names, has_foreign

@@ -5,9 +5,7 @@ The decorator `@tool`, which describes a plain function as a tool and leaves it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
-
-from typing_extensions import Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 from .catalog import Catalog, decorate, default_catalog
 from .facts import Options

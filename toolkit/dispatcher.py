@@ -11,9 +11,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import Any, Self, TypeVar
-
-from typing_extensions import Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call

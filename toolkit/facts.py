@@ -11,9 +11,7 @@ import functools
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, TypeAlias
-
-from typing_extensions import TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from ._lazy_names import lazy_pattern
 from ._records import record

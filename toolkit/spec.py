@@ -13,9 +13,7 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, cast, overload
-
-from typing_extensions import TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from ._records import record
 from .errors import BadArgs, DefinitionError, Problem
@@ -27,19 +25,10 @@ if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes
     from .functions.checker import Validation
     from .functions.description import Description
     from .functions.signature import Signature, Style
+    from .tool_definition import Definition
     from .values.codecs import Schema
 
-__all__ = ["Definition", "Tool", "get_attached_tool"]
-
-
-class Definition(TypedDict):
-    """The description of a tool for any provider, as plain JSON."""
-
-    name: str
-    description: str
-    input_schema: Schema
-    output_schema: Schema | None
-    facts: dict[str, Any]
+__all__ = ["Tool", "get_attached_tool"]
 
 
 @record(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)

@@ -5,9 +5,7 @@ The keyword arguments of `call`, `call_many` and `resume`, for the methods that 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
-
-from typing_extensions import TypedDict
+from typing import Any, TypedDict
 
 from ..results import ToolCall, ToolResult
 from ..session import Session

@@ -12,9 +12,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any
-
-from typing_extensions import TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .._option_checks import (
     OptionTypes,

@@ -16,7 +16,7 @@ from .._forks import unlock_in_children
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
 from ..functions.callables import is_same_callable
-from ..spec import Definition, Tool
+from ..spec import Tool
 from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
 from .snapshot import Change, Listener, Table, check_listener, diff_tables, merge_tables
 
@@ -24,6 +24,7 @@ from .snapshot import Change, Listener, Table, check_listener, diff_tables, merg
 if TYPE_CHECKING:
     from ..formats import Definitions
     from ..session import Session
+    from ..tool_definition import Definition
     from .search import Ranker
     from .search.finder import Finder, SearchResults
 

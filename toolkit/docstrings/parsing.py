@@ -2,8 +2,8 @@
 Parse a docstring into prose, parameters and the description of the result.
 
 docstring-parser reads the parameters, in the styles of Google, NumPy, Sphinx and epydoc. It is imported at the first
-docstring that has parameters. Parsing never raises, for any text: a docstring that cannot be read is prose. Its time is
-linear in the length of the text.
+docstring that needs it; a section in the style of Google with one line for each parameter does not. Parsing never
+raises, for any text: a docstring that cannot be read is prose. Its time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .._lazy_names import lazy_pattern
 from .._records import record
 from .markup import clean, collapse_gaps, join_lines
-from .sections import find_sections, has_sections
+from .sections import find_sections, has_sections, read_simple_entries
 
 if TYPE_CHECKING:
     import docstring_parser
@@ -65,9 +65,11 @@ def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> 
     entries = sections.parameters
     if sections.pages:
         try:
-            parser_of = (parsers or docstring_parsers)()
             for style, page in sections.pages:
-                entries += _read_entries(parser_of[style]("\n" + page))
+                if style == "simple":
+                    entries += read_simple_entries(page)
+                else:
+                    entries += _read_entries((parsers or docstring_parsers)()[style]("\n" + page))
         except Exception:  # noqa: BLE001 -- the parser is not ours, and the text may be anything
             return Docstring(text, {}, "")
     parameters: dict[str, str] = {}

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from .._lazy_names import lazy_pattern
 from .markup import BULLET, dedent, indent_of, join_lines
 
-__all__ = ["Sections", "find_sections", "has_sections"]
+__all__ = ["Sections", "find_sections", "has_sections", "read_simple_entries"]
 
 
 class Sections:
@@ -37,7 +37,8 @@ class Sections:
         prose: The text without the sections.
         returns: The text of the first returns or yields section.
         raises: Each exception of the raises sections, with its text.
-        pages: The parameter sections for docstring-parser, each with the name of its style.
+        pages: The parameter sections for docstring-parser, each with the name of its style. The style "simple" is for
+            `read_simple_entries` instead.
         fields: The parameter fields for docstring-parser, which become one page.
         parameters: The names and texts of the parameters that docstring-parser would get wrong.
     """
@@ -130,6 +131,9 @@ _NAME = lazy_pattern(r"\w++")
 _HEAD = r"\*{0,2}\w++(?:, \*{0,2}\w++)*+(?: ?\([^:\n]{0,200}\))?:"
 _PLAIN_ENTRY = rf"{_HEAD}(?: .*+|(?=\n|\Z))"
 _PLAIN_ENTRIES = lazy_pattern(rf"\n++( ++){_PLAIN_ENTRY}(?:\n++\1(?:{_PLAIN_ENTRY}| .*+))*+")
+# One line for each parameter, and nothing that the parser would have to look at.
+_SIMPLE_ENTRIES = lazy_pattern(r"\n( ++)\w++: [^ \n].*+(?:\n\1\w++: [^ \n].*+)*+\n*+")
+_SIMPLE_ENTRY = lazy_pattern(r"\n *+(\w++): (.++)")
 # The parser drops the gap and the margin behind the first line of an entry. A text below a blank line keeps them.
 _WRAPPED_ENTRY = lazy_pattern(rf"(\n( ++){_HEAD})(?: (.++))?(?=\n++(\2 ++))")
 _ENTRY = lazy_pattern(
@@ -197,6 +201,9 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int, limit: int = sys.ma
 
 
 def _add_google(sections: Sections, body: str) -> None:
+    if _SIMPLE_ENTRIES.fullmatch(body) and body.replace("\n", "").isprintable():
+        sections.pages.append(("simple", body))
+        return
     if _PLAIN_ENTRIES.fullmatch(body):
         if "\n\n" in body:
             body = _WRAPPED_ENTRY.sub(r"\1\n\n\4\3", body)
@@ -213,6 +220,11 @@ def _add_google(sections: Sections, body: str) -> None:
     for names, texts in entries:
         text = join_lines("\n".join(texts))
         sections.parameters += [(name, text) for name in _NAME.findall(names)]
+
+
+def read_simple_entries(body: str) -> list[tuple[str, str]]:
+    """Return the names and texts of a section that has one line for each parameter."""
+    return [(name, text.strip()) for name, text in _SIMPLE_ENTRY.findall(body) if name.isidentifier()]
 
 
 def _add_field(sections: Sections, mark: _Mark, body: str) -> None:

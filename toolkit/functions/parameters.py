@@ -34,6 +34,7 @@ from ..values.codecs import (
     type_name,
 )
 from ..values.codecs.annotation_texts import evaluate_running
+from ..values.codecs.plain_hints import plain_key
 from ..values.codecs.type_checking_names import MissingName
 from .field_markers import find_field_markers, read_field_hints
 from .unsent_parameters import UnsentParameters, describe_omissions, describe_refusal, is_optional
@@ -93,7 +94,7 @@ class Parameters:
         try:
             if isinstance(hint, str):
                 hint = self.reader.resolve(hint)
-            resource = find_injected_type(hint, self.reader.resolve)
+            resource = None if plain_key(hint) else find_injected_type(hint, self.reader.resolve)
             if resource is not None:
                 self._add_resource(parameter, resource)
             elif parameter.kind is Parameter.VAR_KEYWORD:
@@ -208,7 +209,7 @@ class Parameters:
 
     def _collect_markers(self, name: str, hint: Any) -> None:
         """Note the markers in *hint*, which is the type of the parameter *name*."""
-        if type(hint) is type and hint.__module__ == "builtins":
+        if plain_key(hint) or (type(hint) is type and hint.__module__ == "builtins"):
             return
         hidden = find_field_markers(hint)
         if is_secret(hint) or any(map(is_secret, hidden)):

@@ -20,12 +20,14 @@ from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
 from ..._lazy_names import lazy_pattern
 from ..._records import record
+from ...errors import DefinitionError
 from ..schemas.vocabulary import stated_types
 from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
 from .encode_writer import InlineEncode
 from .hint_errors import RefusedMetadata, Undescribable, Unresolved, UnsendableType
+from .plain_hints import MAX_PLAIN_CODECS, has_registered_plain_class, plain_key
 from .ranks import CodecRank
 from .refusals import OutputRefusal, Refusal, problems_below, problems_of
 from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
@@ -116,10 +118,12 @@ class CodecRules:
     Attributes:
         by_origin: The factory for a hint, by its origin (`list` for `list[int]`) or by the hint itself.
         by_predicate: The factories for all other hints. The first entry that recognises the hint is used.
+        plain_codecs: The codecs of the plain hints that were read already, by their `plain_key`.
     """
 
     by_origin: Mapping[Any, Factory] = dataclass_field(default_factory=dict)
     by_predicate: Sequence[tuple[Callable[[Any], bool], Factory]] = ()
+    plain_codecs: dict[Any, Codec] = dataclass_field(default_factory=dict, compare=False, repr=False)
 
 
 def constant_factory(codec: Codec) -> Factory:
@@ -173,7 +177,22 @@ class HintReader:
 
     def codec(self, hint: Any) -> Codec:
         """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
-        origin = get_origin(hint) or hint
+        if type(hint) is type or self.for_output or (key := plain_key(hint)) is None or has_registered_plain_class():
+            return self.read_hint(hint)
+        codec = self._rules.plain_codecs.get(key)
+        if codec is None:
+            try:
+                # Another reader, because the codec holds its reader, and this one holds the names of a module.
+                codec = HintReader(self._rules).read_hint(hint)
+            except DefinitionError:
+                return self.read_hint(hint)  # it may leave out members of a union
+            if len(self._rules.plain_codecs) < MAX_PLAIN_CODECS:
+                self._rules.plain_codecs[key] = codec
+        return codec
+
+    def read_hint(self, hint: Any) -> Codec:
+        """Return the same as `codec`, which is made anew."""
+        origin = hint if type(hint) is type else get_origin(hint) or hint
         try:
             registered_factory = find_registered_factory(origin)
             factory = registered_factory or self._rules.by_origin.get(origin)
