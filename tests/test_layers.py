@@ -29,7 +29,7 @@ ORDER = {
     "calls": "background_jobs resources progress attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes truncation call_run specialized stages pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
-    "cli": "argument_values atomic_files output settings_options display/ completion/ targets user_extensions approval_prompt exit_codes failures resources call_policy command interruptible_loop confirmation commands/ main __init__",
+    "cli": "argument_values atomic_files output settings_options display/ completion/ targets user_extensions kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop confirmation commands/ main __init__",
     "cli/commands": "saved_runs run_driver agent chat audit_summary call check completion explain templates new_project init list schema schema_tree search settings show stats trust_report trust __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
