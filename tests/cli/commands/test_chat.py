@@ -11,11 +11,13 @@ import pytest
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
 from tests.providers.protocols import Turn
-from tests.providers.stub import KEY, Silent
+from tests.providers.stub import KEY
 from tests.skills.kit import written
 from toolkit.agent import Run
+from toolkit.results import ToolCall
 
 HELLO = Turn(text="Hello.")
+REST = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +113,7 @@ def test_at_a_terminal_the_user_is_asked_and_the_conversation_goes_on(shop):
 def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop):
     """What was said before is kept."""
     with (
-        model(HELLO, Silent(), DONE) as stub,
+        model(HELLO, REST, DONE) as stub,
         contextlib.closing(
             Terminal(["-m", "toolkit", *chat(stub, "--save", "talk.json")], columns=120, MY_KEY=KEY)
         ) as terminal,
@@ -121,7 +123,7 @@ def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop
         terminal.until("Hello.")
         terminal.until_end("> ")
         terminal.type("Wait.\n")
-        terminal.until("thinking")
+        terminal.until("sleep")  # the call has begun
         terminal.type("\x03")
         terminal.until("interrupted; the conversation goes on")
         terminal.until_end("> ")
