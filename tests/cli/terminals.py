@@ -77,6 +77,13 @@ class Terminal:
             assert piece, self.written
             self.written += piece
 
+    def until_end(self, words):
+        """Read until *words* are the last that is written."""
+        while not self.written.endswith(words):
+            piece = self._read()
+            assert piece, self.written
+            self.written += piece
+
     def type(self, text):
         os.write(self._mine, text.encode())
 

@@ -25,6 +25,7 @@ COMMANDS = [
     "explain",
     "check",
     "agent",
+    "chat",
     "settings",
     "trust",
     "stats",

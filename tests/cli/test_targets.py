@@ -4,10 +4,17 @@ What a command works on, and what is said where it cannot be loaded.
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from tests.cli.kit import DONE, model, words
+from tests.cli.terminals import Terminal
+from tests.providers.protocols import Turn
+from tests.providers.stub import KEY
 from toolkit.cli.targets import open_target
 from toolkit.errors import CatalogError
+from toolkit.results import ToolCall
 
 BROKEN = "import nothing_of_this_name\n"
 
@@ -102,3 +109,187 @@ def test_a_block_that_raises_ends_the_target(shop):
         raise KeyError("x")
     with pytest.raises(CatalogError), open_target("x://y"):
         raise AssertionError
+
+
+# A dispatcher, and several targets.
+
+DISPATCHER = '''
+from toolkit import Catalog, Dispatcher, Inject, Permissions, ToolError
+
+catalog = Catalog()
+
+
+class Database:
+    def __init__(self, rows):
+        self.rows = rows
+
+
+@catalog.tool(read_only=True)
+def count(db: Inject[Database]) -> int:
+    """Count the rows."""
+    return db.rows
+
+
+@catalog.tool
+def add(n: int) -> int:
+    """Add rows."""
+    return n
+
+
+@catalog.tool(read_only=True)
+def secret() -> str:
+    """Tell a secret."""
+    return "hush"
+
+
+class Shout:
+    def after(self, call, result):
+        print("shouted", call.name)
+        return result
+
+
+resources = {Database: Database(7)}
+dispatcher = Dispatcher(catalog, resources=resources, hooks=[Shout()], permissions=Permissions("auto", ["deny secret"]))
+'''
+
+
+@pytest.fixture
+def db(shop):
+    shop.write("db.py", DISPATCHER)
+    return shop
+
+
+def test_a_dispatcher_is_a_target_with_its_policies(db):
+    """`module:dispatcher` as a target."""
+    ran = db.run("call", "db.py:dispatcher", "count")
+    assert (ran.code, ran.json["value"]) == (0, 7)
+    assert "shouted count" in ran.err  # its own hook
+    assert db.run("call", "db.py:dispatcher", "secret").code == 5  # its own rule
+    assert [tool["name"] for tool in db.run("list", "db.py:dispatcher").json] == ["count", "add", "secret"]
+    assert db.run("explain", "db.py:dispatcher", "secret").json["word"] == "deny"
+
+
+def test_the_users_rules_and_hooks_count_beside_those_of_a_dispatcher(db, tmp_path):
+    """`module:dispatcher` as a target: the command can only make it stricter."""
+    assert db.run("call", "db.py:dispatcher", "count", "--rule", "deny count").code == 5
+    assert db.run("call", "db.py:dispatcher", "secret", "--rule", "allow secret", "--mode", "bypass").code == 5
+    assert db.run("call", "db.py:dispatcher", "add", "n=1", "--no-ask").code == 7  # mode `default` of the user
+    assert db.run("call", "db.py:dispatcher", "add", "n=1", "--mode", "auto").code == 0
+    (tmp_path / "config" / "toolkit").mkdir(parents=True)
+    hooks = '[[hooks]]\non = "before"\ntools = "count"\ncommand = "exit 2"\n'
+    (tmp_path / "config" / "toolkit" / "hooks.toml").write_text(hooks)
+    assert db.run("call", "db.py:dispatcher", "count").code == 5
+
+
+@pytest.mark.long
+def test_the_user_is_asked_about_a_call_of_a_dispatcher_that_asks_nobody(db):
+    """`module:dispatcher` as a target: what would wait is asked about in the terminal."""
+    with contextlib.closing(Terminal(["-m", "toolkit", "call", "db.py:dispatcher", "add", "n=3"])) as terminal:
+        terminal.until("[y]es")
+        terminal.type("y\n")
+        assert terminal.ended() == 0
+    assert terminal.lines()[-1] == "3"
+
+
+def test_a_dispatcher_cannot_have_a_second_audit_log(db):
+    """And the message says where to write it."""
+    ran = db.run("call", "db.py:dispatcher", "count", "--audit", "log.jsonl")
+    assert ran.code == 2
+    assert "Dispatcher(..., audit=AuditLog(path))" in ran.err
+
+
+def test_several_targets_are_one_catalog(db):
+    """Several targets."""
+    names = [tool["name"] for tool in db.run("list", "tools.py,db.py:catalog").json]
+    assert names == ["free_days", "cancel", "order", "flaky", "sleep", "broken", "count", "add", "secret"]
+    ran = db.run("call", "tools.py, db.py:catalog", "secret")
+    assert (ran.code, ran.json["text"]) == (0, "hush")
+    assert db.run("call", "tools.py,db.py:dispatcher", "secret").code == 5
+
+
+def test_builtin_can_stand_beside_others(db):
+    """Several targets: the safety checks of the workspace hold for all."""
+    with open_target("builtin,tools.py") as found:
+        assert found.safety is not None
+        assert {"read", "free_days"} <= set(found.catalog.names())
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("db.py:catalog,other.py", "`count`"),
+        ("tools.py,", "no module is named"),
+        ("tools.py,nothing.py", "there is no such file"),
+        ("builtin,db.py:dispatcher", "two of these targets have policies of their own"),
+        ("db.py:dispatchr", "its catalogs and dispatchers are catalog, dispatcher"),
+    ],
+)
+def test_targets_that_do_not_go_together_are_refused(db, target, says):
+    """With the reason."""
+    db.write(
+        "other.py", "from toolkit import tool\n\n@tool(catalog=None)\ndef count() -> int:\n    'Count.'\n    return 1\n"
+    )
+    ran = db.run("list", target)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+# Resources.
+
+
+def test_tools_with_inject_get_their_resources(db):
+    """Tools with `Inject` (`--with module:resources`)."""
+    ran = db.run("call", "db.py:catalog", "count", "--with", "db.py:resources")
+    assert (ran.code, ran.json["value"]) == (0, 7)
+    db.write("made.py", "from db import Database\n\ndef resources():\n    return {Database: lambda: Database(9)}\n")
+    assert db.run("call", "db.py:catalog", "count", "--with", "made.py:resources").json["value"] == 9
+
+
+def test_a_call_needs_only_its_own_resources(db):
+    """A tool that wants something else is in nobody's way."""
+    assert db.run("call", "db.py:catalog", "secret").code == 0
+    assert db.run("explain", "db.py:catalog", "count").code == 0
+    ran = db.run("call", "db.py:catalog", "count")
+    assert ran.code == 2
+    assert "resources are missing: `count` wants Database; give them with --with MODULE:NAME" in ran.err
+
+
+def test_an_agent_gets_the_resources_too(db, monkeypatch):
+    """Tools with `Inject` (`--with module:resources`), in `toolkit agent` and `toolkit check`."""
+    monkeypatch.setenv("MY_KEY", KEY)
+    turn = Turn(calls=(ToolCall("count", {}, "c1"),))
+    with model(turn, DONE) as stub:
+        given = words(stub, "--with", "db.py:resources")
+        given[1] = "db.py:catalog"
+        ran = db.run(*given)
+        assert (ran.code, "    7" in ran.out.splitlines()) == (0, True)
+        assert db.run(*given[:-2]).code == 2  # without it, no model is asked
+    assert len(stub.heard) == 2
+    checked = db.run("check", "db.py:catalog", "--with", "db.py:resources", "--examples", "3")
+    assert checked.json["laws"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("db.py", "name the dictionary in the module too: db.py:resources"),
+        ("db.py:nothing", "has no 'nothing'"),
+        ("db.py:count", "it raised TypeError"),
+        ("odd.py:number", "expected a dictionary from types to values"),
+        ("odd.py:later", "it is async"),
+        ("nothing.py:x", "there is no such file"),
+    ],
+)
+def test_resources_that_cannot_be_used_are_told(db, name, says):
+    """With the option and the remedy."""
+    db.write("odd.py", "number = 5\nasync def later():\n    return {}\n")
+    ran = db.run("call", "db.py:catalog", "count", "--with", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_two_values_for_one_type_are_refused(db):
+    """Which one is meant cannot be known."""
+    ran = db.run("call", "db.py:catalog", "count", "--with", "db.py:resources", "--with", "db.py:resources")
+    assert ran.code == 2
+    assert "Database has a value already" in ran.err

@@ -21,6 +21,7 @@ from typing import TextIO, cast
 from .._forks import unlock_in_children
 from ..approvals import TerminalPrompt
 from ..decisions import ApprovalRequest, Decision
+from .kept_rules import UserRules
 
 __all__ = ["InterruptiblePrompt", "make_prompt"]
 
@@ -74,12 +75,15 @@ class InterruptiblePrompt:
         with self._one_at_a_time:
             if not self._is_interrupted:
                 with self._pause(), self._open_answers() as answers:
-                    decision = TerminalPrompt(input=answers, terminal=self._terminal).ask(request)
+                    decision = self._make_prompt(answers).ask(request)
             # An answer that came together with Ctrl-C does not count.
             if self._is_interrupted:
                 self.open_requests.append(request)
                 return None
         return decision
+
+    def _make_prompt(self, answers: TextIO) -> TerminalPrompt:
+        return TerminalPrompt(input=answers, terminal=self._terminal, keeper=UserRules())
 
     @contextlib.contextmanager
     def _open_answers(self) -> Iterator[TextIO]:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "explain": "commands.explain",
     "check": "commands.check",
     "agent": "commands.agent",
+    "chat": "commands.chat",
     "settings": "commands.settings",
     "trust": "commands.trust",
     "stats": "commands.stats",

@@ -3,8 +3,10 @@ Load the target of a command: the tools that its first argument names.
 
     package.module               the tools that a module defines or exports
     package.module:catalog       the tools of a catalog in a module
+    package.module:dispatcher    the tools of a dispatcher in a module, under its policies too
     tools.py, tools.py:catalog   the same for a file
     builtin                      the built-in tools, bound to the current folder
+    builtin,tools.py             the tools of several targets
 
 Loading a target runs its code.
 """
@@ -12,20 +14,25 @@ Loading a target runs its code.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from .. import builtin
 from ..catalogs.views import CatalogView
+from ..dispatcher import Dispatcher
 from ..errors import CatalogError
 from ..safety import SafetyChecks
 from ..settings import MergedSettings
-from ..testing.load_target import catalog_of
+from ..testing.load_target import catalog_of, load_object
 from .completion.known_names import BUILTIN, is_path
 
-__all__ = ["LOADERS", "Target", "open_target"]
+__all__ = ["LOADERS", "Target", "open_target", "split_targets"]
+
+FunctionFinder: TypeAlias = Callable[[str], CatalogView]
+Loader: TypeAlias = "Callable[[str, FunctionFinder, MergedSettings | None], contextlib.AbstractContextManager[Target]]"
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -38,37 +45,69 @@ class Target:
     Attributes:
         catalog: The tools.
         safety: The safety checks for these tools. None means the usual checks in the current folder.
+        dispatcher: The dispatcher whose policies hold for these tools as well, if the target names one.
     """
 
     catalog: CatalogView
     safety: SafetyChecks | None = None
+    dispatcher: Dispatcher | None = None
 
 
 @contextlib.contextmanager
-def open_target(target: str, *, undecorated: bool = False, settings: MergedSettings | None = None) -> Iterator[Target]:
+def open_target(
+    target: str, *, find_functions: FunctionFinder | None = None, settings: MergedSettings | None = None
+) -> Iterator[Target]:
     """
     Yield the tools of *target*, which can be used until the end of the block.
 
     Args:
-        target: The name of a module, a catalog in a module, a file, or `builtin`.
-        undecorated: Whether a module's public functions count as tools although they have no decorator.
+        target: The name of a module, a catalog or a dispatcher in a module, a file, or `builtin`; or several of these,
+            with commas in between.
+        find_functions: A function that returns the tools of a module together with its public functions that have no
+            decorator. Without it, only decorated functions count.
         settings: The settings, whose protected files the built-in tools do not touch.
 
     Raises:
         CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
+        DuplicateTool: Two targets have a tool of the same name.
     """
-    load = next(load for recognises, load in LOADERS if recognises(target))
-    with load(target, undecorated, settings) as loaded_target:
-        yield loaded_target
+    with contextlib.ExitStack() as stack:
+        parts = []
+        for name in split_targets(target):
+            load = next(load for recognises, load in LOADERS if recognises(name))
+            parts.append(stack.enter_context(load(name, find_functions or catalog_of, settings)))
+        yield parts[0] if len(parts) == 1 else _merge(target, parts)
+
+
+def split_targets(target: str) -> list[str]:
+    """Return the targets that *target* names. A file may have a comma in its name."""
+    return [target] if os.path.isfile(target) else [name.strip() for name in target.split(",")]
+
+
+def _merge(target: str, parts: Sequence[Target]) -> Target:
+    dispatchers = [part.dispatcher for part in parts if part.dispatcher is not None]
+    checks = [part.safety for part in parts if part.safety is not None]
+    if len(dispatchers) + len(checks) > 1:
+        raise CatalogError(
+            f"{target}: two of these targets have policies of their own, and one call has the policies of one "
+            "dispatcher; name one dispatcher or builtin, and of the others the catalogs, `package.module:catalog`"
+        )
+    catalog = parts[0].catalog.merged(*(part.catalog for part in parts[1:]))
+    return Target(catalog, checks[0] if checks else None, dispatchers[0] if dispatchers else None)
 
 
 @contextlib.contextmanager
-def _load_code(target: str, undecorated: bool, settings: MergedSettings | None) -> Iterator[Target]:
-    yield Target(catalog_of(_check_target(target), undecorated=undecorated))
+def _load_code(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
+    if ":" in _check_target(target):
+        value = load_object(target)
+        if isinstance(value, Dispatcher):
+            yield Target(value.catalog, dispatcher=value)
+            return
+    yield Target(find_functions(target))
 
 
 @contextlib.contextmanager
-def _load_builtin(target: str, undecorated: bool, settings: MergedSettings | None) -> Iterator[Target]:
+def _load_builtin(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
     lists = ("protected", "unprotected")
     protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
     with builtin.Workspace(".", **protection) as workspace:
@@ -76,7 +115,7 @@ def _load_builtin(target: str, undecorated: bool, settings: MergedSettings | Non
 
 
 def _refuse_address(
-    target: str, undecorated: bool, settings: MergedSettings | None
+    target: str, find_functions: FunctionFinder, settings: MergedSettings | None
 ) -> contextlib.AbstractContextManager[Target]:
     raise CatalogError(
         f"{target} is an address, and servers cannot be asked for tools yet; "
@@ -84,9 +123,7 @@ def _refuse_address(
     )
 
 
-_Loader: TypeAlias = Callable[[str, bool, "MergedSettings | None"], contextlib.AbstractContextManager[Target]]
-
-LOADERS: list[tuple[Callable[[str], object], _Loader]] = [
+LOADERS: list[tuple[Callable[[str], object], Loader]] = [
     (lambda target: target == BUILTIN, _load_builtin),
     (_ADDRESS.match, _refuse_address),
     (lambda target: True, _load_code),

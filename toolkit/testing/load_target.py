@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -15,37 +16,65 @@ from typing import Any
 
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
+from ..dispatcher import Dispatcher
 from ..errors import CatalogError, DefinitionError
 
-__all__ = ["catalog_of"]
+__all__ = ["catalog_of", "load_object"]
 
 
-def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
+def catalog_of(
+    target: str,
+    *,
+    undecorated: bool = False,
+    on_refused: Callable[[Callable[..., Any], DefinitionError], object] | None = None,
+) -> CatalogView:
     """
     Return the tools of *target*.
 
     Args:
-        target: A module, a module with the name of a catalog in it (`package.tools:catalog`), or a file that ends in
-            `.py`, with or without such a name. Without a name, the tools are those that the module defines or exports.
+        target: A module, a module with the name of a catalog or a dispatcher in it (`package.tools:catalog`), or a file
+            that ends in `.py`, with or without such a name. Without a name, the tools are those that the module defines
+            or exports.
         undecorated: Whether functions without a decorator count as tools. The functions are those that `__all__`
             names. If the module has no `__all__`, they are the public functions that the module itself defines.
+        on_refused: Called with each of these functions that cannot be a tool, and the reason. If it is given, a module
+            without any tool is no error.
 
     Raises:
         CatalogError: The module cannot be loaded, the name is not in it, or it has no tools.
     """
     where, _, name = target.partition(":")
-    module = _load_module(where)
     if name:
-        return _find_catalog(module, name, target)
+        return _as_catalog(load_object(target))
+    module = _load_module(where)
     catalog = Catalog().load(module)
     if undecorated:
-        _add_functions(catalog, module)
+        _add_functions(catalog, module, on_refused or _leave_out)
+    if on_refused is not None:
+        return catalog
     if not len(catalog):
         hint = "decorate a function with `@tool`"
         if not undecorated:
             hint += "; `toolkit check --all` checks functions without a decorator"
         raise CatalogError(f"{where} has no tools; {hint}")
     return catalog
+
+
+def load_object(target: str) -> Any:
+    """
+    Return the object that *target* names: `package.module:name`, or `tools.py:name`.
+
+    Raises:
+        CatalogError: The module cannot be loaded, or the name is not in it.
+    """
+    where, _, name = target.partition(":")
+    module = value = _load_module(where)
+    for part in name.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_describe_names(module)}") from None
+    return value
 
 
 def _load_module(source: str) -> ModuleType:
@@ -112,22 +141,22 @@ def _execute(spec: ModuleSpec) -> ModuleType:
     return module
 
 
-def _find_catalog(module: ModuleType, name: str, target: str) -> CatalogView:
-    value: Any = module
-    for part in name.split("."):
-        try:
-            value = getattr(value, part)
-        except AttributeError:
-            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_describe_catalogs(module)}") from None
+def _as_catalog(value: Any) -> CatalogView:
+    if isinstance(value, Dispatcher):
+        return value.catalog
     return value if isinstance(value, CatalogView) else Catalog(value)
 
 
-def _describe_catalogs(module: ModuleType) -> str:
-    names = [name for name, value in vars(module).items() if isinstance(value, CatalogView)]
-    return f"its catalogs are {', '.join(names)}" if names else "it has no catalog; leave the name out"
+def _describe_names(module: ModuleType) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, (CatalogView, Dispatcher))]
+    if names:
+        return f"its catalogs and dispatchers are {', '.join(names)}"
+    return "it has no catalog and no dispatcher; leave the name out"
 
 
-def _add_functions(catalog: Catalog, module: ModuleType) -> None:
+def _add_functions(
+    catalog: Catalog, module: ModuleType, on_refused: Callable[[Callable[..., Any], DefinitionError], object]
+) -> None:
     exported = getattr(module, "__all__", None)
     for name, value in list(vars(module).items()):
         is_public = not name.startswith("_") if exported is None else name in exported
@@ -136,5 +165,9 @@ def _add_functions(catalog: Catalog, module: ModuleType) -> None:
             continue
         try:
             catalog.add(value)
-        except DefinitionError:
-            continue  # a function that cannot be a tool is left out
+        except DefinitionError as error:
+            on_refused(value, error)
+
+
+def _leave_out(function: Callable[..., Any], error: DefinitionError) -> None:
+    """Leave out a function that cannot be a tool."""

@@ -42,10 +42,13 @@ def checked(shop):
     return check
 
 
+EMPTY = {"tools": 1, "laws": [], "descriptions": [], "lints": [], "known": [], "refused": []}
+
+
 def test_a_good_tool_passes(checked):
     """And what it prints is not part of the output."""
     ran = checked(GOOD)
-    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": [], "known": []})
+    assert (ran.code, ran.json) == (0, EMPTY)
     assert "shouting" in ran.err
     assert checked(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
 
@@ -100,13 +103,13 @@ def test_functions_that_nobody_has_decorated_are_checked_with_all(checked):
     assert checked(BARE).code == 2
     ran = checked(BARE, "--all", "--no-run")
     assert ran.json["tools"] == 1
-    assert {each["rule"] for each in ran.json["lints"]} >= {"no-description"}
+    assert {each["rule"] for each in ran.json["descriptions"]} >= {"no-description"}
 
 
 def test_a_parameter_that_is_not_described_is_told_once(checked):
     """The law and the lint say the same, so one of them says it."""
     told = checked(BARE, "--all", "--no-run").json
-    assert [each["rule"] for each in [*told["laws"], *told["lints"]]].count("described") == 1
+    assert [each["rule"] for each in told["descriptions"]].count("described") == 1
 
 
 def test_a_known_violation_is_shown_and_does_not_count(checked):
@@ -126,3 +129,50 @@ def test_a_known_violation_is_shown_and_does_not_count(checked):
 def test_the_same_seed_tries_the_same_calls(checked):
     """So that what was found is found again."""
     assert checked(BROKEN, "--seed", "7").out == checked(BROKEN, "--seed", "7").out
+
+
+MIXED = """
+def fine(text: str) -> str:
+    return text.upper()
+
+def odd(callback: type, /, *rest: lambda: 1) -> str:
+    return ""
+"""
+
+
+def test_all_reports_functions_that_cannot_be_tools(checked):
+    """`check --all` reports functions that cannot be tools, and counts missing descriptions apart from broken laws."""
+    ran = checked(MIXED, "--all", "--no-run")
+    (refusal,) = ran.json["refused"]
+    assert refusal["function"] == "odd"
+    assert refusal["place"].endswith("checked.py:5")
+    assert refusal["reason"]
+    assert (ran.json["tools"], ran.json["laws"], len(ran.json["descriptions"])) == (1, [], 2)
+    lines = checked(MIXED, "--all", "--no-run", "-o", "text").out.splitlines()
+    assert "no tool `odd`" in lines
+    assert lines[-1].startswith("1 tool: 0 broken laws, 2 missing descriptions, ")
+    assert lines[-1].endswith(", 1 function that cannot be a tool")
+
+
+def test_a_module_of_functions_that_cannot_be_tools_is_told_why(checked):
+    """`check --all` reports functions that cannot be tools, also if there are no others."""
+    ran = checked("def odd(callback: type, /, *rest: lambda: 1) -> str:\n    return ''\n", "--all")
+    assert (ran.code, ran.json["tools"], len(ran.json["refused"])) == (0, 0, 1)
+
+
+def test_a_module_without_any_function_is_an_error(checked):
+    """There is nothing to check, which is seldom what was meant."""
+    ran = checked("x = 1\n", "--all")
+    assert ran.code == 2
+    assert "no public functions that could be tools" in ran.err
+
+
+def test_a_tool_that_a_hook_watches_is_not_run(checked, tmp_path):
+    """The user's hooks honoured: the check does not make calls that a hook could have blocked."""
+    (tmp_path / "config" / "toolkit").mkdir(parents=True)
+    hooks = '[[hooks]]\non = "before"\ntools = "shout"\ncommand = "exit 2"\n'
+    (tmp_path / "config" / "toolkit" / "hooks.toml").write_text(hooks)
+    ran = checked(BROKEN)
+    assert (ran.code, ran.json["laws"]) == (0, [])
+    assert "`shout` is not run, because one of your hooks runs before its calls; --run shout runs it" in ran.err
+    assert checked(BROKEN, "--run", "shout").code == 1

@@ -11,15 +11,29 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any, Protocol, TextIO
 
-from ...decisions import ApprovalRequest, Decision
+from ...decisions import ApprovalRequest, Decision, Grant
+from ...errors import ToolkitError
 from ...policies.redaction import MASK
 from ...values.strictjson.checks import find_flaws, loads
 from ...values.visible import make_visible
 from .screens import Screen, describe_grant
 
-__all__ = ["Conversation", "run_editor"]
+__all__ = ["Conversation", "RuleKeeper", "run_editor"]
+
+
+class RuleKeeper(Protocol):
+    """An object that keeps "always" answers for later sessions, as rules in a file."""
+
+    path: Path
+
+    def rule_for(self, request: ApprovalRequest, grant: Grant) -> str | None:
+        """Return the allow rule that says the same as *grant*; None if no rule would help."""
+
+    def keep(self, rule: str) -> None:
+        """Write *rule* to the file; raise `ToolkitError` if that fails."""
 
 
 class Conversation:
@@ -35,16 +49,25 @@ class Conversation:
         screen: The screen that shows the request and the questions.
         edit: A function that lets the person change a text, and returns the new text.
         by: The name of the person, for the decision.
+        keeper: Keeps "always" answers for later sessions, if the person wants that.
     """
 
     def __init__(
-        self, request: ApprovalRequest, answers: TextIO, screen: Screen, *, edit: Callable[[str], str], by: str
+        self,
+        request: ApprovalRequest,
+        answers: TextIO,
+        screen: Screen,
+        *,
+        edit: Callable[[str], str],
+        by: str,
+        keeper: RuleKeeper | None = None,
     ) -> None:
         self._request = request
         self._answers = answers
         self._screen = screen
         self._edit = edit
         self._by = by
+        self._keeper = keeper
         self._draft: str | None = None
         self._actions: dict[str, Callable[[], Decision | None]] = {
             **dict.fromkeys(("y", "yes"), self._approve),
@@ -121,9 +144,26 @@ class Conversation:
         grants_by_number = {str(number): grant for number, grant in enumerate(grants, 1)}
         while answer := self._ask("Which one? A number, or nothing to go back: "):
             if answer in grants_by_number:
+                self._offer_to_keep(grants_by_number[answer])
                 return self._approve(grant=grants_by_number[answer])
             self._screen.say(f"there is no such number; they go from 1 to {len(grants)}")
         return None
+
+    def _offer_to_keep(self, grant: Grant) -> None:
+        """Ask whether to keep *grant* as a rule for later sessions, and keep it after a clear yes."""
+        rule = None if self._keeper is None else self._keeper.rule_for(self._request, grant)
+        if self._keeper is None or rule is None:
+            return
+        shown = make_visible(rule, keep_lines=False)
+        self._screen.say(f"  for later sessions too: allow {shown}, in {self._keeper.path}")
+        if self._ask("Keep this rule? [y]es, or nothing for this session only: ").lower() not in ("y", "yes"):
+            return
+        try:
+            self._keeper.keep(rule)
+        except ToolkitError as error:
+            self._screen.say(make_visible(f"not kept: {error}", keep_lines=False))
+        else:
+            self._screen.say("kept")
 
     def _approve_edited(self) -> Decision | None:
         """

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from ..._forks import unlock_in_children
 from ...decisions import ApprovalRequest, Decision
-from .conversation import Conversation, run_editor
+from .conversation import Conversation, RuleKeeper, run_editor
 from .screens import Screen
 
 __all__ = ["TerminalPrompt"]
@@ -37,6 +37,7 @@ class TerminalPrompt:
         colour: Whether to use colours; by default only on a terminal, and if NO_COLOR is not set.
         by: The name that is recorded for the person who answered; by default the name of the user.
         clock: A function that returns the time in seconds since 1970.
+        keeper: An object that keeps "always" answers as rules for later sessions; by default they hold for the session.
     """
 
     blocking = True
@@ -52,6 +53,7 @@ class TerminalPrompt:
         colour: bool | None = None,
         by: str | None = None,
         clock: Callable[[], float] = time.time,
+        keeper: RuleKeeper | None = None,
     ) -> None:
         if not isinstance(by, str | None):
             raise TypeError(f"by is the name of the person as a text, or None; got {type(by).__name__}")
@@ -62,6 +64,7 @@ class TerminalPrompt:
         self._colour = colour
         self._by = by
         self._clock = clock
+        self._keeper = keeper
 
     def ask(self, request: ApprovalRequest) -> Decision | None:
         """Return the person's answer; return None after Ctrl-C, or if the request has expired."""
@@ -73,7 +76,8 @@ class TerminalPrompt:
                     return Decision.deny("there is no person to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: run_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
-                conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user_name())
+                by = self._by or _user_name()
+                conversation = Conversation(request, answers, screen, edit=edit, by=by, keeper=self._keeper)
                 return conversation.decide(self._clock())
 
 

@@ -4,36 +4,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
-from collections.abc import Iterator
 
 import click
 
 from ..._wording import format_count
-from ...agent import Agent, Done, Run
-from ...approvals import Approvals
+from ...agent import Run
 from ...permissions import Mode
-from ...providers.messages import AssistantMessage
 from ...settings import build_agent, build_provider
 from ...settings.builders import find_instructions
 from ...settings.keys import PROVIDERS
-from ..approval_prompt import InterruptiblePrompt, make_prompt
+from ..approval_prompt import make_prompt
 from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import subcommand, target_argument
-from ..confirmation import confirm
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure
-from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
+from ..resources import load_resources, with_option
 from ..settings_options import load_command_settings, note_instructions, set_option
 from ..targets import open_target
 from ..user_extensions import with_skills
+from .run_driver import describe_interruption, open_driver
 from .saved_runs import SavedRun
 
-__all__ = ["PROVIDERS", "command", "confirm_plan"]
+__all__ = ["PROVIDERS", "command"]
 
 
 @subcommand("agent", piped="text")
@@ -63,6 +59,7 @@ __all__ = ["PROVIDERS", "command", "confirm_plan"]
 @set_option
 @audit_option
 @ask_option
+@with_option
 def command(
     output: Output,
     target: str,
@@ -80,6 +77,7 @@ def command(
     assignments: tuple[str, ...],
     audit: str | None,
     asks: bool,
+    resource_names: tuple[str, ...],
 ) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
@@ -132,32 +130,25 @@ def command(
     ):
         asker = make_prompt(asks, pause=display.paused)
         store = None if saved_run is None else saved_run.store()
-        policy = CallPolicy(audit=audit, asker=asker, store=store, settings=settings)
+        policy = CallPolicy(
+            audit=audit, asker=asker, store=store, settings=settings, resources=load_resources(resource_names)
+        )
         dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         agent = build_agent(
             settings, dispatcher, provider=model_provider, instructions=instructions, on_event=display.show
         )
-        take_interrupt = None if asker is None else asker.interrupt
-        with contextlib.closing(dispatcher), open_interruptible_loop(take_interrupt=take_interrupt) as loop:
-            with _save_afterwards(agent, saved_run):
-                run = _run_agent(loop, agent, prompt_text, run, display, asker)
-            loop.run(model_provider.aclose())
+        with contextlib.closing(dispatcher), open_driver(agent, display, asker, loaded_target, policy) as driver:
+            with driver.save_afterwards(saved_run):
+                run = driver.run(prompt_text, run)
+            driver.loop.run(model_provider.aclose())
     if output.is_json:
         output.json(run.to_json())
     output.note(_summarize_run(run), "dim")
     if asker is not None and asker.is_interrupted:
         raise Failure(describe_interruption(asker, saved_run), INTERRUPTED)
     return RUN_EXITS[run.status]
-
-
-def describe_interruption(prompt: InterruptiblePrompt, saved_run: SavedRun | None) -> str:
-    """Return what Ctrl-C at a question has left: which calls did not run, and how to be asked about them again."""
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
-    if saved_run is None:
-        return f"interrupted; {names} did not run; --save FILE would have kept the request, to be asked again"
-    return f"interrupted; {names} did not run; the request is open, and --resume {saved_run.path} asks again"
 
 
 def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
@@ -175,65 +166,6 @@ def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
     if not (text or "").strip() and (is_needed or text is not None):
         raise Failure("the prompt is empty; say what to do")
     return text
-
-
-@contextlib.contextmanager
-def _save_afterwards(agent: Agent, saved_run: SavedRun | None) -> Iterator[None]:
-    """Write the agent's run to its file after the block, also if the block was broken off, for instance by Ctrl-C."""
-    try:
-        yield
-    finally:
-        if saved_run is not None and agent.last_run is not None:
-            saved_run.write(agent.last_run)
-
-
-def _run_agent(
-    loop: InterruptibleLoop,
-    agent: Agent,
-    prompt: str | None,
-    run: Run | None,
-    display: AgentDisplay,
-    asker: InterruptiblePrompt | None,
-) -> Run:
-    """
-    Start the run, or continue it from where it was, and return it.
-
-    If the run has a plan and the user agrees to it, the plan is carried out too.
-    """
-    if run is not None and run.status == "waiting":
-        if prompt is not None:
-            raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
-        run = loop.run(_ask_and_resume(agent, run, asker))
-    elif run is not None and run.status == "planned" and prompt is None:
-        display.show(Done(run))
-    elif prompt is None and (run is None or not run.messages or isinstance(run.messages[-1], AssistantMessage)):
-        raise Failure("the run is over, so there is nothing to continue; give a prompt")
-    else:
-        display.thinking()
-        run = loop.run(agent.run(prompt, run=run))
-    # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
-    if run.status == "planned" and asker is not None and confirm_plan():
-        display.thinking()
-        run = loop.run(agent.execute(run))
-    return run
-
-
-async def _ask_and_resume(agent: Agent, run: Run, asker: InterruptiblePrompt | None) -> Run:
-    """
-    Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting.
-
-    After Ctrl-C the run is returned as it was: none of its calls runs, and each is asked about again the next time.
-    """
-    approvals = Approvals(ask=asker)
-    decisions = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
-    if asker is not None and asker.is_interrupted:
-        return run
-    return await agent.resume(run, {key: decision for key, decision in decisions.items() if decision is not None})
-
-
-def confirm_plan(terminal: str = "/dev/tty") -> bool:
-    """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
-    return confirm("Carry out this plan?", terminal)
 
 
 def _summarize_run(run: Run) -> str:

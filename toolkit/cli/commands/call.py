@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from ...permissions import Mode
 from ...results import ToolResult
 from ...session import Session
 from ...spec import Tool
-from ..approval_prompt import make_prompt
+from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
 from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
@@ -27,6 +28,7 @@ from ..exit_codes import EXITS, INTERRUPTED
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
+from ..resources import load_resources, with_option
 from ..settings_options import load_command_settings, set_option
 from ..targets import open_target
 from ..user_extensions import with_skills
@@ -50,6 +52,7 @@ arguments_option = click.option(
 @set_option
 @audit_option
 @ask_option
+@with_option
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -68,6 +71,7 @@ def command(
     assignments: tuple[str, ...],
     audit: str | None,
     asks: bool,
+    resource_names: tuple[str, ...],
     timeout: float | None,
     trace: bool,
 ) -> int:
@@ -96,11 +100,24 @@ def command(
         loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
         prompt = make_prompt(asks)
-        policy = CallPolicy(audit=audit, asker=prompt, settings=settings)
+        policy = CallPolicy(
+            audit=audit,
+            asker=prompt,
+            settings=settings,
+            resources=load_resources(resource_names),
+            needed_by=(name,),
+        )
         dispatcher = dispatcher_for(
             loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
         )
-        call = _call_tool(dispatcher, name, arguments, timeout)
+        call = _call_tool(
+            dispatcher,
+            name,
+            arguments,
+            timeout_seconds=timeout,
+            prompt=None if loaded_target.dispatcher is None else prompt,
+            resources=policy.resources_of_call(loaded_target),
+        )
         result = run_coroutine(call, take_interrupt=None if prompt is None else prompt.interrupt)
     if prompt is not None and prompt.is_interrupted:
         raise Failure(f"interrupted; `{name}` did not run; to be asked again, give the command again", INTERRUPTED)
@@ -145,9 +162,25 @@ def format_trace(result: ToolResult) -> Iterator[str]:
     yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
 
 
-async def _call_tool(dispatcher: Dispatcher, name: str, arguments: dict[str, Any], seconds: float | None) -> ToolResult:
+async def _call_tool(
+    dispatcher: Dispatcher,
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    prompt: InterruptiblePrompt | None,
+    **options: Any,
+) -> ToolResult:
+    """Make the call. If it waits, because the dispatcher asks no person itself, ask *prompt*, and go on with it."""
+    session = Session()
     async with dispatcher:
-        return await dispatcher.call(name, arguments, session=Session(), timeout_seconds=seconds)
+        result = await dispatcher.call(name, arguments, session=session, **options)
+        while prompt is not None and (request := result.request) is not None and request.auth is None:
+            decision = await asyncio.to_thread(prompt.ask, request)
+            if decision is None:
+                break
+            handle = request.id if request.seal is None else request
+            result = await dispatcher.resume(handle, decision, session=session, **options)
+        return result
 
 
 def _describe_problem(result: ToolResult) -> str:

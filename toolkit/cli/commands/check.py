@@ -5,21 +5,32 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
 from rich.text import Text
 
 from ..._wording import format_count
-from ...errors import ToolkitWarning
+from ...catalogs.views import CatalogView
+from ...errors import DefinitionError, ToolkitWarning
+from ...hooks import ShellHooks
 from ...testing.laws.checking import broken_laws
 from ...testing.laws.lints import lint
+from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation
+from ...testing.load_target import catalog_of
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
+from ..failures import Failure
 from ..output import Output, to_safe_text
+from ..resources import load_resources, with_option
+from ..settings_options import load_command_settings, note_settings
 from ..targets import open_target
+from ..user_extensions import name_hooks_before
 
 __all__ = ["command"]
 
@@ -45,6 +56,7 @@ __all__ = ["command"]
     help="A folder with files that no read-only tool may change.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
+@with_option
 def command(
     output: Output,
     target: str,
@@ -55,13 +67,15 @@ def command(
     seed: int,
     folder: str | None,
     strict: bool,
+    resource_names: tuple[str, ...],
 ) -> int:
     """Check the tools of TARGET against laws, and give advice.
 
     The laws try random arguments, good ones and bad ones. Read-only tools are run
     with them, in this process; other tools only if you name them with --run. Each
-    violation says what is wrong, where, and what would be right. The exit code is 1
-    if a law is broken. Loading TARGET runs its code.
+    violation says what is wrong, where, and what would be right. Missing descriptions
+    are counted apart. With --all, functions that cannot be tools are listed with the
+    reason. The exit code is 1 if a law is broken. Loading TARGET runs its code.
 
     A violation that you want to keep does not count if the tool gives the reason:
     @tool(metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
@@ -75,24 +89,99 @@ def command(
     """
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
-    with _without_warnings(), open_target(target, undecorated=undecorated) as loaded_target:
+    refusals: list[Refusal] = []
+    finder = _build_finder(refusals) if undecorated else None
+    with _without_warnings(), open_target(target, find_functions=finder) as loaded_target:
         catalog = loaded_target.catalog
-        run = False if no_run else names
-        laws = broken_laws(catalog, run=run, folder=folder, examples=examples, seed=seed, include_known=True)
+        if not len(catalog) and not refusals:
+            raise Failure(f"{target} has no tools, and no public functions that could be tools")
+        laws = broken_laws(
+            catalog,
+            run=False if no_run else names,
+            folder=folder,
+            resources=load_resources(resource_names),
+            examples=examples,
+            seed=seed,
+            include_known=True,
+            never_run=() if no_run else _find_hooked_tools(catalog, names, output),
+        )
         # If a law and a lint find the same fault, their violations are equal. Each is shown only once.
         lints = [violation for violation in lint(catalog, include_known=True) if violation not in laws]
-    known = [violation for violation in (*laws, *lints) if violation.explanation]
-    laws, lints = ([violation for violation in part if not violation.explanation] for part in (laws, lints))
+    findings = _sort_findings(laws, lints)
     if output.is_json:
-        parts = {"laws": laws, "lints": lints, "known": known}
-        violations = {name: [violation.to_json() for violation in part] for name, part in parts.items()}
-        output.json({"tools": len(catalog), **violations})
+        violations = {name: [violation.to_json() for violation in part] for name, part in findings.items()}
+        output.json({"tools": len(catalog), **violations, "refused": [asdict(refusal) for refusal in refusals]})
     else:
-        _show("broken law", laws, "red", output)
-        _show("advice", lints, "yellow", output)
-        _show("known violation", known, "dim", output)
-        output.show(_summary(len(catalog), laws, lints))
-    return FOUND if laws or (strict and lints) else 0
+        for part, (title, style) in _TITLES.items():
+            _show(title, findings[part], style, output)
+        for refusal in refusals:
+            output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal.function}`", "bold")))
+            output.show(to_safe_text(f"  {refusal.reason}"), to_safe_text(f"  at {refusal.place}", "dim"))
+        output.show(_summary(len(catalog), findings, refusals))
+    is_law_broken = any(not violation.explanation for violation in laws)
+    advice = [*findings["lints"], *findings["descriptions"], *refusals]
+    return FOUND if is_law_broken or (strict and advice) else 0
+
+
+_TITLES = {
+    "laws": ("broken law", "red"),
+    "descriptions": ("missing description", "yellow"),
+    "lints": ("advice", "yellow"),
+    "known": ("known violation", "dim"),
+}
+_DESCRIPTION_RULES = ("described", "no-description")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """
+    A function that cannot be a tool.
+
+    Attributes:
+        function: Its name.
+        place: Its file and line.
+        reason: Why it cannot be a tool, and what to change.
+    """
+
+    function: str
+    place: str
+    reason: str
+
+
+def _build_finder(refusals: list[Refusal]) -> Callable[[str], CatalogView]:
+    """Return a function that loads the tools and functions of a target, and adds those that are refused to a list."""
+
+    def refuse(function: Callable[..., Any], error: DefinitionError) -> None:
+        code = function.__code__
+        refusals.append(Refusal(function.__qualname__, f"{code.co_filename}:{code.co_firstlineno}", str(error)))
+
+    return functools.partial(catalog_of, undecorated=True, on_refused=refuse)
+
+
+def _find_hooked_tools(catalog: CatalogView, names_to_run: Sequence[str], output: Output) -> list[str]:
+    """Return the tools that are not run, because a hook of the user wants to see each call of them first."""
+    settings = load_command_settings()
+    note_settings(settings, output)
+    hooks = ShellHooks(settings["hooks"])
+    hooked = [
+        tool.name
+        for tool in catalog
+        if may_run(tool) and tool.name not in names_to_run and any(name_hooks_before([hooks], tool))
+    ]
+    for name in hooked:
+        output.note(f"`{name}` is not run, because one of your hooks runs before its calls; --run {name} runs it")
+    return hooked
+
+
+def _sort_findings(laws: Sequence[Violation], lints: Sequence[Violation]) -> dict[str, list[Violation]]:
+    """Return the violations by what they are. A missing description is counted apart from the broken laws."""
+    findings: dict[str, list[Violation]] = {name: [] for name in _TITLES}
+    for part, violations in (("laws", laws), ("lints", lints)):
+        for violation in violations:
+            is_description = violation.rule in _DESCRIPTION_RULES
+            name = "known" if violation.explanation else "descriptions" if is_description else part
+            findings[name].append(violation)
+    return findings
 
 
 @contextlib.contextmanager
@@ -118,8 +207,14 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
-def _summary(count: int, laws: Sequence[Violation], advice: Sequence[Violation]) -> Text:
-    if not laws and not advice:
+def _summary(count: int, findings: Mapping[str, Sequence[Violation]], refusals: Sequence[Refusal]) -> Text:
+    laws, descriptions, lints = (len(findings[name]) for name in ("laws", "descriptions", "lints"))
+    if not (laws or descriptions or lints or refusals):
         return Text(f"{format_count(count, 'tool')}, nothing to fix", "green")
-    counts = f"{format_count(len(laws), 'broken law')}, {format_count(len(advice), 'suggestion')}"
-    return Text(f"{format_count(count, 'tool')}: {counts}")
+    counts = [
+        format_count(laws, "broken law"),
+        *([format_count(descriptions, "missing description")] if descriptions else []),
+        format_count(lints, "suggestion"),
+        *([f"{format_count(len(refusals), 'function')} that cannot be a tool"] if refusals else []),
+    ]
+    return Text(f"{format_count(count, 'tool')}: {', '.join(counts)}")

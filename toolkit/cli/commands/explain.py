@@ -61,7 +61,7 @@ def command(
     with open_target(target, settings=settings) as target_tools:
         loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)
-        dispatcher = dispatcher_for(loaded_target, CallPolicy(settings=settings), output)
+        dispatcher = dispatcher_for(loaded_target, CallPolicy(settings=settings, needed_by=()), output)
         verdict = run_coroutine(dispatcher.explain(name, arguments, session=Session()))
         hook_names = name_hooks_before(dispatcher.settings.chain.hooks, loaded_target.catalog[name])
     warnings = [f"hooks are not run here; {hook_name} may still deny or change the call" for hook_name in hook_names]

@@ -46,7 +46,7 @@ _MAX_TARGETS = 50
 _MAX_BYTES = 4_000_000
 # Completion must not offer a name with characters that a shell would interpret.
 _SAFE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
-_SAFE_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
+_SAFE_TARGET = re.compile(r"[A-Za-z0-9_.:,/-]{1,400}\Z")
 
 
 def cache_file() -> Path:
@@ -63,6 +63,8 @@ def is_path(where: str) -> bool:
 
 def cache_key(target: str) -> str:
     """Return the key of *target* in the cache. It is the same in all folders where *target* means the same."""
+    if "," in target:
+        return ",".join(map(cache_key, target.split(",")))
     where, colon, name = target.partition(":")
     if is_path(where):
         return f"{Path(where).resolve()}{colon}{name}"
@@ -123,7 +125,9 @@ def _read_cache() -> dict[str, dict[str, Any]]:
 
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the targets that were listed and fit; if none does, let the shell complete names of files."""
-    matches = [target for target in (*read_cached_targets(), BUILTIN) if target.startswith(incomplete)]
+    earlier, comma, start = incomplete.rpartition(",")
+    names = [target for target in (*read_cached_targets(), BUILTIN) if target.startswith(start)]
+    matches = [f"{earlier}{comma}{name}" for name in names]
     return [*map(_item, dict.fromkeys(matches)), *([] if matches else [CompletionItem(incomplete, type="file")])]
 
 

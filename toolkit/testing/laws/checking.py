@@ -79,6 +79,7 @@ def broken_laws(
     seed: int = 0,
     timeout_seconds: float = 3.0,
     include_known: bool = False,
+    never_run: Collection[str] = (),
 ) -> list[Violation]:
     """
     Return every law that the tools of *catalog* break, in the order of the tools.
@@ -90,6 +91,7 @@ def broken_laws(
         run: The names of tools to run in addition to those that `may_run` permits. A destructive tool is run only if
             it is named here. False runs no tool at all. True or a single string raises `TypeError`.
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
+        never_run: The names of tools that are not run, although they are read-only.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
@@ -99,7 +101,9 @@ def broken_laws(
     conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
     effort = Effort(examples=examples, seed=seed)
     tool_violations = [
-        violation for tool in catalog for violation in _find_broken_laws(tool, names_to_run, effort, conditions)
+        violation
+        for tool in catalog
+        for violation in _find_broken_laws(tool, names_to_run, effort, None if tool.name in never_run else conditions)
     ]
     all_violations = [
         *attach_tool_details(tool_violations, catalog),

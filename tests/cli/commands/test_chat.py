@@ -1,0 +1,135 @@
+"""
+`toolkit chat`: a conversation of several prompts, in a pipe and in a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from tests.cli.kit import CANCEL, DONE, LOOK, model, words
+from tests.cli.terminals import Terminal
+from tests.providers.protocols import Turn
+from tests.providers.stub import KEY
+from tests.skills.kit import written
+from toolkit.agent import Run
+from toolkit.results import ToolCall
+
+HELLO = Turn(text="Hello.")
+REST = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    """The key that the stub knows."""
+    monkeypatch.setenv("MY_KEY", KEY)
+
+
+def chat(stub, *further):
+    """The command that talks with *stub*."""
+    _, target, _, *rest = words(stub, *further)
+    return ["chat", target, *rest]
+
+
+def kept():
+    with open("talk.json", "rb") as file:
+        return Run.loads(file.read())
+
+
+def test_each_line_is_a_prompt_of_one_conversation(shop):
+    """`toolkit chat` for a conversation."""
+    with model(HELLO, LOOK, DONE) as stub:
+        ran = shop.run(*chat(stub), input="Good morning.\n\nWhich days\\\nare free?\n/exit\nnever read\n")
+    assert ran.code == 0, ran.err
+    assert [line for line in ran.out.splitlines() if line.startswith("  ") and "20" not in line] == [
+        "  Hello.",
+        "  I look it up.",
+        "  It is done.",
+    ]
+    first, second, third = (str(heard.body["messages"]) for heard in stub.heard)
+    assert "Good morning." in first
+    assert "Hello." in second  # the model is told what was said before
+    assert "Which days\\nare free?" in second
+    assert "never read" not in third
+
+
+def test_a_conversation_is_saved_after_each_prompt_and_goes_on(shop):
+    """`toolkit chat` for a conversation, across two commands."""
+    with model(HELLO, DONE) as stub:
+        assert shop.run(*chat(stub, "--save", "talk.json"), input="Good morning.\n").code == 0
+        assert kept().text == "Hello."
+        assert shop.run(*chat(stub, "--resume", "talk.json"), input="And now?").code == 0
+    assert "Good morning." in str(stub.heard[1].body["messages"])
+    assert kept().text == "It is done."
+
+
+def test_without_a_prompt_no_model_is_asked(shop):
+    """Nothing is said, and nothing is wrong."""
+    with model() as stub:
+        assert shop.run(*chat(stub), input="").code == 0
+    assert stub.heard == []
+
+
+def test_what_needs_a_person_ends_the_conversation_if_nobody_is_asked(shop):
+    """The exit code says so; what comes after is not sent."""
+    with model(CANCEL) as stub:
+        ran = shop.run(*chat(stub, "--no-ask"), input="Cancel it.\nAnd now?\n")
+    assert (ran.code, len(stub.heard)) == (7, 1)
+
+
+def test_a_skill_is_called_by_its_name(shop, tmp_path):
+    """The user's skills honoured; wrong arguments are told, and the conversation goes on."""
+    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    with model(DONE) as stub:
+        ran = shop.run(*chat(stub), input="/plan\n/plan May\n")
+    assert ran.code == 0
+    assert "error: " in ran.err
+    assert "Plan May." in str(stub.heard[0].body["messages"])
+
+
+@pytest.mark.long
+def test_at_a_terminal_the_user_is_asked_and_the_conversation_goes_on(shop):
+    """`toolkit chat` for a conversation: an approval in between, and the end by Ctrl-D."""
+    with (
+        model(CANCEL, DONE, HELLO) as stub,
+        contextlib.closing(Terminal(["-m", "toolkit", *chat(stub)], columns=120, MY_KEY=KEY)) as terminal,
+    ):
+        terminal.until_end("> ")
+        terminal.type("Cancel it.\n")
+        terminal.until("[y]es")
+        terminal.type("y\n")
+        terminal.until("It is done.")
+        terminal.until_end("> ")
+        terminal.type("Hi.\n")
+        terminal.until("Hello.")
+        terminal.until_end("> ")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
+    assert "01 May is a working day" in terminal.written
+
+
+@pytest.mark.long
+def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop):
+    """What was said before is kept."""
+    with (
+        model(HELLO, REST, DONE) as stub,
+        contextlib.closing(
+            Terminal(["-m", "toolkit", *chat(stub, "--save", "talk.json")], columns=120, MY_KEY=KEY)
+        ) as terminal,
+    ):
+        terminal.until_end("> ")
+        terminal.type("Hi.\n")
+        terminal.until("Hello.")
+        terminal.until_end("> ")
+        terminal.type("Wait.\n")
+        terminal.until("sleep")  # the call has begun
+        terminal.type("\x03")
+        terminal.until("interrupted; the conversation goes on")
+        terminal.until_end("> ")
+        terminal.type("Go on.\n")
+        terminal.until("It is done.")
+        terminal.until_end("> ")
+        terminal.type("\x03")
+        assert terminal.ended() == 0
+    assert kept().text == "It is done."

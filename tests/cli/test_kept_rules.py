@@ -1,0 +1,97 @@
+"""
+"Always" answers, kept in the user's rule file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.terminals import Terminal
+from toolkit.cli.kept_rules import UserRules, _add_rule
+from toolkit.decisions import ApprovalRequest, Grant
+from toolkit.errors import ToolkitError
+from toolkit.permissions.rule_files import user_rules
+
+
+def request(*askers, tool="bash"):
+    return ApprovalRequest(tool=tool, call_id="c1", reason="it asks", asked_by=askers)
+
+
+@pytest.mark.parametrize(
+    ("scope", "target", "rule"),
+    [
+        ("tool", "", "bash"),
+        ("command", "npm test", "bash(npm test:*)"),
+        ("folder", "/home/ada/docs", "bash(/home/ada/docs/**)"),
+        ("folder", "/home/ada/[x]", None),
+        ("command", "echo ')'", None),
+    ],
+)
+def test_a_rule_says_what_the_grant_says(scope, target, rule):
+    """ "Always" answers are kept in the user's rule file, as rules; where no rule would say the same, none is offered."""
+    assert UserRules().rule_for(request("mode `default`"), Grant(tool="0" * 64, scope=scope, target=target)) == rule
+
+
+@pytest.mark.parametrize("askers", [["rule `ask bash`"], ["mode `default`", "fact `open_world`"], []])
+def test_no_rule_is_offered_that_would_change_nothing(askers):
+    """An allow rule answers only for the mode."""
+    assert UserRules().rule_for(request(*askers), Grant(tool="0" * 64, scope="tool")) is None
+
+
+RULES = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x2FF, blacklist_characters="\x7f"), min_size=1, max_size=20
+)
+
+
+@given(st.lists(RULES, max_size=4, unique=True), RULES, st.sampled_from(["", "# mine\n", 'deny = ["x"]\n']))
+def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
+    """Whatever the file holds, it has one more rule afterwards, and every line that was there."""
+    entries = ",\n".join(f"  {json.dumps(text, ensure_ascii=False)}" for text in rules)
+    text = f"{head}allow = [ # commands\n{entries}\n] # the end\nask = []\n" if rules else head
+    changed = _add_rule(text, rule)
+    assert changed is not None
+    data = tomllib.loads(text)
+    assert tomllib.loads(changed) == {**data, "allow": rules if rule in rules else [rule, *rules]}
+    assert all(line in changed for line in ("# commands", "# the end") if line in text)
+
+
+@pytest.mark.parametrize("text", ['allow = "bash"\n', "allow = [\n", 'x = """\nallow = [\n"""\nallow = []\n'])
+def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
+    """And the message has the line to add by hand."""
+    path = tmp_path / "permissions.toml"
+    path.write_text(text)
+    with pytest.raises(ToolkitError, match='add it by hand: allow = \\["bash"\\]'):
+        UserRules(path).keep("bash")
+    assert path.read_text() == text
+
+
+def test_a_rule_is_kept_once(tmp_path):
+    """In a new file too, which only the user can read."""
+    rules = UserRules(tmp_path / "config" / "permissions.toml")
+    for rule in ("bash(ls:*)", "bash(ls:*)", "write"):
+        rules.keep(rule)
+    assert tomllib.loads(rules.path.read_text())["allow"] == ["write", "bash(ls:*)"]
+    assert rules.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("answer", ["y", ""])
+def test_an_always_answer_is_kept_if_the_user_says_so(shop, answer):
+    """ "Always" answers kept in the user's rule file."""
+    call = ["-m", "toolkit", "call", "tools.py", "cancel", "day=2026-05-01"]
+    with contextlib.closing(Terminal(call)) as terminal:
+        terminal.until("[y]es")
+        terminal.type("a\n")
+        terminal.until("go back: ")
+        terminal.type("1\n")
+        terminal.until("this session only: ")
+        terminal.type(f"{answer}\n")
+        assert terminal.ended() == 0
+    assert user_rules().exists() is bool(answer)
+    assert shop.run(*call[2:], "--no-ask").code == (0 if answer else 7)

@@ -1,0 +1,213 @@
+"""
+`toolkit chat`: a conversation with a model that works with the tools of a target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import click
+
+from ...agent import Run
+from ...errors import ToolError
+from ...permissions import Mode
+from ...settings import build_agent, build_provider
+from ...settings.builders import find_instructions
+from ...settings.keys import PROVIDERS
+from ..approval_prompt import make_prompt
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
+from ..command import subcommand, target_argument
+from ..display.agent_display import AgentDisplay
+from ..exit_codes import INTERRUPTED, RUN_EXITS
+from ..failures import Failure
+from ..output import Output
+from ..resources import load_resources, with_option
+from ..settings_options import load_command_settings, note_instructions, set_option
+from ..targets import open_target
+from ..user_extensions import with_skills
+from .run_driver import RunDriver, describe_interruption, open_driver
+from .saved_runs import SavedRun
+
+__all__ = ["command"]
+
+_ENDS = ("/exit", "/quit")
+_QUESTION = "> "
+
+
+@subcommand("chat", piped="text")
+@target_argument
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model.")
+@click.option("--model", help="The name of the model, as the provider writes it.")
+@click.option("--system", help="The system prompt.")
+@click.option(
+    "--max-turns",
+    type=click.IntRange(min=1),
+    help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
+)
+@click.option("--base-url", help="The address of another server that uses the provider's format.")
+@click.option(
+    "--key-from", metavar="VARIABLE", help="The environment variable that holds the key, if it is not the usual one."
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save the conversation to this new file after each prompt.",
+)
+@click.option(
+    "--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the conversation in this file."
+)
+@mode_option
+@rule_option
+@set_option
+@audit_option
+@ask_option
+@with_option
+def command(
+    output: Output,
+    target: str,
+    provider: str | None,
+    model: str | None,
+    system: str | None,
+    max_turns: int | None,
+    base_url: str | None,
+    key_from: str | None,
+    save: str | None,
+    resume: str | None,
+    mode: Mode | None,
+    rules: tuple[str, ...],
+    assignments: tuple[str, ...],
+    audit: str | None,
+    asks: bool,
+    resource_names: tuple[str, ...],
+) -> int:
+    """Talk with a model that uses the tools of TARGET.
+
+    Each line that you type is a prompt, and the conversation goes on until /exit or
+    the end of input. A line that ends with \\ continues on the next one. /name text is
+    a skill. Standard input may be a file with prompts.
+
+    You are asked before anything is changed. Ctrl-C breaks off the answer, and the
+    conversation goes on; Ctrl-C at the prompt ends it. --save keeps the
+    conversation, and --resume continues it, also one of toolkit agent. The provider, the
+    model and other options may come from your settings, as for toolkit agent.
+
+    The exit code is that of the last answer: 0 if it is done, 7 if it waits for a person,
+    11 if it was stopped, 13 if the provider failed. Loading TARGET runs its code.
+
+    \b
+    Examples:
+      toolkit chat builtin --provider anthropic --model ... --save talk.json
+      toolkit chat builtin --provider anthropic --model ... --resume talk.json
+    """
+    if save and resume:
+        raise click.UsageError("a resumed conversation is saved to its own file; give --save or --resume, not both")
+    saved_run = SavedRun(resume) if resume else SavedRun(save).require_new() if save else None
+    run = saved_run.read() if saved_run is not None and resume else None
+    settings = load_command_settings(
+        assignments,
+        rules=rules,
+        provider=provider,
+        model=model,
+        base_url=base_url,
+        key_from=key_from,
+        system=system,
+        mode=mode,
+        limits__max_turns=max_turns,
+    )
+    model_provider = build_provider(settings)
+    with (
+        open_target(target, settings=settings) as loaded_target,
+        AgentDisplay(output.error_console if output.is_json else output.console) as display,
+    ):
+        asker = make_prompt(asks, pause=display.paused)
+        policy = CallPolicy(
+            audit=audit,
+            asker=asker,
+            settings=settings,
+            store=None if saved_run is None else saved_run.store(),
+            resources=load_resources(resource_names),
+        )
+        dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        agent = build_agent(
+            settings, dispatcher, provider=model_provider, instructions=instructions, on_event=display.show
+        )
+        with contextlib.closing(dispatcher), open_driver(agent, display, asker, loaded_target, policy) as driver:
+            run = _converse(driver, run, saved_run, output)
+            driver.loop.run(model_provider.aclose())
+    if run is None:
+        return 0
+    if output.is_json:
+        output.json(run.to_json())
+    if asker is not None and asker.is_interrupted:
+        raise Failure(describe_interruption(asker, saved_run), INTERRUPTED)
+    return RUN_EXITS[run.status]
+
+
+def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, output: Output) -> Run | None:
+    """
+    Answer the user's prompts one after the other, and return the conversation; None if there was no prompt.
+
+    The conversation ends early if it waits for a person who was not asked, or did not answer.
+    """
+    if run is not None and run.status == "waiting":
+        with driver.save_afterwards(saved_run):
+            run = driver.run(None, run)
+    with contextlib.suppress(KeyboardInterrupt):  # at the prompt it ends the conversation
+        for text in _read_prompts():
+            if run is not None and run.status == "waiting":
+                break
+            run = _answer(driver, text, run, saved_run, output)
+            if run is not None and run.status == "waiting":
+                break
+    return run
+
+
+def _answer(driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun | None, output: Output) -> Run | None:
+    """Return the conversation with the answer to *text*. After Ctrl-C it ends with what was said so far."""
+    try:
+        with driver.save_afterwards(saved_run):
+            return driver.run(text, run)
+    except KeyboardInterrupt:
+        output.note("\ninterrupted; the conversation goes on", "yellow")
+        return driver.agent.last_run or run
+    except ToolError as error:  # a skill was named with the wrong arguments, and no model was asked
+        output.note(f"error: {error}", "red")
+        return run
+
+
+def _read_prompts() -> Iterator[str]:
+    """Yield the prompts that the user types, or those on standard input, until the end or `/exit`."""
+    lines: list[str] = []
+    while True:
+        line = _read_line("" if lines else _QUESTION)
+        if line is None or (not lines and line.strip() in _ENDS):
+            line = None
+        elif line.endswith("\\"):
+            lines.append(line[:-1])
+            continue
+        text = "\n".join([*lines, *([] if line is None else [line])])
+        lines = []
+        if text.strip():
+            yield text
+        if line is None:
+            return
+
+
+def _read_line(question: str) -> str | None:
+    """Return the next line of standard input without its end; None at the end of input."""
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        return line.rstrip("\r\n") if line else None
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 -- importing it gives `input` line editing and a history
+    try:
+        # `input` edits lines only if standard output is the terminal itself, and here it is redirected.
+        with contextlib.redirect_stdout(sys.__stdout__ or sys.stderr):
+            return input(question)
+    except EOFError:
+        return None

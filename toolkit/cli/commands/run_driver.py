@@ -1,0 +1,134 @@
+"""
+Drive an agent from the command line: start a run or continue it, ask the user about requests and plans.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...agent import Agent, Done, Run
+from ...approvals import Approvals
+from ...providers.messages import AssistantMessage
+from ..approval_prompt import InterruptiblePrompt
+from ..call_policy import CallPolicy
+from ..confirmation import confirm
+from ..display.agent_display import AgentDisplay
+from ..failures import Failure
+from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
+from ..targets import Target
+from .saved_runs import SavedRun
+
+__all__ = ["RunDriver", "confirm_plan", "describe_interruption", "open_driver"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDriver:
+    """
+    Drives an agent.
+
+    Attributes:
+        loop: The loop that the agent runs in.
+        agent: The agent.
+        display: Where the user sees what the agent does.
+        prompt: The asker for the user at the terminal; None if no person is asked.
+        resources: Values for `Inject` parameters that go with every call; None if the dispatcher has them.
+        asks_afterwards: Whether the user is asked about requests when the run waits, because the dispatcher of the
+            target has its own way to ask.
+    """
+
+    loop: InterruptibleLoop
+    agent: Agent
+    display: AgentDisplay
+    prompt: InterruptiblePrompt | None
+    resources: Mapping[Any, Any] | None = None
+    asks_afterwards: bool = False
+
+    def run(self, prompt_text: str | None, run: Run | None) -> Run:
+        """
+        Start a run, or continue *run* from where it was, and return it.
+
+        If the run has a plan and the user agrees to it, the plan is carried out too.
+        """
+        if run is not None and run.status == "waiting":
+            if prompt_text is not None:
+                raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
+            run = self.loop.run(self._ask_and_resume(run))
+        elif run is not None and run.status == "planned" and prompt_text is None:
+            self.display.show(Done(run))
+        elif prompt_text is None and (
+            run is None or not run.messages or isinstance(run.messages[-1], AssistantMessage)
+        ):
+            raise Failure("the run is over, so there is nothing to continue; give a prompt")
+        else:
+            self.display.thinking()
+            run = self.loop.run(self.agent.run(prompt_text, run=run, resources=self.resources))
+        run = self._ask_while_waiting(run)
+        # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
+        if run.status == "planned" and self.prompt is not None and confirm_plan():
+            self.display.thinking()
+            run = self.loop.run(self.agent.execute(run, resources=self.resources))
+            run = self._ask_while_waiting(run)
+        return run
+
+    def _ask_while_waiting(self, run: Run) -> Run:
+        """Ask the user about the requests of *run* as long as it waits and the user answers."""
+        while self.asks_afterwards and self.prompt is not None and run.status == "waiting":
+            before, run = run, self.loop.run(self._ask_and_resume(run))
+            if run is before:
+                break
+        return run
+
+    async def _ask_and_resume(self, run: Run) -> Run:
+        """
+        Ask the user about each request of a run that waits, and resume it. A request without an answer keeps waiting.
+
+        After Ctrl-C the run is returned as it was: none of its calls runs, and each is asked about again the next time.
+        """
+        approvals = Approvals(ask=self.prompt)
+        answers = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
+        decisions = {key: decision for key, decision in answers.items() if decision is not None}
+        if self.prompt is not None and (self.prompt.is_interrupted or not decisions):
+            return run
+        return await self.agent.resume(run, decisions, resources=self.resources)
+
+    @contextlib.contextmanager
+    def save_afterwards(self, saved_run: SavedRun | None) -> Iterator[None]:
+        """Write the agent's run to its file after the block, also if the block was broken off, as Ctrl-C does."""
+        try:
+            yield
+        finally:
+            if saved_run is not None and self.agent.last_run is not None:
+                saved_run.write(self.agent.last_run)
+
+
+@contextlib.contextmanager
+def open_driver(
+    agent: Agent, display: AgentDisplay, prompt: InterruptiblePrompt | None, target: Target, policy: CallPolicy
+) -> Iterator[RunDriver]:
+    """Yield a driver for *agent*, whose loop is closed at the end of the block."""
+    with open_interruptible_loop(take_interrupt=None if prompt is None else prompt.interrupt) as loop:
+        yield RunDriver(
+            loop=loop,
+            agent=agent,
+            display=display,
+            prompt=prompt,
+            resources=policy.resources_of_call(target),
+            asks_afterwards=target.dispatcher is not None,
+        )
+
+
+def describe_interruption(prompt: InterruptiblePrompt, saved_run: SavedRun | None) -> str:
+    """Return what Ctrl-C at a question has left: which calls did not run, and how to be asked about them again."""
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
+    if saved_run is None:
+        return f"interrupted; {names} did not run; --save FILE would have kept the request, to be asked again"
+    return f"interrupted; {names} did not run; the request is open, and --resume {saved_run.path} asks again"
+
+
+def confirm_plan(terminal: str = "/dev/tty") -> bool:
+    """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
+    return confirm("Carry out this plan?", terminal)

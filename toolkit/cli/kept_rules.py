@@ -1,0 +1,124 @@
+"""
+"Always" answers that are kept as rules in the user's rule file.
+
+A grant holds for one session. A rule in the user's file holds in every later command too, until the user removes it.
+The file is changed as text, so that its comments stay, and is read again before it is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..decisions import ApprovalRequest, Grant
+from ..errors import ToolkitError
+from ..permissions.file_ownership import find_foreign_writer
+from ..permissions.rule_files import user_rules
+from ..permissions.rules import RuleError, read_rule
+from .atomic_files import write_atomically
+
+__all__ = ["UserRules"]
+
+_ALLOW_KEY = re.compile(r"^[ \t]*(?:allow|\"allow\"|'allow')[ \t]*=[ \t]*\[", re.MULTILINE)
+_HAS_WILDCARD = re.compile(r"[*?\[\](){}]")
+
+
+class UserRules:
+    """
+    The user's rule file, to which "always" answers are added.
+
+    Args:
+        path: The path of the file; by default the usual one, which need not exist.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = user_rules() if path is None else path
+
+    def rule_for(self, request: ApprovalRequest, grant: Grant) -> str | None:
+        """
+        Return the rule that allows what *grant* allows, such as "bash(npm test:*)"; None if no rule would help.
+
+        An allow rule answers only for the mode. If a rule, a check, a hook or the tool itself asks, a rule in the file
+        would change nothing.
+        """
+        if not request.asked_by or not all(asker.startswith("mode `") for asker in request.asked_by):
+            return None
+        texts = {
+            "tool": request.tool,
+            "command": f"{request.tool}({grant.target}:*)",
+            "folder": f"{request.tool}({grant.target.rstrip('/')}/**)",
+        }
+        if grant.scope == "folder" and _HAS_WILDCARD.search(grant.target):
+            return None
+        try:
+            read_rule(f"allow {texts[grant.scope]}")
+        except (KeyError, RuleError):
+            return None
+        return texts[grant.scope]
+
+    def keep(self, rule: str) -> None:
+        """
+        Add *rule* to the list `allow` of the file, unless it is there already.
+
+        Raises:
+            ToolkitError: The file cannot be read or changed. It is as it was before, and the message has the remedy.
+        """
+        remedy = f"add it by hand: allow = [{json.dumps(rule, ensure_ascii=False)}]"
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            problem = find_foreign_writer(self.path)
+            if problem is not None:
+                raise ToolkitError(f"{self.path} was not changed: {problem}")
+            with _hold_lock(self.path.with_name(f"{self.path.name}.lock")):
+                path = Path(os.path.realpath(self.path))  # a link stays a link
+                text = path.read_text(encoding="utf-8") if path.exists() else ""
+                changed = _add_rule(text, rule)
+                if changed is None:
+                    raise ToolkitError(f"{self.path} was not changed, because it is not understood; {remedy}")
+                if changed != text:
+                    write_atomically(path, changed)
+        except (OSError, ValueError) as error:
+            if isinstance(error, ToolkitError):
+                raise
+            raise ToolkitError(f"{self.path} was not changed: {error}; {remedy}") from error
+
+
+def _add_rule(text: str, rule: str) -> str | None:
+    """Return *text*, a rule file, with *rule* in its list `allow`; None if that cannot be done without a mistake."""
+    data = tomllib.loads(text)
+    rules = data.get("allow", [])
+    if not isinstance(rules, list):
+        return None
+    if rule in rules:
+        return text
+    entry = json.dumps(rule, ensure_ascii=False)  # a JSON string is a TOML string
+    place = _ALLOW_KEY.search(text)
+    if place is not None:
+        changed = f"{text[: place.end()]}{entry}{', ' if rules else ''}{text[place.end() :]}"
+    else:
+        # A line at the top belongs to no table.
+        changed = f"allow = [{entry}]\n{text}"
+    try:
+        is_right = tomllib.loads(changed) == {**data, "allow": [rule, *rules]}
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    return changed if is_right else None
+
+
+@contextlib.contextmanager
+def _hold_lock(path: Path) -> Iterator[None]:
+    """Hold a lock against other commands. It is a file of its own, because the rule file is replaced."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with contextlib.suppress(ImportError):  # some systems have no `fcntl`; the last of two writers wins there
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
