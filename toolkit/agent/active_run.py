@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..calls.kept_outputs import HANDLE_KEY, output_memory
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
@@ -129,7 +130,7 @@ class ActiveRun:
         If the conversation is longer than `compact_at`, old results are cut first.
         """
         max_characters = self.options.compact_at
-        cut = None if max_characters is None else self.conversation.cut_old_results(max_characters)
+        cut = None if max_characters is None else self.conversation.cut_old_results(max_characters, self._keep_result)
         if cut is not None:
             self.watcher.publish_event(Compacted(cut.results, cut.characters))
         catalog, answer_format = self.toolbox.select_offered_tools(self.session), self.answer_format
@@ -144,6 +145,17 @@ class ActiveRun:
             session=self._build_offered_session(),
             output=output if is_structured else None,
         )
+
+    def _keep_result(self, result: ToolResult) -> str | None:
+        """Keep the text of *result* in the session, and return the call that reads it; None if no tool could."""
+        reader = self.toolbox.find_output_reader(self.session)
+        if reader is None or result.tool == reader.tool.name:
+            return None  # a page of a kept text is there already
+        handle = (result.metadata or {}).get(HANDLE_KEY) if result.truncated else None
+        if not isinstance(handle, str) or output_memory.find(self.session, handle) is None:
+            max_chars = self.toolbox.dispatcher.settings.max_chars
+            handle = reader.keep(result.text, tool=result.tool, max_chars=max_chars)
+        return reader.call_text(handle)
 
     @property
     def answer_format(self) -> AnswerFormat | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ..providers.messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
-from .compaction import Compaction, compact_messages, size_of
+from .compaction import Compaction, ResultKeeper, compact_messages, size_of
 from .result_marks import frame_message, mark_result, remove_mark
 from .valid_messages import collect_call_ids, is_empty, make_valid
 
@@ -81,9 +81,14 @@ class RunConversation:
         assert isinstance(message, AssistantMessage) and isinstance(answer, ToolMessage)  # noqa: S101, PT018 -- own data
         return message.calls, answer.results
 
-    def cut_old_results(self, max_characters: int) -> Compaction | None:
-        """Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None."""
-        cut = compact_messages(self.messages, max_characters, self._message_sizes.values_for(self.messages))
+    def cut_old_results(self, max_characters: int, keep_result: ResultKeeper) -> Compaction | None:
+        """
+        Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None.
+
+        *keep_result* is called with each result that is cut.
+        """
+        sizes = self._message_sizes.values_for(self.messages)
+        cut = compact_messages(self.messages, max_characters, sizes, keep_result)
         if cut is not None:
             self.messages[:] = cut.messages
         return cut
