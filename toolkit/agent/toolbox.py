@@ -23,7 +23,7 @@ from ..approvals.store import ApprovalStore
 from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
 from ..builtin.tool_search_tool import tool_search_for
 from ..calls.attempt import must_propagate
-from ..calls.kept_outputs import OutputReader, find_output_reader, is_output_reader
+from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.unstarted import finish_unstarted
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table, describe_place
@@ -196,7 +196,7 @@ class Toolbox:
         plan = self.dispatcher.find_plan(call.name)
         return None if plan is None else plan.timeout_seconds
 
-    def find_output_reader(self, session: Session) -> OutputReader | None:
+    def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
         return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 

@@ -29,8 +29,8 @@ __all__ = [
     "MAX_PAGE_CHARS",
     "READER_KEY",
     "KeptOutput",
+    "KeptOutputReader",
     "OutputMemory",
-    "OutputReader",
     "find_output_reader",
     "forget_outputs",
     "is_output_reader",
@@ -79,7 +79,7 @@ class KeptOutput:
         return max(_MIN_PAGE_CHARS, min(self.max_chars - _NOTE_CHARS, MAX_PAGE_CHARS))
 
 
-class _Entry(NamedTuple):
+class _KeptEntry(NamedTuple):
     output: KeptOutput
     size_bytes: int
     last_use: int
@@ -89,7 +89,7 @@ class SessionOutputs:
     """The outputs that one session keeps, in the order of their last use."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, _Entry] = {}
+        self.entries: dict[str, _KeptEntry] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -137,7 +137,7 @@ class OutputMemory:
                 handle = f"output_{digest}"
             store.entries.pop(handle, None)
             output = KeptOutput(handle, kept_text, tool, max_chars, total_chars)
-            store.entries[handle] = _Entry(output, sys.getsizeof(kept_text), next(self._uses))
+            store.entries[handle] = _KeptEntry(output, sys.getsizeof(kept_text), next(self._uses))
             self._drop_excess(store)
         return handle
 
@@ -190,7 +190,7 @@ def is_output_reader(tool: Tool) -> bool:
     return bool((tool.facts.metadata or {}).get(READER_KEY))
 
 
-class OutputReader(NamedTuple):
+class KeptOutputReader(NamedTuple):
     """The tool by which a session can read kept outputs, and the session."""
 
     tool: Tool
@@ -208,14 +208,14 @@ class OutputReader(NamedTuple):
         return f'{self.tool.name}(handle="{handle}"{place})'
 
 
-def find_output_reader(table: Table, judges: CallJudges, session: Session | None) -> OutputReader | None:
+def find_output_reader(table: Table, judges: CallJudges, session: Session | None) -> KeptOutputReader | None:
     """Return the tool of *table* by which *session* may read kept outputs; None if there is none."""
     if session is None:
         return None
     readers = _list_readers(table)
     permitted = (tool for tool in readers if judges.could_allow(tool, names_of(tool, table.aliases), session))
     tool = next(permitted, None)
-    return None if tool is None else OutputReader(tool, session)
+    return None if tool is None else KeptOutputReader(tool, session)
 
 
 def _list_readers(table: Table) -> Iterator[Tool]:

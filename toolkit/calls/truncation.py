@@ -20,7 +20,7 @@ from .render_result import render_part
 if TYPE_CHECKING:
     import unicodedata
 
-    from .kept_outputs import OutputReader  # not loaded here, because few results are cut
+    from .kept_outputs import KeptOutputReader  # not loaded here, because few results are cut
 else:
     unicodedata = LazyModule("unicodedata")
 
@@ -108,7 +108,7 @@ def _cut_text(
     return _truncate_kept_text(text, max_chars, reader, handle)
 
 
-def _find_reader(plan: CallPlan | None, session: Session | None) -> OutputReader | None:
+def _find_reader(plan: CallPlan | None, session: Session | None) -> KeptOutputReader | None:
     """Return the tool by which *session* can read what is cut off; None if there is none, or the tool is that one."""
     if plan is None or plan.catalog is None or not isinstance(session, Session):
         return None
@@ -119,18 +119,18 @@ def _find_reader(plan: CallPlan | None, session: Session | None) -> OutputReader
     return find_output_reader(plan.catalog.table, plan.settings.judges, session)
 
 
-def _has_room_for_handle(text: str, max_chars: int, reader: OutputReader) -> bool:
+def _has_room_for_handle(text: str, max_chars: int, reader: KeptOutputReader) -> bool:
     """Return whether a text of *max_chars* characters can name a handle and still show something of *text*."""
     return 2 * len(_build_kept_suffix(text, reader, "x" * _HANDLE_CHARS, len(text))) <= max_chars
 
 
-def _truncate_kept_text(text: str, max_chars: int, reader: OutputReader, handle: str) -> str:
+def _truncate_kept_text(text: str, max_chars: int, reader: KeptOutputReader, handle: str) -> str:
     longest_suffix = _build_kept_suffix(text, reader, handle, len(text))
     end = _find_end(text, max(0, max_chars - len(longest_suffix)))
     return text[:end] + _build_kept_suffix(text, reader, handle, end)
 
 
-def _build_kept_suffix(text: str, reader: OutputReader, handle: str, offset: int) -> str:
+def _build_kept_suffix(text: str, reader: KeptOutputReader, handle: str, offset: int) -> str:
     return f"... [truncated, {len(text)} chars total; {reader.call_text(handle, offset)} reads on]"
 
 

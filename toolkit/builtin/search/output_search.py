@@ -28,7 +28,7 @@ _MAX_SECONDS = 10.0
 _SHARE_FOR_WORK = 0.9
 
 
-class _Row(NamedTuple):
+class _OutputRow(NamedTuple):
     """A line of an output, or a piece of a long line. `next_start` is the place where the next row starts."""
 
     start: int
@@ -105,19 +105,19 @@ def _build_time_limit(context: Context) -> TimeLimit:
     return TimeLimit(seconds, lambda: context.cancelled)
 
 
-def _iterate_rows(text: str, start: int) -> Iterator[_Row]:
+def _iterate_rows(text: str, start: int) -> Iterator[_OutputRow]:
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         while end - start > _PIECE_CHARS + _OVERLAP_CHARS:
             piece = text[start : start + _PIECE_CHARS + _OVERLAP_CHARS]
-            yield _Row(start, piece, start + _PIECE_CHARS, is_piece=True)
+            yield _OutputRow(start, piece, start + _PIECE_CHARS, is_piece=True)
             start += _PIECE_CHARS
-        yield _Row(start, text[start:end], end + 1, is_piece=False)
+        yield _OutputRow(start, text[start:end], end + 1, is_piece=False)
         start = end + 1
 
 
-def _render_match(row: _Row, query: Query, prefix: str) -> str | None:
+def _render_match(row: _OutputRow, query: Query, prefix: str) -> str | None:
     """Return the part of *row* around its first match, after its place; None if *row* does not match."""
     pattern, text = query.line_pattern, row.text
     if query.needle not in text:
