@@ -128,6 +128,7 @@ def test_older_messages_of_the_user_stay_while_there_is_room():
     st.text(st.characters(codec="utf-8"), max_size=200),
     st.lists(st.text(st.characters(codec="utf-8"), max_size=50), max_size=3),
 )
+@settings(max_examples=20)
 def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
     """A summary that tries to inject instructions is marked as what it is."""
     summary = Summary(text=text, calls=tuple(calls), messages=7)
@@ -145,6 +146,7 @@ def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
         Summary, text=st.text(), calls=st.lists(st.text()).map(tuple), left_out=st.integers(0), messages=st.integers(0)
     )
 )
+@settings(max_examples=20)
 def test_a_summary_survives_json(summary):
     """What is written can be read back."""
     assert Summary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
@@ -198,6 +200,7 @@ def test_lines_about_calls_are_short_and_the_newest_stay():
 
 
 @given(st.text(max_size=300), st.integers(30, 100))
+@settings(max_examples=20)
 def test_a_shortened_text_keeps_both_ends(text, limit):
     """It says how much is missing, and can be sent."""
     short, sendable = shorten(text, limit), text.encode("utf-8", "replace").decode()
