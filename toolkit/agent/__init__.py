@@ -17,6 +17,8 @@ from .events import (
     Inner,
     Refused,
     Said,
+    Summarized,
+    SummaryFailed,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -31,9 +33,11 @@ from .run_inbox import NotRunning
 from .run_seal import RunSeal, SealError
 from .runs import Run, SubRun
 from .subruns import is_in_run, sub_run
+from .summaries import SUMMARY_PROMPT, Summary
 
 __all__ = [
     "PLAN_PROMPT",
+    "SUMMARY_PROMPT",
     "Agent",
     "Budget",
     "CatalogChanged",
@@ -53,6 +57,9 @@ __all__ = [
     "Status",
     "Stop",
     "SubRun",
+    "Summarized",
+    "Summary",
+    "SummaryFailed",
     "TextDelta",
     "ToolFinished",
     "ToolProgress",

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..calls.kept_outputs import HANDLE_KEY, output_memory
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
@@ -84,7 +85,11 @@ class ActiveRun:
         self.toolbox = toolbox
         self.ledger = ledger
         self.session = session
-        self.conversation = RunConversation(() if run is None else run.messages, frame_results=options.frame_results)
+        self.conversation = RunConversation(
+            () if run is None else run.messages,
+            frame_results=options.frame_results,
+            summary=None if run is None else run.summary,
+        )
         self.watcher = CallWatcher(on_event)
         self.inbox = RunInbox(() if run is None else run.unread)
         self._reported_table: Table | None = None
@@ -123,15 +128,7 @@ class ActiveRun:
     # Requests to the model, and its replies.
 
     def build_request(self) -> Request:
-        """
-        Return the next request to the model, with the tools that are available now.
-
-        If the conversation is longer than `compact_at`, old results are cut first.
-        """
-        max_characters = self.options.compact_at
-        cut = None if max_characters is None else self.conversation.cut_old_results(max_characters)
-        if cut is not None:
-            self.watcher.publish_event(Compacted(cut.results, cut.characters))
+        """Return the next request to the model, with the tools that are available now."""
         catalog, answer_format = self.toolbox.select_offered_tools(self.session), self.answer_format
         output = None if answer_format is None else answer_format.tool
         is_structured = output is not None and self.provider_structures_output(catalog)
@@ -144,6 +141,23 @@ class ActiveRun:
             session=self._build_offered_session(),
             output=output if is_structured else None,
         )
+
+    def cut_old_results(self, max_characters: int) -> None:
+        """Cut old results if the conversation is longer than *max_characters*, and report it."""
+        cut = self.conversation.cut_old_results(max_characters, self._keep_result)
+        if cut is not None:
+            self.watcher.publish_event(Compacted(cut.results, cut.characters))
+
+    def _keep_result(self, result: ToolResult) -> str | None:
+        """Keep the text of *result* in the session, and return the call that reads it; None if no tool could."""
+        reader = self.toolbox.find_output_reader(self.session)
+        if reader is None or result.tool == reader.tool.name:
+            return None  # a page of a kept text is there already
+        handle = (result.metadata or {}).get(HANDLE_KEY) if result.truncated else None
+        if not isinstance(handle, str) or output_memory.find(self.session, handle) is None:
+            max_chars = self.toolbox.dispatcher.settings.max_chars
+            handle = reader.keep(result.text, tool=result.tool, max_chars=max_chars)
+        return reader.call_text(handle)
 
     @property
     def answer_format(self) -> AnswerFormat | None:
@@ -185,6 +199,11 @@ class ActiveRun:
         self.watcher.forget_turn()
         turn = self.ledger.spent.turns
         return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)
+
+    def add_usage(self, reply: Reply) -> None:
+        """Count the tokens of *reply*, which is not a turn of the conversation."""
+        self.usage += reply.usage
+        self.ledger.add_usage(reply.usage, reply.model)
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Add the results of *calls*, in order. A result that no event has reported yet is reported now."""
@@ -236,6 +255,7 @@ class ActiveRun:
             refused_answers=self.refused_answers,
             unread=self.inbox.messages,
             subs=tuple(self.sub_runs.values()),
+            summary=self.conversation.summary,
             session=self.session,
         )
         # A run that was interrupted while other calls of it wait can still be resumed.

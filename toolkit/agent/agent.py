@@ -44,6 +44,7 @@ from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .run_inbox import RunInboxes
 from .runs import Run, check_run
 from .subruns import resume_turns
+from .summaries import SUMMARY_PROMPT
 from .toolbox import Toolbox, with_own_tools
 
 __all__ = ["Agent"]
@@ -73,7 +74,9 @@ class Agent(Generic[T]):
         plan_prompt: The text that is added to the system prompt while the model plans.
         plan_tools: The names of the read-only tools that the model may use while it plans; all of them unless given.
         frame_results: Whether the output of tools is put between marks that the output cannot forge.
-        compact_at: The number of characters above which old results in the conversation are cut; None for no limit.
+        compact_at: The number of characters above which the conversation is made shorter: old results are cut, and if
+            that is not enough, the model sums up old turns. None for no limit.
+        summary_prompt: The system prompt by which the model sums up old turns; None to cut old results only.
         output: The type of the final answer, which is then `run.output`: a class such as a dataclass, a TypedDict or a
             pydantic model, or any other annotation that a parameter of a tool can have. A text unless given.
         output_retries: How many answers that are not of this type are sent back to the model, for one prompt.
@@ -128,6 +131,7 @@ class Agent(Generic[T]):
         plan_tools: Iterable[str] | None = None,
         frame_results: bool = False,
         compact_at: int | None = 400_000,
+        summary_prompt: str | None = SUMMARY_PROMPT,
         output_retries: int = 2,
         output_by: OutputWay | None = None,
         session: Session | None = None,
@@ -142,6 +146,7 @@ class Agent(Generic[T]):
             plan_prompt=plan_prompt,
             frame_results=frame_results,
             compact_at=compact_at,
+            summary_prompt=summary_prompt,
             clock=clock,
             output=AnswerFormat.of(output),
             output_retries=output_retries,

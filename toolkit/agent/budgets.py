@@ -143,10 +143,14 @@ class Ledger:
 
     def add_turn(self, usage: Usage, model: str) -> None:
         """Count one reply of the model."""
+        self.add_usage(usage, model)
+        self._spent = replace(self._spent, turns=self._spent.turns + 1)
+
+    def add_usage(self, usage: Usage, model: str) -> None:
+        """Count the tokens and the cost of a reply that is not a turn of the conversation, such as a summary."""
         spent = self._spent
-        self._spent = replace(
-            spent, turns=spent.turns + 1, usage=spent.usage + usage, cost=spent.cost + self._compute_cost(usage, model)
-        )
+        cost = spent.cost + self._compute_cost(usage, model)
+        self._spent = replace(spent, usage=spent.usage + usage, cost=cost)
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* tool calls as used, and return how many of them may run."""

@@ -4,21 +4,29 @@ Shortens a long conversation by replacing old results with a note that they were
 The oldest results are cut first; the last two turns stay whole. A conversation
 that is too long is cut to about half of the limit at once. It is not cut a
 little in every turn, because each cut loses the provider's prompt cache.
+
+What is cut can be kept, so that the model can read it again. The note then names
+the call that does so.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from .._wording import format_count
+from ..content import FilePart, ImagePart
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
 from ..values.rendering import as_json
 
-__all__ = ["Compaction", "compact_messages", "size_of"]
+__all__ = ["Compaction", "ResultKeeper", "compact_messages", "size_of"]
+
+ResultKeeper: TypeAlias = Callable[[ToolResult], str | None]
+"""A function that keeps the text of a result, and returns how the model reads it again; None if it cannot."""
 
 _WHOLE_TURNS = 2
 _MIN_CUT_SIZE = 200
@@ -34,12 +42,16 @@ class Compaction:
 
 
 def compact_messages(
-    messages: Sequence[Message], max_characters: int, sizes: Sequence[int] | None = None
+    messages: Sequence[Message],
+    max_characters: int,
+    sizes: Sequence[int] | None = None,
+    keep_result: ResultKeeper = lambda result: None,
 ) -> Compaction | None:
     """
     Return *messages* with old results cut if they have more than *max_characters* characters; None if nothing was cut.
 
-    *sizes* are the sizes of the messages in characters, if the caller knows them.
+    *sizes* are the sizes of the messages in characters, if the caller knows them. *keep_result* is called with each
+    result that is cut.
     """
     sizes = [size_of(message) for message in messages] if sizes is None else sizes
     total_size = sum(sizes)
@@ -52,7 +64,7 @@ def compact_messages(
         message = messages[index]
         if characters >= excess or not isinstance(message, ToolMessage):
             break
-        cut = tuple(map(_cut_result, message.results))
+        cut = tuple(_cut_result(result, keep_result) for result in message.results)
         shortened[index] = ToolMessage(cut)
         results += sum(new is not old for new, old in zip(cut, message.results, strict=True))
         characters += sizes[index] - size_of(shortened[index])
@@ -71,13 +83,18 @@ def _measure_result(result: ToolResult) -> int:
     return len(result.text) + sum(len(json.dumps(as_json(part.to_json()))) for part in result.parts)
 
 
-def _cut_result(result: ToolResult) -> ToolResult:
+def _cut_result(result: ToolResult, keep_result: ResultKeeper) -> ToolResult:
     size = _measure_result(result)
     if size <= _MIN_CUT_SIZE or result.kind == "waiting":
         return result
+    has_media = any(isinstance(part, (ImagePart, FilePart)) for part in result.parts)
+    # An image is not kept, and the text alone may say no more than the note.
+    reading_call = keep_result(result) if len(result.text) > _MIN_CUT_SIZE else None
+    advice = "call it again if you need them" if reading_call is None else f"{reading_call} shows them"
+    if reading_call is not None and has_media:
+        advice += ", without images and files"
     short_result = copy.copy(result)
-    short_result.text = (
-        f"[{format_count(size, 'character')} of `{result.tool}` were cut to save room; call it again if you need them]"
-    )
+    count = format_count(size, "character")
+    short_result.text = f"[{count} of `{result.tool}` were cut to save room; {advice}]"
     short_result.value, short_result.parts, short_result.truncated = None, (), True
     return short_result

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from ..providers.messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
-from .compaction import Compaction, compact_messages, size_of
+from .compaction import Compaction, ResultKeeper, compact_messages, size_of
+from .kept_messages import MessageSplit, split_messages
 from .result_marks import frame_message, mark_result, remove_mark
+from .summaries import Summary
 from .valid_messages import collect_call_ids, is_empty, make_valid
 
 __all__ = ["RunConversation"]
@@ -26,13 +28,17 @@ class RunConversation:
     Args:
         messages: The messages so far.
         frame_results: Whether the results that are added are put between marks when they are sent.
+        summary: The summary that the first of *messages* shows, if there is one.
 
     Attributes:
         messages: The messages so far.
+        summary: The summary that the first message shows, if there is one.
     """
 
-    def __init__(self, messages: Iterable[Message], *, frame_results: bool) -> None:
+    def __init__(self, messages: Iterable[Message], *, frame_results: bool, summary: Summary | None = None) -> None:
         self.messages: list[Message] = list(messages)
+        self.summary = summary
+        self._next_summary_size = 0
         self._frame_results = frame_results
         self._used_ids = collect_call_ids(self.messages)
         self._message_sizes = MessageCache(size_of)
@@ -81,12 +87,44 @@ class RunConversation:
         assert isinstance(message, AssistantMessage) and isinstance(answer, ToolMessage)  # noqa: S101, PT018 -- own data
         return message.calls, answer.results
 
-    def cut_old_results(self, max_characters: int) -> Compaction | None:
-        """Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None."""
-        cut = compact_messages(self.messages, max_characters, self._message_sizes.values_for(self.messages))
+    def cut_old_results(
+        self, max_characters: int, keep_result: ResultKeeper = lambda result: None
+    ) -> Compaction | None:
+        """
+        Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None.
+
+        *keep_result* is called with each result that is cut.
+        """
+        sizes = self._message_sizes.values_for(self.messages)
+        cut = compact_messages(self.messages, max_characters, sizes, keep_result)
         if cut is not None:
             self.messages[:] = cut.messages
         return cut
+
+    def find_old_messages(self, max_characters: int) -> MessageSplit | None:
+        """
+        Return which messages to sum up if the conversation is longer than *max_characters*.
+
+        Return None if it is short enough, if too little would be saved, or if a summary has just failed. An earlier
+        summary is in neither part.
+        """
+        sizes = self._message_sizes.values_for(self.messages)
+        total_size = sum(sizes)
+        if total_size <= max_characters or total_size < self._next_summary_size:
+            return None
+        start = 0 if self.summary is None or self.messages[:1] != [self.summary.to_message()] else 1
+        return split_messages(self.messages[start:], sizes[start:], max_characters)
+
+    def apply_summary(self, summary: Summary, kept_messages: Sequence[Message]) -> int:
+        """Continue with *summary* and *kept_messages*. Return the number of characters that this saves."""
+        size_before = sum(self._message_sizes.values_for(self.messages))
+        self.messages[:] = [summary.to_message(), *kept_messages]
+        self.summary = summary
+        return size_before - sum(self._message_sizes.values_for(self.messages))
+
+    def postpone_summary(self, max_characters: int) -> None:
+        """Find no old messages before the conversation has grown by an eighth of *max_characters*."""
+        self._next_summary_size = sum(self._message_sizes.values_for(self.messages)) + max_characters // 8
 
     def framed_messages(self) -> tuple[Message, ...]:
         """Return the messages as they are sent to the model, with marks around results."""

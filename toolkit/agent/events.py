@@ -17,6 +17,7 @@ from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from .runs import Run
+from .summaries import Summary
 
 __all__ = [
     "CatalogChanged",
@@ -27,6 +28,8 @@ __all__ = [
     "Inner",
     "Refused",
     "Said",
+    "Summarized",
+    "SummaryFailed",
     "TextDelta",
     "ToolFinished",
     "ToolProgress",
@@ -106,6 +109,38 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
+class Summarized:
+    """
+    The model has summed up old turns to shorten the conversation.
+
+    Attributes:
+        summary: The summary, which stands for these turns from now on.
+        messages: The number of messages that were summed up this time.
+        characters: The number of characters saved.
+        usage: The tokens that the summary has used. They count in the budget.
+    """
+
+    summary: Summary
+    messages: int
+    characters: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryFailed:
+    """
+    The model was asked to sum up old turns, and the answer could not be used. The run goes on with all its messages.
+
+    Attributes:
+        reason: Why there is no summary.
+        usage: The tokens that the attempt has used. They count in the budget.
+    """
+
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The run pauses until people answer these requests."""
 
@@ -144,6 +179,8 @@ Event: TypeAlias = (
     | Said
     | CatalogChanged
     | Compacted
+    | Summarized
+    | SummaryFailed
     | Waiting
     | Failed
     | Inner

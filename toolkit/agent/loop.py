@@ -1,9 +1,9 @@
 """
 The loop: ask the model and run the calls in its reply, until it answers without a call.
 
-    limit reached? → ask → nothing called: the end
-                         → call → halted, waiting, planned: the end, or a pause
-                                → again
+    limit reached? → too long: compact → ask → nothing called: the end
+                                             → call → halted, waiting, planned: the end, or a pause
+                                                    → again
 
 The loop can be cancelled at every await. `ActiveRun` makes sure that the conversation is valid then.
 """
@@ -27,6 +27,7 @@ from .call_watcher import current_run
 from .events import TurnFinished
 from .plan_mode import EXIT_PLAN
 from .run_fields import Stop
+from .summarizer import compact_conversation
 from .valid_messages import build_unfinished_result
 
 __all__ = ["conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
@@ -53,6 +54,8 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         if not is_paused:  # the model has to go on with what it was saying
             active_run.read_inbox()
         try:
+            if await compact_conversation(active_run):
+                continue  # the summary has used tokens and time, so the limits are checked again
             reply = await _ask_model(active_run)
             calls = active_run.add_reply(reply)
         except (ProviderError, Transient) as error:

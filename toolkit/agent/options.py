@@ -22,6 +22,7 @@ from .budgets import Budget, Ledger, Spent
 from .events import Event
 from .final_answers import AnswerFormat
 from .plan_mode import PLAN_PROMPT
+from .summaries import SUMMARY_PROMPT
 
 __all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
 
@@ -39,6 +40,7 @@ _OPTION_TYPES: OptionTypes = {
     "frame_results": ((bool,), "True or False"),
     "output_retries": ((int,), "a whole number, such as 2"),
     "compact_at": ((int, NoneType), "a whole number of characters, or None"),
+    "summary_prompt": ((str, NoneType), "a text, or None to sum up nothing"),
     "clock": ((Callable,), "a function that returns seconds, such as time.monotonic"),
 }
 
@@ -55,6 +57,7 @@ class AgentKeywords(TypedDict, total=False):
     plan_tools: Iterable[str] | None
     frame_results: bool
     compact_at: int | None
+    summary_prompt: str | None
     output_retries: int
     output_by: OutputWay | None
     session: Session | None
@@ -73,6 +76,7 @@ class AgentOptions:
     plan_prompt: str = PLAN_PROMPT
     frame_results: bool = False
     compact_at: int | None = None
+    summary_prompt: str | None = SUMMARY_PROMPT
     clock: Callable[[], float] = time.monotonic
     output: AnswerFormat | None = None
     output_retries: int = 2
@@ -92,6 +96,8 @@ class AgentOptions:
             raise TypeError("on_event is called and not awaited; give a plain function, or use `stream`")
         if not self.plan_prompt.strip():
             raise ValueError("plan_prompt is empty; leave it out for the usual one")
+        if self.summary_prompt is not None and not self.summary_prompt.strip():
+            raise ValueError("summary_prompt is empty; leave it out for the usual one, or give None to sum up nothing")
         if self.budget.prices is not None:
             price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
 

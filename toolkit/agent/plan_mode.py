@@ -133,8 +133,10 @@ def build_plan_request(run: Run[Any]) -> ApprovalRequest:
 
     Its id is the same for the same run, also in another process.
     """
-    # One conversation can plan twice. The number of messages tells the two plans apart.
-    key = digest_call(EXIT_PLAN, [run.id, len(run.messages)])
+    # One conversation can plan twice. The number of messages tells the two plans apart. Messages that were summed up
+    # count, because otherwise a later plan could have the number of an earlier one.
+    summed_up = 0 if run.summary is None else run.summary.messages - 1
+    key = digest_call(EXIT_PLAN, [run.id, len(run.messages) + summed_up])
     return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 

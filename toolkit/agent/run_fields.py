@@ -66,7 +66,8 @@ _FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "unread": (_is_list, "a list"),
     "subs": (_is_list, "a list"),
     "session": (_is_object, "an object"),
+    "summary": (lambda value: value is None or _is_object(value), "an object or null"),
 }
 
-_LATER_FIELDS: dict[str, Any] = {"answer": None, "refused_answers": 0, "unread": []}
+_LATER_FIELDS: dict[str, Any] = {"answer": None, "refused_answers": 0, "unread": [], "summary": None}
 """The fields that older data does not have, with their values then."""

@@ -31,6 +31,7 @@ from .budgets import Spent
 from .final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
 from .run_fields import Status, Stop, check_run_fields
+from .summaries import Summary
 from .valid_messages import find_message_flaw
 
 __all__ = ["Run", "SubRun", "check_run"]
@@ -59,6 +60,8 @@ class Run(Generic[T_co]):
         spent: The amounts used since the prompt.
         usage: The tokens of the whole conversation.
         plan: The plan of the model, if it had to plan.
+        summary: What stands for turns that were summed up because the conversation was too long; None if there are
+            none. The first of `messages` shows it to the model.
         error: The exception, if the run failed in this process. It is not saved.
         unread: What was said to the run with `agent.say` and not read by the model. It is read when the run goes on.
         subs: The sub-runs that wait. Each names the call that it belongs to.
@@ -78,6 +81,7 @@ class Run(Generic[T_co]):
     refused_answers: int = 0
     unread: tuple[UserMessage, ...] = ()
     subs: tuple[SubRun, ...] = ()
+    summary: Summary | None = None
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -165,6 +169,8 @@ class Run(Generic[T_co]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain JSON with a version, without the exception and the session's authority."""
+        # A run without a summary can also be read by versions that know no summaries.
+        summary = {} if self.summary is None else {"summary": self.summary.to_json()}
         return {
             "version": _VERSION,
             "id": self.id,
@@ -180,6 +186,7 @@ class Run(Generic[T_co]):
             "unread": [message.to_json() for message in self.unread],
             "subs": [sub.to_json() for sub in self.subs],
             "session": self.session.to_json(),
+            **summary,
         }
 
     def dumps(self) -> str:
@@ -305,6 +312,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
             unread=tuple(_read_items(data["unread"], _read_user_message, "unread")),
             subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
+            summary=None if data["summary"] is None else Summary.from_json(data["summary"]),
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None
@@ -359,4 +367,6 @@ def _find_run_flaw(run: Run[Any]) -> str | None:
         return "it has an answer, and is not done"
     if run.status == "planned" and not (run.plan or "").strip():
         return "it has planned, and there is no plan"
+    if run.summary is not None and run.messages[:1] != (run.summary.to_message(),):
+        return "its summary is not its first message"
     return None

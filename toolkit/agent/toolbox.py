@@ -1,8 +1,9 @@
 """
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
-The agent adds its own tools: `exit_plan`, and `tool_search` if some tools are
-deferred and the catalog has no `tool_search`. Every call goes through the same
+The agent adds its own tools: `exit_plan`, `tool_search` if some tools are
+deferred and the catalog has no `tool_search`, and `read_output` if the catalog
+has no tool that reads results that were cut. Every call goes through the same
 hooks, rules, approvals and log as in the host's dispatcher. The watcher of the
 run is told about every call.
 """
@@ -19,8 +20,10 @@ from typing import Any
 from ..approvals.comparisons import is_same_request
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
+from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
 from ..builtin.tool_search_tool import tool_search_for
 from ..calls.attempt import must_propagate
+from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.unstarted import finish_unstarted
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table, describe_place
@@ -71,10 +74,16 @@ class Toolbox:
         self.dispatcher = source.extended(catalog, permissions=guard, on_progress=_report_progress)
 
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
-        """Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`."""
+        """
+        Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`.
+
+        A tool that reads results that were cut is always there, because the sub-run's own results may be cut.
+        """
         catalog = self.dispatcher.catalog
         names = None if tools is None else {own_tool.name for name in tools if (own_tool := catalog.get(name))}
-        view = catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
+        view = catalog.filtered(
+            lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names or is_output_reader(tool))
+        )
         return Toolbox(self._source, view, plan_tools=self._plan_tools)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ class Toolbox:
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, _SEARCH_TOOL)
+        is_own = tool.name in (EXIT_PLAN, _SEARCH_TOOL) or is_output_reader(tool)
         return is_for_planning(tool, None if is_own else self._plan_tools)
 
     def select_offered_tools(self, session: Session) -> CatalogView:
@@ -186,6 +195,10 @@ class Toolbox:
         """Return how many seconds one attempt of *call* may take; None for no limit."""
         plan = self.dispatcher.find_plan(call.name)
         return None if plan is None else plan.timeout_seconds
+
+    def find_output_reader(self, session: Session) -> KeptOutputReader | None:
+        """Return the tool by which *session* can read results that were cut; None if there is none."""
+        return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 
     async def is_unchanged(self, request: ApprovalRequest) -> bool:
         """
@@ -298,7 +311,8 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
     """
     Return *catalog* with the agent's own tools added.
 
-    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name.
+    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
+    only while *catalog* has no tool of that name, and no tool that reads results that were cut.
 
     Raises:
         DuplicateTool: *catalog* has a tool named `exit_plan`.
@@ -310,11 +324,18 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
         )
 
     def derive(table: Table, own: Table) -> Table:
-        needs_search = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH_TOOL) is None
-        own_tools = {name: tool for name, tool in own.tools.items() if needs_search or name != _SEARCH_TOOL}
+        own_tools = dict(own.tools)
+        readers = [tool for tool in table.tools.values() if is_output_reader(tool)]
+        if table.find(_SEARCH_TOOL) is not None or not any(
+            tool.facts.defer for tool in table.tools.values() if tool not in readers
+        ):
+            del own_tools[_SEARCH_TOOL]
+        if readers or table.find(READ_OUTPUT) is not None:
+            del own_tools[READ_OUTPUT]
         return Table({**table.tools, **own_tools}, table.aliases)
 
-    return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
+    own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
+    return CatalogView((catalog, own_catalog), derive)
 
 
 def _check_not_leaving_plan(session: Session) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .memory.memory_folder import MemoryFolder
     from .memory.memory_tools import memory_tools
     from .memory.notes import MemoryNote, MemoryStore
+    from .read_output_tool import forget_outputs, read_output_for
     from .search.glob_tool import glob_for
     from .search.grep_tool import grep_for
     from .tool_search_tool import tool_search_for
@@ -37,6 +38,7 @@ _FOLDERS = {
     "job_output": "commands.",
     "job_stop": "commands.",
     "read": "files.",
+    "read_output": "",
     "tool_search": "",
     "web_fetch": "web.",
     "write": "files.",
@@ -53,12 +55,14 @@ __all__ = [
     "builtin_catalog",
     "edit_for",
     "end_shells",
+    "forget_outputs",
     "glob_for",
     "grep_for",
     "job_output_for",
     "job_stop_for",
     "memory_tools",
     "read_for",
+    "read_output_for",
     "tool_search_for",
     "web_fetch_for",
     "write_for",
@@ -73,5 +77,6 @@ __getattr__ = _lazy_getattr(
         "MemoryFolder": "memory.memory_folder",
         "memory_tools": "memory.memory_tools",
         **dict.fromkeys(("MemoryNote", "MemoryStore"), "memory.notes"),
+        "forget_outputs": "read_output_tool",
     },
 )

@@ -18,6 +18,7 @@ from .commands.job_stop_tool import job_stop_for
 from .files.edit_tool import edit_for
 from .files.read_tool import read_for
 from .files.write_tool import write_for
+from .read_output_tool import read_output_for
 from .search.glob_tool import glob_for
 from .search.grep_tool import grep_for
 from .web.web_fetch_tool import web_fetch_for
@@ -60,6 +61,7 @@ def builtin_catalog(
         edit_for(place),
         glob_for(place),
         grep_for(place),
+        read_output_for(),
         bash_for(place, sandbox=sandbox, network=network, env=env, keep=keep),
         job_output_for(place),
         job_stop_for(place),

@@ -213,7 +213,10 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                         if run is not None or on.after or on.masked or on.part == "tool" or type(form) is str:
                             result.text = as_text(form)  # other stages read it or change the value
                         else:
-                            result.deferred_text = write_text, form, max_chars
+                            write: Any = write_text
+                            if session is not None:
+                                write = partial(write_text, plan=plan, session=session)
+                            result.deferred_text = write, form, max_chars
                     else:
                         result = render_result(value, plan)
                     if on.after or on.masked:
@@ -273,7 +276,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
             if run is not None and run.is_judged:
                 run.add_notes(result)
             if (on.output != "form" or result.deferred_text is None) and len(result.text) > max_chars:
-                truncate_result(result, max_chars)
+                truncate_result(result, max_chars, plan, session)
             if on.recorded or (run is not None and run.is_judged):
                 await run.record_outcome(result)
         if on.part == "tool":

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal, TypeAlias
 
+from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..permissions.judgement import names_of
@@ -35,6 +36,7 @@ class CallPlan:
     How one dispatcher calls one tool.
 
     Attributes:
+        catalog: The tools of the dispatcher, if the plan was made for one.
         check_and_convert: The generated check. If jsonschema validates every call, a check that always answers
             `UNSURE`.
         encode_quickly: The generated function that encodes a return value. If it returns `UNSURE`, the codec encodes.
@@ -53,6 +55,7 @@ class CallPlan:
 
     __slots__ = (
         "_secrets",
+        "catalog",
         "check_and_convert",
         "checker",
         "checks_output",
@@ -79,9 +82,12 @@ class CallPlan:
         "validate",
     )
 
-    def __init__(self, tool: Tool, settings: Settings, aliases: Mapping[str, str]) -> None:
+    def __init__(
+        self, tool: Tool, settings: Settings, aliases: Mapping[str, str], catalog: CatalogView | None = None
+    ) -> None:
         facts, signature = tool.facts, tool.signature
         self.tool = tool
+        self.catalog = catalog
         self.name = tool.name
         self.function = tool.function
         self.checker = tool.about.checker

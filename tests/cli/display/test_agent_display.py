@@ -24,6 +24,9 @@ from toolkit.agent import (
     Refused,
     Run,
     Said,
+    Summarized,
+    Summary,
+    SummaryFailed,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -36,7 +39,7 @@ from toolkit.cli.display.lines import format_duration
 from toolkit.context import Progress
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.errors import ProviderError
-from toolkit.providers import UserMessage
+from toolkit.providers import Usage, UserMessage
 from toolkit.results import ToolCall, ToolResult
 from toolkit.spec import Tool
 
@@ -227,6 +230,11 @@ def test_times_are_for_people(seconds, words):
             "• the tools have changed (added: named; removed: named)",
         ),
         (Inner("c9", CatalogChanged((Tool.of(named),), ())), ""),
+        (
+            Summarized(Summary(text="x"), 8, 12345, Usage()),
+            "• 8 old messages were summed up, which saves 12,345 characters",
+        ),
+        (SummaryFailed("it was empty", Usage()), "• old messages could not be summed up: it was empty"),
         (Failed(ProviderError("no key")), "✗ failed: no key"),
         (Done(Run(status="stopped", reason="50 turns are enough")), "✗ stopped: 50 turns are enough"),
         (Done(Run(status="planned", plan="1. a\n2. b")), "• the plan:\n  1. a\n  2. b"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ...access import Reads
+from ...calls.kept_outputs import output_memory
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem, ToolError
@@ -23,6 +24,7 @@ from .gitignore import GitignoreFilter, path_prefix_of
 from .globs import Glob
 from .grep_syntax import Query, build_query
 from .line_search import MAX_FILE_BYTES, NO_MATCHES, FileMatches, search_file
+from .output_search import search_output
 from .ripgrep import Ripgrep, is_worth_it, ripgrep_for
 from .search_report import ReportMode, SearchReport, format_names, format_path
 
@@ -74,7 +76,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         Args:
             pattern: A regular expression: . [a-z] [^,] \\d \\w \\s \\b ^ $ (a|b) * + ? {2,5}. No lookaround,
                 no backreferences, nothing across lines.
-            path: A folder or file to search in; the whole workspace unless given.
+            path: A folder or file to search in, or the handle of a cut result; the whole workspace unless given.
             glob: Only files like this: `*.py` at any depth, or `src/**/*.{ts,tsx}` from the path on.
             file_type: Only files of this kind.
             mode: "lines"; "files" for the names of files only; "count" for the number of lines in each file.
@@ -86,6 +88,17 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         """
         if problems := _find_problems({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
+        if (output := output_memory.find(context.session, path)) is not None:
+            _refuse_file_options(glob=glob, file_type=file_type, mode=mode, context_lines=context_lines)
+            return search_output(
+                output,
+                pattern,
+                context,
+                max_matches=limit,
+                fixed=fixed,
+                ignore_case=ignore_case,
+                prefix=f"{output.handle}:",
+            )
         query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
         search = _Search(workspace, query, time_limit_for(workspace, context), context, first_only=mode == "files")
         gitignore = GitignoreFilter(workspace, path, include_ignored=ignored)
@@ -171,6 +184,14 @@ def _find_problems(arguments: Any) -> list[Problem]:
         except ValueError as error:
             problems.append(Problem(str(error), ("glob",)))
     return problems
+
+
+def _refuse_file_options(*, glob: str, file_type: str | None, mode: ReportMode, context_lines: int) -> None:
+    """Raise `BadArgs` if one of the options is given that mean nothing for a kept output."""
+    options = {"glob": glob, "file_type": file_type, "mode": mode != "lines", "context_lines": context_lines}
+    if names := [name for name, is_given in options.items() if is_given]:
+        remedy = "leave it out; `read_output` shows what is around a place"
+        raise BadArgs([Problem(f"the path is a cut result, which has no files; {remedy}", (name,)) for name in names])
 
 
 class _FileFilter:

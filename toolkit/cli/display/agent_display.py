@@ -34,6 +34,8 @@ from ...agent.events import (
     Inner,
     Refused,
     Said,
+    Summarized,
+    SummaryFailed,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -95,6 +97,8 @@ class AgentDisplay:
             Said: self._show_said,
             CatalogChanged: self._show_catalog_change,
             Compacted: self._show_compaction,
+            Summarized: self._show_summary,
+            SummaryFailed: self._show_failed_summary,
             Waiting: self._show_requests,
             Failed: self._show_failure,
             Inner: self._show_inner,
@@ -212,6 +216,14 @@ class AgentDisplay:
         results, characters = format_count(event.results, "old result"), format_count(event.characters, "character")
         text = f"{results} {'was' if event.results == 1 else 'were'} cut by {characters}, to make room"
         self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
+
+    def _show_summary(self, event: Summarized, path: CallPath) -> None:
+        text = f"{event.messages:,} old messages were summed up, which saves {event.characters:,} characters"
+        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
+
+    def _show_failed_summary(self, event: SummaryFailed, path: CallPath) -> None:
+        text = f"old messages could not be summed up: {event.reason}"
+        self._print(render_heading(self._marks.note, text, style="yellow", indent=self._indent(path)))
 
     def _show_requests(self, event: Waiting, path: CallPath) -> None:
         if path:

@@ -1,0 +1,268 @@
+"""Results that were cut are kept in their session: within limits, masked, and for that session alone."""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Annotated
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, JsonPart, Permissions, Secret, Session, TextPart, Tool, ToolResult
+from toolkit.builtin import forget_outputs, read_output_for
+from toolkit.calls.kept_outputs import READER_KEY, OutputMemory, output_memory
+from toolkit.decisions import Decision
+
+pytestmark = pytest.mark.anyio
+
+LOG = "\n".join(f"line {number} of the log" for number in range(1000))
+
+
+def make_dispatcher(*functions, reader=True, **options) -> Dispatcher:
+    catalog = Catalog(*functions)
+    if reader:
+        catalog.add(read_output_for())
+    return Dispatcher(catalog, **{"max_chars": 1000, **options})
+
+
+def log() -> str:
+    """Return a long log."""
+    return LOG
+
+
+async def test_the_cut_text_names_a_handle():
+    """Oversized results are kept for read-back: the cut text names a handle."""
+    session = Session()
+    result = await make_dispatcher(log).call("log", {}, session=session)
+    handle, offset = re.search(
+        r'\[truncated, 19889 chars total; read_output\(handle="(output_\w{12})", offset=(\d+)\) reads on\]$',
+        result.text,
+    ).groups()
+    assert (result.truncated, len(result.text) <= 1000, result.value == result.text) == (True, True, True)
+    assert result.text.startswith(LOG[: int(offset)] + "...")
+    assert result.metadata == {"output_handle": handle}
+    kept = output_memory.find(session, handle)
+    assert (kept.text, kept.tool, kept.total_chars) == (LOG, "log", len(LOG))
+
+
+@pytest.mark.parametrize(
+    ("options", "session"),
+    [
+        ({"reader": False}, Session()),
+        ({"permissions": Permissions("bypass", ["deny read_output"])}, Session()),
+        ({}, None),
+    ],
+    ids=["no tool", "denied", "no session"],
+)
+async def test_nothing_is_kept_that_could_not_be_read(options, session):
+    """Without the tool, without the permission or without a session the text is cut as before."""
+    result = await make_dispatcher(log, **options).call("log", {}, session=session)
+    assert result.text.endswith("... [truncated, 19889 chars total]")
+    assert result.metadata is None
+    assert session is None or session.state == {}
+
+
+async def test_a_result_that_fits_is_not_touched():
+    """A plain call whose result fits stores nothing."""
+    session = Session()
+    result = await make_dispatcher(log, max_chars=len(LOG)).call("log", {}, session=session)
+    assert (result.text, result.metadata, session.state) == (LOG, None, {})
+
+
+async def test_the_name_in_the_text_is_that_of_the_catalog():
+    """A prefixed tool is named as the model has to call it."""
+    dispatcher = Dispatcher(Catalog(log, read_output_for()).prefixed("my_"), max_chars=1000)
+    assert "my_read_output(handle=" in (await dispatcher.call("my_log", {}, session=Session())).text
+
+
+async def test_too_little_room_for_a_handle():
+    """If the limit has no room for the handle, the text says how long it was, and nothing is kept."""
+    session = Session()
+    result = await make_dispatcher(log, max_chars=60).call("log", {}, session=session)
+    assert (result.text[-34:], session.state) == ("... [truncated, 19889 chars total]", {})
+
+
+async def test_secrets_are_masked_in_what_is_kept():
+    """What is kept has its secrets redacted as in the shown text."""
+
+    def connect(key: Annotated[str, Secret]) -> str:
+        """Connect."""
+        return f"{LOG}\nkey={key} token=hunter2"
+
+    session = Session()
+    dispatcher = make_dispatcher(connect, redact=["hunter2"])
+    result = await dispatcher.call("connect", {"key": "s3cr3t-key"}, session=session)
+    kept = output_memory.find(session, result.metadata["output_handle"]).text
+    assert "hunter2" not in kept
+    assert "s3cr3t-key" not in kept
+    assert kept.startswith(LOG)
+    page = await dispatcher.call(
+        "read_output", {"handle": result.metadata["output_handle"], "offset": -40}, session=session
+    )
+    assert "hunter2" not in page.text
+
+
+async def test_structured_results_and_parts_are_kept_whole():
+    """Of a structured result the JSON text is kept, and of parts also what the text does not say."""
+
+    def rows() -> list[int]:
+        """List numbers."""
+        return list(range(1000))
+
+    async def pieces() -> ToolResult:
+        """Return parts."""
+        return ToolResult("x" * 2000, None, parts=[TextPart("x" * 100), TextPart("y" * 2000), JsonPart({"a": 1})])
+
+    session, dispatcher = Session(), make_dispatcher(rows, pieces)
+    result = await dispatcher.call("rows", {}, session=session)
+    assert result.value == list(range(1000))
+    assert output_memory.find(session, result.metadata["output_handle"]).text.endswith(",998,999]")
+    result = await dispatcher.call("pieces", {}, session=session)
+    kept = output_memory.find(session, result.metadata["output_handle"]).text
+    assert kept == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}'])
+
+
+async def test_the_limit_of_the_tool_itself_counts():
+    """`max_chars` of the tool itself decides what is cut, and how long a page is."""
+    catalog = Catalog(read_output_for())
+    catalog.tool(max_chars=400)(log)
+    session = Session()
+    result = await Dispatcher(catalog).call("log", {}, session=session)
+    assert len(result.text) <= 400
+    page = await Dispatcher(catalog).call("read_output", {"handle": result.metadata["output_handle"]}, session=session)
+    assert len(page.text) <= 400
+
+
+async def test_a_page_is_never_kept_again():
+    """Otherwise reading a long output would make one output after the other."""
+    session = Session()
+    catalog = Catalog(log, Tool.described(read_output_for().function, max_chars=150, metadata={READER_KEY: True}))
+    dispatcher = Dispatcher(catalog, max_chars=1000)
+    handle = (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]
+    page = await dispatcher.call("read_output", {"handle": handle}, session=session)
+    assert (page.truncated, page.metadata) == (True, None)
+
+
+async def test_a_call_that_a_person_approved_is_kept_too():
+    """The note of the approval and the cut text fit together."""
+    session = Session()
+
+    async def noisy(times: int) -> str:
+        """Make noise."""
+        return "noise " * times
+
+    dispatcher = make_dispatcher(noisy, permissions=Permissions("default"))
+    waiting = await dispatcher.call("noisy", {"times": 1}, session=session)
+    decision = Decision.approve(arguments={"times": 1000})
+    result = await dispatcher.resume(waiting.request.id, decision, session=session)
+    assert len(result.text) <= 1000
+    assert output_memory.find(session, result.metadata["output_handle"]).text == "noise " * 1000
+
+
+async def test_a_tool_cannot_choose_the_handle_of_its_result():
+    """The handle in the metadata is the dispatcher's."""
+
+    async def forge() -> ToolResult:
+        """Name a handle."""
+        return ToolResult("x" * 2000, metadata={"output_handle": "output_0"})
+
+    result = await make_dispatcher(forge).call("forge", {}, session=Session())
+    assert result.metadata["output_handle"] in result.text
+
+
+async def test_one_session_cannot_read_the_outputs_of_another():
+    """A handle is scoped by session: one session can never read another's."""
+    dispatcher, ada, bob = make_dispatcher(log), Session(), Session()
+    handle = (await dispatcher.call("log", {}, session=ada)).metadata["output_handle"]
+    assert output_memory.find(bob, handle) is None
+    assert output_memory.find(None, handle) is None
+    result = await dispatcher.call("read_output", {"handle": handle}, session=bob)
+    assert result.kind == "failed"
+    assert "is not kept in this conversation" in result.text
+    assert LOG[:20] not in result.text
+
+
+async def test_a_saved_session_does_not_bring_the_outputs_back():
+    """The same id alone reads nothing; the model reads that the handle is gone, and what to do."""
+    dispatcher, session = make_dispatcher(log), Session()
+    handle = (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]
+    result = await dispatcher.call("read_output", {"handle": handle}, session=Session.from_json(session.to_json()))
+    assert result.error.message == (
+        f"{handle!r} is not kept in this conversation, or not any more; "
+        "if the tool that gave the result only reads, call it again, and ask for less"
+    )
+
+
+async def test_outputs_are_forgotten_with_their_session():
+    """Forgetting when the session ends, or at once."""
+    gc.collect()
+    before, dispatcher, session = output_memory.size_bytes, make_dispatcher(log), Session()
+    handle = (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]
+    assert output_memory.size_bytes > before
+    forget_outputs(session)
+    forget_outputs(session)
+    assert output_memory.find(session, handle) is None
+    await dispatcher.call("log", {}, session=session)
+    del session
+    gc.collect()
+    assert output_memory.size_bytes == before
+
+
+def keep(memory: OutputMemory, session: Session, text: str) -> str:
+    return memory.keep(session, text, tool="t", max_chars=1000)
+
+
+def test_a_session_keeps_a_limited_amount():
+    """Bounded memory per session: the output that was used longest ago is dropped first."""
+    memory, session = OutputMemory(max_session_bytes=10_000, max_bytes=10**6), Session()
+    first, second = (keep(memory, session, letter * 4000) for letter in "ab")
+    assert memory.find(session, first) is not None
+    third = keep(memory, session, "c" * 4000)
+    assert [memory.find(session, handle) is not None for handle in (first, second, third)] == [True, False, True]
+    for number in range(300):
+        keep(memory, session, str(number))
+    assert memory.size_bytes < 10_000 + 300 * 60
+
+
+def test_all_sessions_keep_a_limited_amount_together():
+    """Bounded memory in all: outputs of other sessions go, the oldest first."""
+    memory, sessions = OutputMemory(max_session_bytes=10_000, max_bytes=20_000), [Session() for _ in range(5)]
+    handles = [keep(memory, session, f"{number}" * 6000) for number, session in enumerate(sessions)]
+    assert memory.size_bytes <= 20_000
+    there = [memory.find(session, handle) is not None for session, handle in zip(sessions, handles, strict=True)]
+    assert there == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "€", "𝄞"])
+def test_a_text_larger_than_the_limit_is_kept_in_part(letter):
+    """Its beginning is there, and it is known how long it was."""
+    memory, session = OutputMemory(max_session_bytes=10_000, max_bytes=10**6), Session()
+    kept = memory.find(session, keep(memory, session, letter * 50_000))
+    assert 2000 < len(kept.text) < 10_000
+    assert kept.total_chars == 50_000
+    assert memory.size_bytes <= 10_000
+
+
+def test_the_same_text_is_kept_once():
+    """Its handle is made from the text."""
+    memory, session = OutputMemory(), Session()
+    assert keep(memory, session, "a" * 99) == keep(memory, session, "a" * 99)
+    assert keep(memory, Session(), "a" * 99) != keep(memory, session, "b" * 99)
+    assert len(session.state["toolkit.kept_outputs"].entries) == 2
+
+
+def test_two_texts_never_share_a_handle(monkeypatch):
+    """Also if the short digests are equal, which a hostile page could bring about."""
+    from toolkit.calls import kept_outputs
+
+    class Digest:
+        def __init__(self, data, digest_size):
+            self.data = data
+
+        def hexdigest(self):
+            return "0" * 52 + self.data.decode()[:12].rjust(12, "0")
+
+    monkeypatch.setattr(kept_outputs.hashlib, "blake2b", Digest)
+    memory, session = OutputMemory(), Session()
+    first, second = keep(memory, session, "aaa"), keep(memory, session, "bbb")
+    assert [memory.find(session, handle).text for handle in (first, second)] == ["aaa", "bbb"]
