@@ -89,7 +89,7 @@ def command(
     """
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
-    refusals: list[Refusal] = []
+    refusals: list[RefusedFunction] = []
     finder = _build_finder(refusals) if undecorated else None
     with _without_warnings(), open_target(target, find_functions=finder) as loaded_target:
         catalog = loaded_target.catalog
@@ -133,7 +133,7 @@ _DESCRIPTION_RULES = ("described", "no-description")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedFunction:
     """
     A function that cannot be a tool.
 
@@ -148,12 +148,12 @@ class Refusal:
     reason: str
 
 
-def _build_finder(refusals: list[Refusal]) -> Callable[[str], CatalogView]:
+def _build_finder(refusals: list[RefusedFunction]) -> Callable[[str], CatalogView]:
     """Return a function that loads the tools and functions of a target, and adds those that are refused to a list."""
 
     def refuse(function: Callable[..., Any], error: DefinitionError) -> None:
         code = function.__code__
-        refusals.append(Refusal(function.__qualname__, f"{code.co_filename}:{code.co_firstlineno}", str(error)))
+        refusals.append(RefusedFunction(function.__qualname__, f"{code.co_filename}:{code.co_firstlineno}", str(error)))
 
     return functools.partial(catalog_of, undecorated=True, on_refused=refuse)
 
@@ -207,7 +207,7 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
-def _summary(count: int, findings: Mapping[str, Sequence[Violation]], refusals: Sequence[Refusal]) -> Text:
+def _summary(count: int, findings: Mapping[str, Sequence[Violation]], refusals: Sequence[RefusedFunction]) -> Text:
     laws, descriptions, lints = (len(findings[name]) for name in ("laws", "descriptions", "lints"))
     if not (laws or descriptions or lints or refusals):
         return Text(f"{format_count(count, 'tool')}, nothing to fix", "green")
