@@ -61,7 +61,7 @@ def test_every_help_says_what_it_does_with_an_example(shop, name):
         (["list"], "Missing argument 'TARGET'"),
         (["list", "tools.py", "--jsn"], "--json"),
         (["call", "tools.py", "free_days", "--mode", "yolo"], "'yolo' is not one of 'plan', 'default'"),
-        (["agent", "tools.py", "hi"], "Missing option '--provider'"),
+        (["agent", "tools.py", "hi"], "no provider is chosen; set `provider` in toolkit.toml"),
         (["search", "tools.py"], "Missing argument"),
     ],
 )

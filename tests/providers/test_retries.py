@@ -68,7 +68,7 @@ async def test_a_wait_that_is_too_long_is_not_waited_for(name):
     """The policy says how long one may be kept waiting."""
     slept = []
     async with serving(Answer(429, BUSY, {"Retry-After": "3600"})) as stub, provider(name, stub, slept=slept) as asked:
-        with pytest.raises(ProviderFailure, match="asked to wait 3600 s"):
+        with pytest.raises(ProviderFailure, match="asked to wait 3,600 s"):
             await asked.reply(hello())
     assert slept == []
 

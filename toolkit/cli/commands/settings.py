@@ -24,7 +24,7 @@ __all__ = ["command"]
 @subcommand("settings")
 @set_option
 def command(output: Output, assignments: tuple[str, ...]) -> None:
-    """Show the settings for this folder, and where each part comes from.
+    """Show the settings for this folder and where each comes from.
 
     They come from your files (toolkit.toml, permissions.toml, hooks.toml and skills in
     ~/.config/toolkit), from the files of the project in .toolkit, from the environment
