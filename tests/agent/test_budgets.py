@@ -242,7 +242,7 @@ async def test_an_approval_that_comes_when_no_time_is_left_is_not_used():
     assert (run.status, run.spent.seconds) == ("waiting", 60.0)
     run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
     assert (run.status, run.stop, shed.done) == ("stopped", "seconds", [])
-    assert "60 seconds" in results_of(run)[0].text
+    assert "budget of 60 s is used up" in results_of(run)[0].text
 
 
 async def test_a_model_that_takes_too_long_is_not_asked_again():

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolError
+from toolkit._wording import format_count
 from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.builtin.files.write_tool import write_for
@@ -103,7 +104,7 @@ async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
     result = await write(text)
     data = text.encode()
     assert (tmp_path / "a.txt").read_bytes() == data
-    assert result.text.startswith(f"Wrote {len(data)} bytes to a.txt\n")
+    assert result.text.startswith(f"Wrote {format_count(len(data), 'byte')} to a.txt\n")
     read = await dispatcher("plan").call("read", {"path": "a.txt"})
     *lines, note = read.text.split("\n")
     back = "\n".join(line.partition("\t")[2] for line in lines) + "\n" * (bool(lines) and "no newline" not in note)
