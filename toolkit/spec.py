@@ -90,6 +90,7 @@ class Tool:
             )
         _refuse_context_manager(function, subject)
         from .functions.description import Description
+        from .functions.streaming_fact import add_streaming
         from .functions.unsent_parameters import UnsentParameters
 
         _check_caller_thread(function, facts, subject)
@@ -105,7 +106,7 @@ class Tool:
             unsent=UnsentParameters.from_options(options),
             background=facts.background,
         )
-        facts = _with_streaming(facts, function, about, options)
+        facts = add_streaming(facts, _find_style(function), about, options)
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
     @overload  # the first one tells a type checker what a lambda gets
@@ -158,11 +159,12 @@ class Tool:
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         from .functions.description import HandlerDescription
+        from .functions.streaming_fact import add_streaming
 
         about = HandlerDescription(
             handler, name=name, text=text, schema=schema, examples=facts.examples, background=facts.background
         )
-        facts = _with_streaming(facts, handler, about, options)
+        facts = add_streaming(facts, _find_style(handler), about, options)
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
@@ -331,25 +333,6 @@ def _find_style(function: Any) -> Style:
     from .functions.signature import style_of
 
     return style_of(function.__func__ if isinstance(function, (staticmethod, classmethod)) else function)
-
-
-def _with_streaming(facts: Facts, function: Any, about: Description, options: Mapping[str, Any]) -> Facts:
-    """
-    Return *facts* with `streaming` filled in: a generator function streams, unless its author states otherwise.
-
-    Raises:
-        DefinitionError: The author states that a function streams which cannot.
-    """
-    style = _find_style(function)
-    is_generator = style.endswith("generator")
-    if options.get("streaming") is None:
-        return replace(facts, streaming=True) if is_generator else facts
-    if facts.streaming and not is_generator and (style == "async" or about.returns_no_stream):
-        raise DefinitionError(
-            f"{about.subject}: `streaming=True` is for a function that yields, and this one returns one value; "
-            f"write `yield`, or leave the fact out"
-        )
-    return facts
 
 
 def _is_unbound(function: Any) -> bool | None:

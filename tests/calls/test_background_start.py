@@ -12,6 +12,7 @@ from typing import Annotated
 import pytest
 
 from toolkit import (
+    Agent,
     Approvals,
     AuditLog,
     Catalog,
@@ -26,10 +27,12 @@ from toolkit import (
     ToolCall,
     ToolResult,
 )
+from toolkit.agent import ToolProgress
 from toolkit.builtin import end_shells, job_output_for, job_stop_for
 from toolkit.calls.background_jobs import find_jobs
 from toolkit.formats import anthropic, gemini, openai
 from toolkit.hooks import Deny, Proceed
+from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
@@ -563,3 +566,24 @@ def test_a_schema_that_might_refuse_the_parameter_is_refused(keyword):
     schema = {"type": "object", keyword: [{"properties": {}, "additionalProperties": False}]}
     with pytest.raises(DefinitionError, match=rf"adds a property `background` .* `{keyword}` might refuse"):
         Tool.from_schema("x", "X.", schema, print, background=True)
+
+
+async def test_an_agent_starts_a_job_and_reads_it_in_a_later_turn(work):
+    """A model starts a job in one turn and reads it in another; the listener hears of its end after the run, too."""
+    events = []
+    provider = ScriptedProvider(
+        [
+            [ToolCall("build", {"target": "app", "background": True})],
+            [ToolCall("job_output", {"job": "job_1"})],
+            "It is under way.",
+        ]
+    )
+    async with Dispatcher(work.catalog) as dispatcher:
+        run = await Agent(provider, dispatcher, on_event=events.append).run("Build it.")
+        texts = [result.text for message in run.messages for result in getattr(message, "results", ())]
+        assert texts[0].startswith("started job_1;")
+        assert "job_1: running" in texts[1]
+        work.may_end.set()
+        await finished(run.session)
+    reports = [event.progress.message for event in events if isinstance(event, ToolProgress)]
+    assert reports == ["compiling", "job_1: done"]

@@ -166,7 +166,7 @@ def test_facts_may_stand_on_the_instance_in_a_slot_or_behind_a_property():
         ({"destructive": 1}, r"Wiper, the tool `wipe`: `destructive` has to be True or False, got 1"),
         ({"aliases": "rm"}, r"`aliases` has to be a list of names"),
         ({"timeout_seconds": "5"}, r"`timeout_seconds` has to be a number"),
-        ({"thread": object()}, r"`thread` has to be True or False.*rename any other"),
+        ({"thread": object()}, r"`thread` has to be True, False or \"caller\".*rename any other"),
         ({"read_only": True, "destructive": True}, r"cannot be both `read_only` and `destructive`"),
         ({"examples": [{"path": 5}]}, r"example 1 does not fit"),
         ({"group": lambda self, other: "x"}, r"`group` cannot be read: TypeError"),

@@ -99,7 +99,7 @@ async def test_too_long_a_retry_after_is_a_no():
     found, slept, notes = await tried(Failing(Transient("x", retry_after_seconds=3600)))
     assert isinstance(found, Transient)
     assert slept == []
-    assert notes == ["not tried again: it asked to wait 3600 s, and 60 s is the most"]
+    assert notes == ["not tried again: it asked to wait 3,600 s, and 60 s is the most"]
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), -5.0])

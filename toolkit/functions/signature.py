@@ -47,7 +47,7 @@ from .outputs import OutputDescription, keeps_to_schema, returns_content
 from .parameters import Parameters
 from .unsent_parameters import UnsentParameters
 
-__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "read_signature", "refuse_taken_name", "style_of"]
+__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
 
 Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
 
