@@ -12,7 +12,11 @@ from tests.markdown import run
 from toolkit import default_catalog
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/start.md", "docs/guide-scripts-and-agents.md"]
+PAGES = [
+    pytest.param("README.md", marks=pytest.mark.long),  # its last snippet draws hundreds of calls
+    "docs/start.md",
+    "docs/guide-scripts-and-agents.md",
+]
 _PARTS = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -25,15 +29,27 @@ async def test_the_snippets_work_where_a_loop_runs(page):
         assert run(ROOT / page) > 0
 
 
+@pytest.mark.anyio
+async def test_the_first_example_works_where_a_loop_runs(capsys):
+    """It prints what the page shows, in the thread of the loop."""
+    cells, shown = _read_readme()
+    exec(compile(cells[0], "README.md", "exec"), {"__name__": "notebook"})
+    assert capsys.readouterr().out == shown
+
+
+def _read_readme() -> tuple[list[str], str]:
+    """The Python of the page, and what its first block prints."""
+    parts = _PARTS.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    return [code for kind, code in parts if kind == "python"], next(text for kind, text in parts if kind == "text")
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # what these packages warn of is not ours to mend
 def test_the_readme_works_in_a_real_kernel():
     """Cell by cell, in the kernel that Jupyter starts; the first cell prints what the page shows."""
     pytest.importorskip("ipykernel", reason="a real notebook needs ipykernel, which is in no dependency group")
     manager = pytest.importorskip("jupyter_client.manager", reason="a real notebook needs jupyter_client")
-    parts = _PARTS.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    cells = [code for kind, code in parts if kind == "python"]
-    shown = next(text for kind, text in parts if kind == "text")
+    cells, shown = _read_readme()
     awaiting = 'assert (await dispatcher.call("refund", right)).kind == "waiting"'  # the async method works there too
     kernel, client = manager.start_new_kernel(kernel_name="python3", cwd=str(ROOT))
     try:
