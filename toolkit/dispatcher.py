@@ -25,14 +25,13 @@ from .calls.planner import Planner
 from .calls.resources import check_resource_keys
 from .calls.settings import DispatcherOptions, Settings
 from .calls.trio_check import is_under_trio, refuse_under_trio
-from .calls.unstarted import finish_unstarted
+from .calls.unstarted import finish_unknown, finish_unstarted
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
-from .concurrency.steps import run_in_steps
 from .concurrency.thread_pool import ThreadPool
 from .context import Progress
 from .decisions import ApprovalRequest, Decision
-from .errors import DefinitionError, UnknownTool, find_nearest_in_steps
+from .errors import DefinitionError, UnknownTool
 from .permissions.judge import SupportsJudge
 from .results import GeneratedId, ToolCall, ToolResult
 from .session import Session, check_session
@@ -42,8 +41,6 @@ from .verdicts import Verdict
 __all__ = ["Dispatcher"]
 
 T = TypeVar("T")
-
-_MAX_SUGGESTIONS = 20
 
 
 class Dispatcher:
@@ -169,7 +166,7 @@ class Dispatcher:
         except DefinitionError as error:
             return finish_unstarted(call, ToolResult.failure("internal", str(error), cause=error), None, self.settings)
         if plan is None:
-            return self._report_unknown_tool(call)
+            return finish_unknown(call, self.catalog, self.settings)
         call.tool = plan.tool
         if resources is None and timeout_seconds is None:
             return plan.pipeline(call.arguments, call.id, call.session, call.principal, call)
@@ -187,22 +184,6 @@ class Dispatcher:
         """
         numbers = self.settings.call_numbers
         return copy_call(call, arguments, call_id, session, principal, lambda: GeneratedId(f"call_{next(numbers)}"))
-
-    async def _report_unknown_tool(self, call: ToolCall) -> ToolResult:
-        table, is_permitted = (
-            self.catalog.table,
-            self.settings.judges.build_visibility_check(self.catalog, call.session),
-        )
-        near = await run_in_steps(
-            find_nearest_in_steps(call.name, [*table.tools, *table.aliases], max_items=_MAX_SUGGESTIONS)
-        )
-        # A suggestion must not lead the model to a tool that the rules of this session forbid.
-        suggestions = [
-            name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))
-        ]
-        error = UnknownTool(call.name, suggestions)
-        result = ToolResult.failure("not_found", str(error), cause=error)
-        return await finish_unstarted(call, result, None, self.settings)
 
     # Running several calls.
 

@@ -10,7 +10,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from ..errors import ToolkitError
+from ..catalogs.views import CatalogView
+from ..concurrency.steps import run_in_steps
+from ..errors import ToolkitError, UnknownTool, find_nearest_in_steps
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from .attempt import must_propagate
@@ -22,9 +24,23 @@ from .truncation import truncate_result
 if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
 
-__all__ = ["finish_unstarted"]
+__all__ = ["finish_unknown", "finish_unstarted"]
 
 _log = logging.getLogger("toolkit")
+
+_MAX_SUGGESTIONS = 20
+
+
+async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Settings) -> ToolResult:
+    """Return the finished result of *call*, whose tool *catalog* does not have, with the names that are nearest."""
+    table = catalog.table
+    is_permitted = settings.judges.build_visibility_check(catalog, call.session)
+    names = [*table.tools, *table.aliases]
+    near = await run_in_steps(find_nearest_in_steps(call.name, names, max_items=_MAX_SUGGESTIONS))
+    # A suggestion must not lead the model to a tool that the rules of this session forbid.
+    suggestions = [name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))]
+    error = UnknownTool(call.name, suggestions)
+    return await finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, settings)
 
 
 async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:
