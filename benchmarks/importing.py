@@ -35,7 +35,7 @@ def rows() -> list[Row]:
             f"import {module}",
             best[module],
             ratio(best[module], best["asyncio"]) if module != "asyncio" else None,
-            "of asyncio (at most 1.5)" if module == "toolkit" else "",
+            "of asyncio (at most 1.3)" if module == "toolkit" else "",
         )
         for module in modules
     ]

@@ -112,9 +112,22 @@ def test_a_former_name_says_what_to_write_instead(package, old, new):
     ["jsonschema", "httpx", "docstring_parser", "pydantic", "attr", "msgspec", "click", "rich", "mcp", "asyncio"],
 )
 def test_importing_is_light(heavy):
-    """`import toolkit` loads neither asyncio nor any third-party package but typing-extensions."""
+    """`import toolkit` loads neither asyncio nor any third-party package."""
     code = f"import sys, toolkit; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_names_of_most_programs_load_no_large_module():
+    """What reads signatures comes with the first tool, and the modules of other types with their first use."""
+    large = "typing_extensions datetime decimal email fractions hashlib ipaddress pathlib random secrets urllib uuid"
+    code = f"""
+import sys
+from toolkit import Dispatcher, tool
+large = {{*{large.split()!r}, "toolkit.values.codecs.base", "toolkit.functions.signature", "toolkit.docstrings.parsing"}}
+print(sorted(large & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 def test_decorating_a_plain_function_is_light():
