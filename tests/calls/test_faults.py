@@ -162,7 +162,7 @@ async def test_a_server_that_asks_for_an_hour_is_not_waited_for(client, server, 
     result = await called(client, server.url, clock)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 1, [])
     assert result.error.details == {"happened": "no", "retry_after_seconds": 3600.0}
-    assert "it asked to wait 3600 s" in result.retries[0]
+    assert "it asked to wait 3,600 s" in result.retries[0]
 
 
 @params(CLIENTS)
