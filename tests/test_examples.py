@@ -18,12 +18,18 @@ EXAMPLES = sorted(
 
 
 # `make demo` runs this one too, and it takes longer than most of the others together.
-SLOW = "13_large_catalogs.py"
+SLOW = {
+    "10_builtin_tools.py",
+    "13_large_catalogs.py",
+    "15_agent_at_work.py",
+    "21_sdk_approval_across_processes.py",
+    "22_property_test_suite.py",
+}
 
 
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(path, id=path.name, marks=[pytest.mark.long] * (path.name == SLOW)) for path in EXAMPLES],
+    [pytest.param(path, id=path.name, marks=[pytest.mark.long] * (path.name in SLOW)) for path in EXAMPLES],
 )
 def test_an_example_runs(example):
     """It ends well, says something, and warns of nothing; it is given no key, so it costs nothing."""

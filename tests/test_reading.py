@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.reading import LIMITS, Source, is_beyond, measure
 
+pytestmark = pytest.mark.long
+
 WORST = {
     "participle names of functions, %": 1.5,
     "placeholder names of variables, %": 0.5,

@@ -25,6 +25,7 @@ def test_a_picture_shows_what_the_demo_does(written, name):
     assert max(map(len, today)) <= COLUMNS
 
 
+@pytest.mark.long
 def test_the_first_picture_ends_with_the_change(written):
     """The words that choose the moment are on the last line, so the picture is not the end by mistake."""
     assert MOMENTS["demo.svg"] in read_svg(draw_svg(screen_at(written, MOMENTS["demo.svg"]), ""))[-1]

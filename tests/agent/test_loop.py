@@ -401,6 +401,7 @@ async def test_a_dispatcher_is_left_as_it_was():
     assert (await dispatcher.call("look", {"what": "x"})).kind == "ok"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"frame_results": True}], ids=["plain", "framed"])
 async def test_a_turn_costs_the_same_however_long_the_conversation_is(options):
     """Counted in calls of Python, which no busy machine changes: twice the turns are about twice the work."""

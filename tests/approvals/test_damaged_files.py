@@ -103,6 +103,7 @@ def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_don
         assert error.why == "store"  # noqa: PT017 -- an answer is fine as well
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(damage_done=DAMAGE)
 @example(damage_done=(0, b""))

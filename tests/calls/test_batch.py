@@ -374,6 +374,7 @@ def test_what_passes_on_passes_after_the_siblings_have_ended(catalog, error):
     asyncio.run(main())
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 async def test_ten_thousand_calls_are_all_answered(catalog):
     """In order, in one batch."""

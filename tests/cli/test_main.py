@@ -116,6 +116,7 @@ def test_another_missing_module_is_not_mistaken_for_those(shop):
     assert "pip install" not in ran.stderr
 
 
+@pytest.mark.long
 def test_a_pipe_that_nobody_reads_any_more_is_no_error(shop):
     """As with `| head`."""
     ran = subprocess.run(

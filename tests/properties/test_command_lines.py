@@ -69,6 +69,7 @@ def test_a_line_that_loops_without_an_end_is_ended_and_its_neighbours_are_run():
         bash.close()
 
 
+@pytest.mark.long
 def test_lines_find_the_files_of_few_others():
     """After some hundred lines there is a new folder, and a home that goes with it."""
     leaves, at_home = "echo x > left; zap", '[ "$HOME" = "$PWD" ] && zap'

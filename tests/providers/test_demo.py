@@ -50,6 +50,7 @@ async def shown(typed: str = "", **environment: str) -> tuple[int | None, str, s
     return demo.returncode, said.decode(), wrong.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:])])
 async def test_the_demo_runs_with_a_provider(name):
     """It plans, is agreed to, edits, tests and notes, and every turn went over HTTP, as a stream."""
@@ -71,6 +72,7 @@ async def test_the_demo_runs_with_a_provider(name):
     assert all("test-model" in f"{heard.path} {heard.body.get('model')}" for heard in stub.heard)
 
 
+@pytest.mark.long
 async def test_a_no_is_told_to_the_model():
     """Whoever types no, or nothing, changes nothing."""
     turns = [*script()[:5], Turn(text="Then not.")]
@@ -90,6 +92,7 @@ async def test_without_a_key_the_variable_is_named(name):
     assert f"set {VARIABLES[name]}" in wrong
 
 
+@pytest.mark.long
 async def test_a_provider_that_refuses_the_key_ends_the_demo():
     """With its reason, and without the key."""
     async with serving(Answer(401, {"error": {"message": "no such key"}})) as stub:

@@ -242,6 +242,7 @@ def test_landlock_does_not_grant_what_is_saved_anew(folder):
     assert out == "survived\n"
 
 
+@pytest.mark.long
 def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
     """Not the failure of a command that never ran."""
     for number in range(3001):
@@ -251,6 +252,7 @@ def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
         sandbox.command(["true"], cwd=str(tmp_path), env={})
 
 
+@pytest.mark.long
 def test_as_many_as_it_takes_are_covered(tmp_path):
     """Their options are too long for a command line."""
     long = "x" * 200

@@ -86,6 +86,7 @@ def test_the_kit_finds_what_its_own_example_is_about():
     assert (found.tool, found.rule, found.arguments) == ("split_bill", "declared-failures", {"cents": 0, "people": 0})
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__name__}")
 def test_the_standard_library_keeps_every_law_but_one(function):

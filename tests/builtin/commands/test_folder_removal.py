@@ -49,6 +49,7 @@ def dig(folder, levels):
     os.close(at)
 
 
+@pytest.mark.long
 def test_a_very_deep_folder_is_removed(scratch):
     """Tens of thousands of levels, which neither the stack nor the table of descriptors could hold."""
     dig(scratch, 30_000)
@@ -56,6 +57,7 @@ def test_a_very_deep_folder_is_removed(scratch):
     assert not scratch.exists()
 
 
+@pytest.mark.long
 def test_the_private_folder_of_a_shell_may_be_deep(tmp_path):
     """What a command left there goes with the conversation."""
     session = Session()

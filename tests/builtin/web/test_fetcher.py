@@ -442,6 +442,7 @@ async def test_an_endless_body_is_cut(server):
     assert page.body.cut_reason == "cut after 100,000 bytes"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("behaviour", [trickle(), stalled], ids=["trickle", "stalled"])
 async def test_a_slow_body_ends_at_the_deadline(server, behaviour):
     """A body that comes in drops, or stops coming, is given up in time."""

@@ -244,6 +244,7 @@ def test_a_short_link_to_a_long_base_does_not_grow_without_bound():
     assert len(page.text) < 250_000
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_page_of_too_many_tags_is_cut():
     """Work is bounded by the number of tags, whatever their size."""
@@ -261,6 +262,7 @@ def test_a_tag_with_too_many_attributes_ends_at_the_next_bracket():
 SIZE = 100_000
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "piece",

@@ -77,6 +77,7 @@ def test_advice_is_no_failure_unless_it_is_asked_for(checked):
     assert checked(ADVICE, "--strict").code == 1
 
 
+@pytest.mark.long
 def test_only_read_only_tools_are_run(checked):
     """Others if they are named, none with `--no-run`."""
     assert checked(WRITES).code == 0
@@ -112,6 +113,7 @@ def test_a_parameter_that_is_not_described_is_told_once(checked):
     assert [each["rule"] for each in told["descriptions"]].count("described") == 1
 
 
+@pytest.mark.long
 def test_a_known_violation_is_shown_and_does_not_count(checked):
     """Laws and advice, with the author's words in place of the remedy; not even `--strict` minds."""
     why = "metadata={'known_violations': {'declared-failures': 'Nobody says less.', 'search-hint': 'It is loud.'}}"
@@ -125,6 +127,7 @@ def test_a_known_violation_is_shown_and_does_not_count(checked):
     assert lines[-1] == "1 tool, nothing to fix"
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_the_same_seed_tries_the_same_calls(checked):
     """So that what was found is found again."""

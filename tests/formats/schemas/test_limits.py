@@ -11,6 +11,7 @@ from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI
 from toolkit.formats.schemas.rewriting import rewrite_schema
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "beside",
     [

@@ -58,6 +58,7 @@ def test_a_harmless_command_is_not_flagged(command):
     assert check_command(command) is None
 
 
+@pytest.mark.long
 def test_the_score(capsys):
     """All dangerous commands are found, and at most three harmless ones flagged; the numbers are printed."""
     words = [found.word if (found := check_command(command)) else "missed" for command in DANGEROUS]
@@ -208,6 +209,7 @@ def wrappings() -> st.SearchStrategy[str]:
     return st.recursive(st.sampled_from(SIMPLE), wrapped, max_leaves=3).filter(lambda line: "((" not in line)
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @given(wrappings())
 @settings(max_examples=300, deadline=None)
@@ -282,6 +284,7 @@ LONG_LINES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("line", LONG_LINES, ids=lambda line: line[:20])
 def test_no_long_line_takes_long(line):

@@ -59,6 +59,7 @@ def test_a_broken_law_is_caught_and_named(findings, name, rule):
     assert name in str(found[0])
 
 
+@pytest.mark.long
 def test_nothing_else_is_found_in_the_broken_catalog(findings):
     """Every finding is one that was meant; what is destructive or reaches outside has not been run."""
     unexpected = [each for each in findings if (each.tool, each.rule) not in broken.LAWS]

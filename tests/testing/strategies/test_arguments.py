@@ -236,6 +236,7 @@ def test_items_differ_as_json_does():
         arguments(of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 3}))
 
 
+@pytest.mark.long
 def test_items_differ_where_nobody_knows_how_many_there_are():
     """As many as have to are found, and the smallest."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))

@@ -41,6 +41,7 @@ def everything(**anything: Any) -> None:
     """Take anything."""
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("what", "path", "here"),
@@ -184,6 +185,7 @@ def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
     assert mistake.path[:1] in ((), ("a",), ("A",), ("unexpected",))
 
 
+@pytest.mark.long
 def test_what_jsonschema_cannot_judge_is_bad():
     """A number beyond every float, divided by one; nobody accepts it."""
     schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}

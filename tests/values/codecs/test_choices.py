@@ -326,6 +326,7 @@ def enum_of_days(size):
 MAKERS = [literal_of, literal_of_numbers, enum_of_words, enum_of_numbers, enum_of_days]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", MAKERS)
 def test_literals_and_enums_of_thousands_of_members_decorate_in_linear_time(make):
     """Twice the members take twice the work, from 1,000 to 8,000."""

@@ -52,6 +52,7 @@ def parsed(source):
     return tree
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @settings(max_examples=600, deadline=None)
 @given(REGEXES, st.lists(TEXTS, min_size=1, max_size=4))
@@ -123,6 +124,7 @@ def entangled(inner):
     return st.one_of(larger(inner), st.builds("({}{})".format, st.sampled_from(["?=", "?>"]), inner))
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @settings(max_examples=400, deadline=None)
 @given(
