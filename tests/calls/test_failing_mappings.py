@@ -292,8 +292,10 @@ async def test_failing_resources_and_metadata_are_a_result(catalog, many):
     async with Dispatcher(catalog) as dispatcher:
         for method, kind in CASES:
             for name in ("plain", "checked"):
+                # A plain dictionary of resources has types as its keys, or it is refused.
+                resources = {FailingDict: build(method, "dict")} if kind == "nested" else build(method, kind)
                 for call, options in [
-                    (ToolCall(name, {"path": "x"}), {"resources": build(method, kind)}),
+                    (ToolCall(name, {"path": "x"}), {"resources": resources}),
                     (ToolCall(name, {"path": "x"}, metadata=build(method, kind)), {}),
                 ]:
                     running = dispatcher.call_many([call], **options) if many else dispatcher.call(call, **options)

@@ -45,6 +45,8 @@ _MISSING = object()
 
 def check_resource_keys(resources: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return *resources*; raise `TypeError` if a key is a name or a number, which no `Inject[T]` asks for."""
+    if type(resources) is not dict:  # the methods of another mapping may raise; what it lacks is a result of the call
+        return resources
     for key in resources:
         if isinstance(key, (str, bytes, int, float)):
             raise TypeError(

@@ -141,7 +141,7 @@ def test_a_limit_names_itself():
     assert "str.islower holds" in problem(at.LowerCase[str], "A")
     assert "its author's check" in problem(Annotated[str, at.Predicate(lambda text: False)], "A")
     assert "at most 3 bytes" in problem(Annotated[bytes, at.MaxLen(3)], "YWJjZA==")
-    assert "at most 1 digits after the point" in problem(Annotated[Decimal, Field(decimal_places=1)], "1.25")
+    assert "at most 1 digit after the point" in problem(Annotated[Decimal, Field(decimal_places=1)], "1.25")
 
 
 @pytest.mark.parametrize(
