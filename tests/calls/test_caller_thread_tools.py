@@ -316,15 +316,18 @@ def test_every_attempt_runs_in_the_thread_of_the_caller(catalog):
 
 @pytest.mark.parametrize("limit", ["tool", "call"])
 @pytest.mark.parametrize("ending", ["value", "error", "generator"])
-def test_a_time_limit_cannot_free_the_caller(catalog, limit, ending):
+def test_a_time_limit_cannot_free_the_caller(limit, ending):
     """
     The caller waits for the end of the tool, which can see that its time is over. A value that comes late counts.
 
     An error that comes late, or a stream that was cut, is a timeout.
     """
 
+    began = []
+
     def slow(context: Context) -> str:
         """Take too long."""
+        began.append(True)
         assert context.stop.wait(30)
         if ending == "error":
             raise ValueError("too late")
@@ -332,17 +335,23 @@ def test_a_time_limit_cannot_free_the_caller(catalog, limit, ending):
 
     def slow_rows(context: Context) -> Iterator[int]:
         """Yield for too long."""
+        began.append(True)
         yield 1
         assert context.stop.wait(30)
         yield 2
 
-    function, own_limit = (slow_rows if ending == "generator" else slow), SOON if limit == "tool" else None
-    catalog.tool(name="slow", thread="caller", timeout_seconds=own_limit)(function)
-    with dispatching(catalog) as dispatcher:
-        result = dispatcher.call_sync("slow", timeout_seconds=SOON if limit == "call" else None)
-        assert dispatcher.abandoned == 0
+    # A busy machine may not start the tool within a short limit, and then it has a longer one.
+    for seconds in (SOON, 10 * SOON, 100 * SOON):
+        catalog = Catalog()
+        function = slow_rows if ending == "generator" else slow
+        catalog.tool(name="slow", thread="caller", timeout_seconds=seconds if limit == "tool" else None)(function)
+        with dispatching(catalog) as dispatcher:
+            result = dispatcher.call_sync("slow", timeout_seconds=seconds if limit == "call" else None)
+            assert dispatcher.abandoned == 0
+        if began:
+            break
     assert result.kind == ("ok" if ending == "value" else "timeout")
-    assert result.text == "late" if ending == "value" else "took longer than 0.0" in result.text
+    assert result.text == "late" if ending == "value" else "took longer than " in result.text
     assert "could not be stopped" not in result.text
 
 

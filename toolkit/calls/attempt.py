@@ -195,7 +195,7 @@ class ToolAttempt:
         task = asyncio.ensure_future(_catch_exit(self._call_with_resources()))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
-            if not done and self._holds_caller:
+            if not done and self._holds_caller():
                 # The caller cannot go on before its own thread is free. So a value that comes late still counts.
                 self._context.stop.set()
                 await asyncio.wait({task})
@@ -259,10 +259,9 @@ class ToolAttempt:
             return await self._call(resources)
         raise ToolError("it failed, and one of its resources swallowed why")
 
-    @property
     def _holds_caller(self) -> bool:
-        """Whether the function has begun in the thread of its caller."""
-        return isinstance(self._threads, CallerThread) and self._job is not None and self._job.has_begun
+        """Return whether the function has begun in the thread of its caller. If it has not, it is called off."""
+        return isinstance(self._threads, CallerThread) and self._job is not None and not self._job.cancel()
 
     async def _call_in_thread_with_resources(self, threads: _Threads, outer: contextlib.AsyncExitStack) -> Any:
         """Make the resources, call the function and close the resources, all in the thread that a sync tool runs in."""

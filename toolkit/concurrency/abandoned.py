@@ -55,27 +55,21 @@ class CancellableJob:
                 self._callback()
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the work has begun. It may also have ended."""
-        return self._state != "waiting"
-
-    @property
     def is_over(self) -> bool:
         """Whether the job has ended, or was cancelled before it started."""
-        return self._state == "over"
+        return self._state in ("over", "called off")
 
     def cancel(self) -> bool:
-        """Prevent the job from starting, and return whether that was possible; False if it has started already."""
+        """Prevent the job from starting, and return whether it never will; False if it has started already."""
         with self._lock:
-            was_waiting = self._state == "waiting"
-            if was_waiting:
-                self._state = "over"
-            return was_waiting
+            if self._state == "waiting":
+                self._state = "called off"
+            return self._state == "called off"
 
     def call_when_over(self, callback: Callable[[], object]) -> None:
         """Call *callback* at the end of the job, in the job's own thread, or now if the job is over already."""
         with self._lock:
-            if self._state != "over":
+            if not self.is_over:
                 self._callback = callback
                 return
         callback()
