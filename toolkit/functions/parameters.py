@@ -8,6 +8,7 @@ what a call is about to touch.
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from typing import Annotated, Any, ForwardRef, get_args, get_origin
@@ -39,7 +40,7 @@ from ..values.codecs.type_checking_names import MissingName
 from .field_markers import find_field_markers, read_field_hints
 from .unsent_parameters import UnsentParameters, describe_omissions, describe_refusal, is_optional
 
-__all__ = ["Parameters"]
+__all__ = ["Parameters", "build_encoder"]
 
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
@@ -167,17 +168,6 @@ class Parameters:
         """Return what the schema leaves out, in sentences that name the parameters and the remedy."""
         return describe_omissions(self._left_out, self._narrowed)
 
-    def encode(self, values: Any) -> dict[str, Any]:
-        """Convert decoded arguments back to their JSON form."""
-        codecs = {field.name: field.codec for field in self.fields}
-        encoded = {}
-        for name, value in values.items():
-            codec = codecs.get(name, self.extras)
-            if codec is None:
-                raise ValueError(f"`{name}` is not a parameter")
-            encoded[name] = codec.encode(value)
-        return encoded
-
     def _add_resource(self, parameter: Parameter, resource: Any) -> None:
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             raise Undescribable("only one is given, so take it as a parameter without * or **")
@@ -272,6 +262,22 @@ class Parameters:
         while isinstance(inner, (str, ForwardRef)):
             inner = self.reader.resolve(inner)
         return inner
+
+
+def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that converts decoded arguments back to their JSON form."""
+
+    def encode(values: Any) -> dict[str, Any]:
+        codecs = {field.name: field.codec for field in fields}
+        encoded = {}
+        for name, value in values.items():
+            codec = codecs.get(name, extras)
+            if codec is None:
+                raise ValueError(f"`{name}` is not a parameter")
+            encoded[name] = codec.encode(value)
+        return encoded
+
+    return encode
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

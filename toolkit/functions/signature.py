@@ -44,7 +44,7 @@ from ..values.codecs import (
 from .callables import find_executed_function
 from .namespaces import Scope
 from .outputs import OutputDescription, keeps_to_schema, returns_content
-from .parameters import Parameters
+from .parameters import Parameters, build_encoder
 from .unsent_parameters import UnsentParameters
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
@@ -155,7 +155,8 @@ def read_signature(
     codec = object_codec(
         reading.fields,
         dict,
-        reading.encode,
+        # Not a method of `reading`, which would keep all that was needed to read the parameters.
+        build_encoder(reading.fields, reading.extras),
         extras=reading.extras,
         forbidden=frozenset(
             (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
