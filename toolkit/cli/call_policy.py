@@ -21,7 +21,7 @@ from ..settings.builders import dispatcher_options
 from .failures import Failure
 from .output import Output
 from .resources import complete_resources
-from .settings_options import load_command_settings, note_settings
+from .settings_options import load_command_settings, note_settings, note_unused
 from .targets import Target
 
 __all__ = [
@@ -52,6 +52,12 @@ ask_option = click.option(
     default=True,
     help="Whether to ask you in the terminal. Without asking, a call that needs approval waits, and the command ends.",
 )
+
+_OWN_TO_A_DISPATCHER = (
+    *("limits.timeout_seconds", "limits.max_chars", "limits.max_concurrency"),
+    *("files.protected", "files.unprotected"),
+)
+"""The settings that hold only for a dispatcher that the command makes itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +109,7 @@ def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options
     if target.dispatcher is not None:
         if policy.audit is not None:
             raise Failure("--audit: a dispatcher has its own audit log; write Dispatcher(..., audit=AuditLog(path))")
+        note_unused(settings, _OWN_TO_A_DISPATCHER, "the target is a dispatcher, which has its own", output)
         permissions, hooks = settings_options["permissions"], settings_options["hooks"]
         return target.dispatcher.extended(target.catalog, permissions=permissions, hooks=hooks, **options)
     return Dispatcher(

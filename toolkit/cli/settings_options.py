@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..settings.loading import load_layers
 from ..settings.mcp_servers import NOT_STARTED
 from .output import Output
 
-__all__ = ["load_command_settings", "note_instructions", "note_settings", "set_option"]
+__all__ = ["load_command_settings", "note_instructions", "note_settings", "note_unused", "set_option"]
 
 set_option = click.option(
     "--set",
@@ -69,6 +70,13 @@ def note_settings(settings: MergedSettings, output: Output) -> None:
             output.note(f"ignored: {part.as_ignored()}")
     for part in settings.parts_of("mcp_servers"):
         output.note(f"MCP server `{part.name}` ({part.origin}): {NOT_STARTED}")
+
+
+def note_unused(settings: MergedSettings, keys: Iterable[str], why: str, output: Output) -> None:
+    """Write a note for each part of *keys* that a user has set, and that has no effect in this command."""
+    for part in settings.parts:
+        if part.key in keys and part.layer != "default" and not part.why_ignored:
+            output.note(f"not used: {replace(part, why_ignored=why).as_ignored()}")
 
 
 def note_instructions(instructions: Instructions, output: Output) -> None:

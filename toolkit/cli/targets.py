@@ -18,16 +18,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .. import builtin
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import CatalogError
 from ..safety import SafetyChecks
-from ..settings import MergedSettings
 from ..testing.load_target import catalog_of, load_object
 from .completion.known_names import BUILTIN, is_path
+
+if TYPE_CHECKING:  # it loads the agent, which most commands do not need
+    from ..settings import MergedSettings
 
 __all__ = ["LOADERS", "Target", "open_target", "split_targets"]
 

@@ -12,17 +12,19 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
 from ..hooks import ShellHooks
 from ..permissions.judgement import names_of
 from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
-from ..settings import MergedSettings
 from ..spec import Tool
 from .output import Output
 from .targets import Target
+
+if TYPE_CHECKING:  # it loads the agent, which most commands do not need
+    from ..settings import MergedSettings
 
 __all__ = ["name_hooks_before", "with_skills"]
 

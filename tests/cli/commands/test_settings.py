@@ -200,3 +200,26 @@ def test_trust_shows_settings_and_instruction_files(shop, user):
     report = shop.run("trust", ".", "--yes").json
     assert (report["state"], report["recorded"]) == ("changed", True)
     assert len(shop.run("settings", "--json").json["instructions"]["files"]) == 1
+
+
+def test_the_settings_take_effect_in_a_conversation(shop, user):
+    """`toolkit chat` follows the settings as `toolkit agent` does."""
+    user("Be brief.", "AGENTS.md")
+    with model(DONE) as stub:
+        user(provider_settings(stub) + 'system = "You know the calendar."\n')
+        ran = shop.run("chat", "tools.py", input="Which days are free?\n")
+        assert ran.code == 0, ran.err
+        system = str(stub.heard[0].body["system"])
+    assert system.index("You know the calendar.") < system.index("Be brief.")
+    assert "instructions: " in ran.err
+
+
+def test_a_dispatcher_as_target_keeps_its_own_limits_and_the_user_is_told(shop, user):
+    """Rules and hooks of the settings are added to those of the dispatcher; what has no effect is named."""
+    shop.write(
+        "own.py", "from toolkit import Dispatcher\nfrom tools import catalog\n\ndispatcher = Dispatcher(catalog)\n"
+    )
+    own = user('[limits]\nmax_chars = 60\n[rules]\ndeny = ["free_days"]\n')
+    ran = shop.run("call", "own.py:dispatcher", "free_days", "year=2026")
+    assert ran.code == 5
+    assert f"not used: limits.max_chars = 60 (user, {own}:2): the target is a dispatcher" in ran.err
