@@ -122,6 +122,24 @@ async def test_structured_results_and_parts_are_kept_whole():
     assert kept == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}'])
 
 
+async def test_a_text_that_is_written_when_it_is_read_is_kept_too():
+    """Truncation that is made lazily names a handle as well, and costs a call without a session nothing."""
+
+    async def rows() -> list[int]:
+        """List numbers."""
+        return list(range(1000))
+
+    session, dispatcher = Session(), make_dispatcher(rows)
+    result = await dispatcher.call("rows", {}, session=session)
+    assert 'read_output(handle="output_' in result.text
+    assert output_memory.find(session, result.metadata["output_handle"]).text == result_text(result.value)
+    assert (await dispatcher.call("rows", {})).text.endswith("... [truncated, 3891 chars total]")
+
+
+def result_text(value: list[int]) -> str:
+    return f"[{','.join(map(str, value))}]"
+
+
 async def test_the_limit_of_the_tool_itself_counts():
     """`max_chars` of the tool itself decides what is cut, and how long a page is."""
     catalog = Catalog(read_output_for())
