@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit._distribution import DISTRIBUTION, INSTALL, INSTALL_PLACE, install_hint
+from toolkit._plumbing.distribution import DISTRIBUTION, INSTALL, INSTALL_PLACE, install_hint
 from toolkit.cli.commands.new_project import make_project
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +45,7 @@ def test_pages_do_not_tell_people_to_install_what_is_not_on_the_index(path):
 def test_no_message_says_otherwise_than_the_constant():
     """One constant says how it is installed; no other file of the package has such a command."""
     files = [path.name for path in CODE if not path.is_relative_to(COMMAND_TABLES) and find_mentions(path)]
-    assert files == ["_distribution.py"]
+    assert files == ["distribution.py"]
 
 
 def test_a_new_project_does_not_depend_on_what_pip_cannot_find(tmp_path):

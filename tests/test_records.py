@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from toolkit._records import record
+from toolkit._plumbing.records import record
 
 OPTIONS = [
     dict(zip(("frozen", "slots", "kw_only", "eq", "repr"), values, strict=True))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from toolkit import Catalog, Dispatcher, Inject, ToolError
-from toolkit._tracebacks import drop_library_frames
+from toolkit._plumbing.tracebacks import drop_library_frames
 from toolkit.hooks import Log
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit._versioned_json import check_field_types, split_version
+from toolkit._plumbing.versioned_json import check_field_types, split_version
 
 TYPES = {"count": (int,), "cut": (bool,), "value": (object,), "note": (str, type(None))}
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import Agent, Catalog, Dispatcher
-from toolkit._wording import format_count, format_seconds, in_backticks
+from toolkit._plumbing.wording import format_count, format_seconds, in_backticks
 from toolkit.agent import Budget
 from toolkit.providers import ScriptedProvider
 from toolkit.testing import make_call
@@ -114,7 +114,7 @@ async def test_a_timeout_is_worded_so():
 
 
 def _sources():
-    return [(path, path.read_text("utf-8")) for path in PACKAGE.rglob("*.py") if path.name != "_wording.py"]
+    return [(path, path.read_text("utf-8")) for path in PACKAGE.rglob("*.py") if path.name != "wording.py"]
 
 
 def test_no_message_words_numbers_and_durations_by_itself():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ._wording import MASK
+from ._plumbing.wording import MASK
 from .errors import DefinitionError
 
 __all__ = ["mask_secret_arguments"]

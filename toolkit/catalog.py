@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from types import ModuleType
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from ._forks import unlock_in_children
+from ._plumbing.forks import unlock_in_children
 from .catalogs.foreign_names import check_foreign_names, has_foreign
 from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables
 from .catalogs.sources import CatalogEntry, bind_method, collect_entries, tools_in

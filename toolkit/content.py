@@ -8,7 +8,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from ._records import record
+from ._plumbing.records import record
 
 __all__ = ["PART_TYPES", "FilePart", "ImagePart", "JsonPart", "Part", "TextPart", "part_from_json"]
 

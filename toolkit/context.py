@@ -13,7 +13,7 @@ from dataclasses import field
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
 
-from ._records import record
+from ._plumbing.records import record
 from .facts import Facts
 
 if TYPE_CHECKING:  # these modules take long to load, and reading a signature does not need them

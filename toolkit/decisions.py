@@ -13,8 +13,8 @@ from dataclasses import field, fields
 from typing import Any, Literal
 
 from ._option_checks import OptionTypes, check_option_types
-from ._records import record
-from ._versioned_json import check_field_types, split_version
+from ._plumbing.records import record
+from ._plumbing.versioned_json import check_field_types, split_version
 from .errors import ToolError
 
 __all__ = [

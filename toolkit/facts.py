@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from ._lazy_names import lazy_pattern
-from ._records import record
+from ._plumbing.records import record
 from .errors import DefinitionError, Problem, find_nearest
 
 __all__ = [

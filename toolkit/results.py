@@ -12,9 +12,9 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
-from ._records import record
+from ._plumbing.records import record
+from ._plumbing.versioned_json import check_field_types, split_version
 from ._secret_arguments import mask_secret_arguments
-from ._versioned_json import check_field_types, split_version
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool, find_nearest

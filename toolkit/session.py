@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Self
 
-from ._forks import unlock_in_children
 from ._option_checks import OptionTypes, check_option_types, describe_type
-from ._records import record
+from ._plumbing.forks import unlock_in_children
+from ._plumbing.records import record
 from .decisions import Grant
 
 __all__ = ["Session", "check_session"]

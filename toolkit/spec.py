@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
-from ._records import record
+from ._plumbing.records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name
 from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function

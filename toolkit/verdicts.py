@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from ._records import record
+from ._plumbing.records import record
 
 __all__ = ["Finding", "Source", "Verdict", "Word", "strictest"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
-from .._forks import unlock_in_children
-from .._wording import format_count, format_seconds
+from .._plumbing.forks import unlock_in_children
+from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..content import FilePart, ImagePart
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult

@@ -11,7 +11,7 @@ import contextlib
 import threading
 from collections.abc import Iterable, Iterator
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..errors import ToolkitError
 from ..providers.messages import UserMessage
 

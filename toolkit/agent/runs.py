@@ -19,7 +19,7 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..decisions import ApprovalRequest
 from ..errors import BadArgs
 from ..providers.base import Usage

@@ -14,7 +14,7 @@ from collections.abc import Collection, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from .._wording import format_seconds
+from .._plumbing.wording import format_seconds
 from ..context import Context
 from ..errors import ToolError
 from ..providers.base import Usage

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._versioned_json import check_field_types
+from .._plumbing.versioned_json import check_field_types
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json, as_text, replace_surrogates

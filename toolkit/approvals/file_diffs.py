@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..decisions import Precondition
 
 __all__ = ["FileState", "describe_content", "find_changed_paths", "read_file_state", "render_diff"]

@@ -6,8 +6,8 @@ import threading
 import time
 from types import EllipsisType
 
-from .._forks import renew_in_children
-from .._wording import format_count
+from .._plumbing.forks import renew_in_children
+from .._plumbing.wording import format_count
 from ..decisions import ApprovalRequest
 from .packed_record import PackedRecord, shorten_outcome
 from .records import ApprovalError, Record

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._wording import format_seconds
+from .._plumbing.wording import format_seconds
 from ..concurrency.futures import retrieve_exception
 from ..decisions import Precondition
 from ..errors import ToolkitError

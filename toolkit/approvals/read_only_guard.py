@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..errors import Safety
 
 __all__ = ["WriteRefused", "describe_forbidden_event", "read_only"]

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .._versioned_json import check_field_types, split_version
+from .._plumbing.versioned_json import check_field_types, split_version
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..values.strictjson.canonical import encode_canonical

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 
 __all__ = ["RequestHolders"]
 

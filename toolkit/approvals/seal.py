@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..decisions import ApprovalRequest
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 from .records import ApprovalError, Record, dump_record

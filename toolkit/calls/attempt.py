@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from .._wording import format_seconds
+from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..context import Progress
 from ..errors import ToolError, find_nearest
 from ..results import ToolResult

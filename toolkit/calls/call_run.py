@@ -14,7 +14,7 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .._records import record
+from .._plumbing.records import record
 from ..concurrency.abandoned import CancellableJob
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..decisions import Decision

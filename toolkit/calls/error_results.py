@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from .._tracebacks import drop_library_frames
+from .._plumbing.tracebacks import drop_library_frames
 from ..errors import BadArgs, Problem, Safety, ToolError, Transient
 from ..policies.redaction import Redaction
 from ..policies.secret_problems import without_secrets

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 from weakref import ref
 
-from .._wording import format_seconds
+from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import Deadline

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..catalogs.snapshot import Table
 from ..permissions.judgement import CallJudges, names_of
 from ..session import Session

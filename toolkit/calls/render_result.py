@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
 from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from .._records import record
+from .._plumbing.records import record
 from ..permissions.judgement import allow_any_call
 from .plan import CallPlan, DirectCall
 from .settings import Settings

@@ -8,7 +8,7 @@ from operator import is_not
 from typing import TypeAlias
 
 from .._option_checks import describe_type
-from .._records import record
+from .._plumbing.records import record
 from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
 from ..spec import Tool

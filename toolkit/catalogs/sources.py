@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from .._records import record
+from .._plumbing.records import record
 from ..errors import CatalogError
 from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
 from ..functions.callables import is_same_callable

@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from .._distribution import install_hint
 from .._lazy_names import lazy_getattr as _lazy_getattr
+from .._plumbing.distribution import install_hint
 
 if TYPE_CHECKING:
     from .argument_values import arguments_of

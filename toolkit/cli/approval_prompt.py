@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TextIO, cast
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..approvals import TerminalPrompt
 from ..decisions import ApprovalRequest, Decision
 from .kept_rules import UserRules

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from .._distribution import DISTRIBUTION
+from .._plumbing.distribution import DISTRIBUTION
 from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]

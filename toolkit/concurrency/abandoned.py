@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .._forks import renew_in_children
-from .._records import record
+from .._plumbing.forks import renew_in_children
+from .._plumbing.records import record
 from ..results import ToolCall
 from .futures import retrieve_exception, set_outcome
 

@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from .._forks import renew_in_children
-from .._tracebacks import drop_library_frames
+from .._plumbing.forks import renew_in_children
+from .._plumbing.tracebacks import drop_library_frames
 from .caller_thread import CallerThread
 from .futures import set_outcome
 

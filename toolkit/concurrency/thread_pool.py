@@ -16,9 +16,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._forks import renew_in_children
-from .._records import record
-from .._wording import format_count
+from .._plumbing.forks import renew_in_children
+from .._plumbing.records import record
+from .._plumbing.wording import format_count
 from .futures import set_outcome
 
 __all__ = ["ThreadJob", "ThreadPool"]

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_pattern
-from .._records import record
+from .._plumbing.records import record
 from .markup import clean, collapse_gaps, join_lines
 from .sections import find_sections, has_sections, read_simple_entries
 

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, Protocol, TypeAlias
 
 from .._option_checks import OptionTypes, check_option_types, describe_type
-from .._records import record
+from .._plumbing.records import record
 from ..errors import CatalogError
 from ..session import Session
 from ..spec import Tool

@@ -10,7 +10,7 @@ from collections import abc
 from collections.abc import Callable
 from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
-from .._records import record
+from .._plumbing.records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
 from ..values.codecs import UNSURE, Codec, HintReader, Schema, compile_encode, create_hint_reader

@@ -28,7 +28,7 @@ from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
 from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
 
-from .._records import record
+from .._plumbing.records import record
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError

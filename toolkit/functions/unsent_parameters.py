@@ -14,7 +14,7 @@ from dataclasses import field
 from inspect import Parameter
 from typing import Any, get_origin
 
-from .._records import record
+from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
 from ..values.codecs import type_name
 

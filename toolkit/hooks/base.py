@@ -23,7 +23,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from .._records import record
+from .._plumbing.records import record
 from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from ..results import ToolCall, ToolResult
 from .base import Run
 

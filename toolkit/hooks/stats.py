@@ -8,8 +8,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from .._forks import unlock_in_children
-from .._records import record
+from .._plumbing.forks import unlock_in_children
+from .._plumbing.records import record
 from ..results import ToolCall, ToolResult
 from ..values.token_estimates import estimate_tokens
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import get_args, get_type_hints
 
 from .._option_checks import describe_type
-from .._wording import in_backticks
+from .._plumbing.wording import in_backticks
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant

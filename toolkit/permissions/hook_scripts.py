@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._wording import in_backticks
+from .._plumbing.wording import in_backticks
 
 __all__ = ["find_scripts", "why_unresolved"]
 

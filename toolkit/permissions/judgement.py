@@ -16,8 +16,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from .._forks import unlock_properties_in_children
-from .._records import record
+from .._plumbing.forks import unlock_properties_in_children
+from .._plumbing.records import record
 from ..access import Access, Writes
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition

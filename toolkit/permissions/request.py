@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from .._records import record
+from .._plumbing.records import record
 from ..access import Access
 from ..results import ToolCall
 from ..session import Session

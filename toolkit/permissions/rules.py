@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from .._wording import in_backticks
+from .._plumbing.wording import in_backticks
 from ..access import Access, Command, Reads
 from ..errors import ToolkitError, find_nearest
 from ..spec import Tool

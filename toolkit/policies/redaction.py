@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lazy_names import LazyModule
-from .._wording import MASK
+from .._plumbing.wording import MASK
 from ..content import FilePart, JsonPart, Part, TextPart
 from ..context import Progress
 from ..decisions import ApprovalRequest

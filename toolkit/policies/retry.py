@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 from .._lazy_names import LazyModule
-from .._records import record
-from .._wording import format_count, format_seconds
+from .._plumbing.records import record
+from .._plumbing.wording import format_count, format_seconds
 from ..errors import Transient
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from .._forks import unlock_in_children
+from .._plumbing.forks import unlock_in_children
 from .child import NotStarted
 
 __all__ = ["ChildThread"]

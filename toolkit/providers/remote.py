@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..errors import ProviderError, Transient
 from ..formats.base import Definitions, Naming, Note, Offering
 from ..policies.retry import RetryPolicy, retrying

@@ -19,8 +19,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .._distribution import install_hint
-from .._wording import in_backticks
+from .._plumbing.distribution import install_hint
+from .._plumbing.wording import in_backticks
 from ..errors import ToolkitError
 from .records import FrontMatterError
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from .._forks import renew_in_children
+from .._plumbing.forks import renew_in_children
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, Problem

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .._wording import in_backticks
+from .._plumbing.wording import in_backticks
 from ..errors import DefinitionError, find_nearest
 from ..facts import check_name
 from .front_matter import Node, split_front_matter

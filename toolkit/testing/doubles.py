@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._wording import format_count
+from .._plumbing.wording import format_count
 from ..decisions import ApprovalRequest
 from ..results import Kind, ToolCall, ToolResult
 from ..session import Session

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolError
-from toolkit._wording import format_count
+from toolkit._plumbing.wording import format_count
 from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.builtin.files.write_tool import write_for

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from ..._forks import unlock_in_children
+from ..._plumbing.forks import unlock_in_children
 from ...decisions import ApprovalRequest, Decision
 from .conversation import Conversation, RuleKeeper, run_editor
 from .screens import Screen

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from ..._wording import format_count, format_seconds
+from ..._plumbing.wording import format_count, format_seconds
 from ...access import Command
 from ...approvals.previews import Preview
 from ...context import Context

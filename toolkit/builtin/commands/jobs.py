@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..._forks import unlock_in_children
+from ..._plumbing.forks import unlock_in_children
 from ...calls.background_jobs import SessionJobs, build_unknown_job_error
 from ...errors import ToolError
 from .outputs import TailBuffer

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 
 __all__ = ["HeadAndTail", "ProgressTicker", "TailBuffer", "make_readable"]
 

@@ -15,8 +15,8 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..._forks import unlock_in_children
 from ..._option_checks import require_list
+from ..._plumbing.forks import unlock_in_children
 from ...calls.background_jobs import end_session_jobs, jobs_of
 from ...errors import ToolError
 from ...sandbox.base import Sandbox

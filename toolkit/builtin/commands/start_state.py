@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._forks import unlock_in_children
+from ..._plumbing.forks import unlock_in_children
 from ...access import Command
 from ...context import Context
 from ...decisions import Changed, Precondition

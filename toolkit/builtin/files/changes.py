@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...approvals.file_diffs import render_diff
 from ...approvals.previews import Preview, file_change
 from ...context import Context

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import accumulate, count
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..._forks import unlock_properties_in_children
+from ..._plumbing.forks import unlock_properties_in_children
 
 __all__ = [
     "UTF_8",

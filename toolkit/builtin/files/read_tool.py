@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any, BinaryIO
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...access import Reads
 from ...content import ImagePart, TextPart
 from ...context import Context

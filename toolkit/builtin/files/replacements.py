@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Annotated
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Problem, ToolError
 from ...values.codecs import Codec, assemble_schema, create_hint_reader
 from ...values.codecs.limits import apply_limits, iter_length_limits

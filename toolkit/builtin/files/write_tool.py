@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...access import Reads, Writes
 from ...approvals.previews import Preview
 from ...context import Context

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..._forks import unlock_in_children
+from ..._plumbing.forks import unlock_in_children
 from ...errors import ToolError
 from ...workspace.temporaries import make_temporary_name, remove_stale_temporaries
 from .notes import MemoryNote, check_note_name, is_note_name

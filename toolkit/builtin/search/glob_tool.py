@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from ...access import Reads
 from ...context import Context
 from ...decorator import tool

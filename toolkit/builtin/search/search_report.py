@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Safety
 from ...values.patterns import Pattern
 from ...workspace import Entry

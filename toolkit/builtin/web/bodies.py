@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ..._decompression import Inflater, inflater_for
+from ..._plumbing.decompression import Inflater, inflater_for
 from ...errors import ToolError
 
 __all__ = ["Body", "choose_inflater", "read_body"]

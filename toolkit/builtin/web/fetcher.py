@@ -17,8 +17,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from ..._decompression import ENCODINGS
-from ..._wording import format_count, format_seconds
+from ..._plumbing.decompression import ENCODINGS
+from ..._plumbing.wording import format_count, format_seconds
 from ...errors import Safety, ToolError, Transient
 from ...policies.classify import classify_error, parse_retry_after
 from .addresses import ReachableHosts, WebTarget

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from ..._forks import unlock_in_children
+from ..._plumbing.forks import unlock_in_children
 from ...session import Session
 
 __all__ = ["CachedPage", "PageCache"]

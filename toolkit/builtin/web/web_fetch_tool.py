@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...access import Access, Url
 from ...context import AccessChecker, Context
 from ...decorator import tool

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import overload
 
-from ..._forks import renew_in_children
+from ..._plumbing.forks import renew_in_children
 from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible

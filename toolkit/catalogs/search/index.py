@@ -18,7 +18,7 @@ from heapq import nlargest, nsmallest
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..._forks import renew_in_children
+from ..._plumbing.forks import renew_in_children
 from .documents import Document, read_document
 from .fusion import Ranker, fuse_rankings, score_with_ranker
 from .query import EXACT_FORM_WEIGHT, ParsedQuery, parse_query

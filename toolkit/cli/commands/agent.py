@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...agent import Run
 from ...permissions import Mode
 from ...settings import build_agent, build_provider

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...content import FilePart, ImagePart
 from ...context import Progress
 from ...dispatcher import Dispatcher

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError, ToolkitWarning
 from ...hooks import ShellHooks

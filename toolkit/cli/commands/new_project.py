@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from ..._distribution import INSTALL, INSTALL_PLACE
+from ..._plumbing.distribution import INSTALL, INSTALL_PLACE
 from ...errors import ToolkitError
 from .templates import FILES
 

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...spec import Tool
 from ...values.schemas.messages import describe_expectation
 from ...values.schemas.text_forms import find_text_form

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import click
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...policies.audit import AuditLog
 from ..command import subcommand
 from ..display.lines import format_duration

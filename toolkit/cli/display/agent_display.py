@@ -23,8 +23,8 @@ from typing import Any, Self, TextIO, TypeAlias, cast
 
 from rich.console import Console, RenderableType
 
-from ..._forks import unlock_in_children
-from ..._wording import format_count
+from ..._plumbing.forks import unlock_in_children
+from ..._plumbing.wording import format_count
 from ...agent.events import (
     CatalogChanged,
     Compacted,

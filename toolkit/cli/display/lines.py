@@ -15,7 +15,7 @@ from types import MappingProxyType
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...results import Kind, ToolResult
 from ...values.visible import make_visible
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ..._option_checks import explain_unknown_choice
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from ...permissions.hook_scripts import why_unresolved
 from ...permissions.rule_files import RuleFileError
 from ...permissions.toml_files import TomlFile

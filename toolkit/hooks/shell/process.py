@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..._wording import format_seconds
+from ..._plumbing.wording import format_seconds
 from ...errors import ToolError
 from ...processes.child import ChildSpec, NotStarted, exit_file, run_child
 from ...processes.child_thread import ChildThread

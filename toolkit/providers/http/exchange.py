@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..._decompression import inflater_for
+from ..._plumbing.decompression import inflater_for
 from ...errors import ProviderError, Transient
 from ...policies.classify import classify_error
 from ...values.strictjson.checks import MAX_TEXT, loads

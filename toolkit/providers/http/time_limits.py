@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from ..._wording import format_seconds
+from ..._plumbing.wording import format_seconds
 from ...errors import Transient
 
 __all__ = ["TimeLimits"]

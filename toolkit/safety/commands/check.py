@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
 from .dangers import command_dangers

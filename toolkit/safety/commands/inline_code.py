@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from ..shell.records import SimpleCommand
 from ..shell.wrappers import STANDARD_INPUT, find_known_input
 from .files import CommandFiles

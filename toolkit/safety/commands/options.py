@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..._forks import unlock_properties_in_children
+from ..._plumbing.forks import unlock_properties_in_children
 from ..shell.records import SimpleCommand
 
 __all__ = ["Args"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import SHELLS, STANDARD_INPUT, find_known_input

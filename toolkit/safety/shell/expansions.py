@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .nodes import JOINED_LINES, SPACE, NodeContext, NodeReader, descendants
 from .records import CannotParse
 from .words import has_unescaped_substitution

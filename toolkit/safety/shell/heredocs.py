@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .records import CannotParse
 from .words import has_unescaped_substitution
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
 from .words import ShellWord, read_word
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .outline_words import Span, WordOutline, refuse
 from .records import CannotParse
 

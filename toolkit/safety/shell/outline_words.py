@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import NoReturn, TypeAlias
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .records import CannotParse
 
 __all__ = ["Span", "WordOutline", "refuse"]

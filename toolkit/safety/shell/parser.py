@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from ..._distribution import install_hint
-from ..._wording import in_backticks
+from ..._plumbing.distribution import install_hint
+from ..._plumbing.wording import in_backticks
 from .evaluation import refuse_late_texts
 from .nodes import MAX_COMMANDS
 from .outline import read_outline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .expansions import ExpansionReader
 from .heredocs import heredoc_text
 from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED_LINES, SPACE, Chunk, NodeContext, descendants, utf8

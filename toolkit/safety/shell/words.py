@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .records import CannotParse
 
 __all__ = ["ShellWord", "has_unescaped_substitution", "read_word"]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option, values_of
 from .prefix_programs import PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..._wording import in_backticks
+from ..._plumbing.wording import in_backticks
 from ...facts import Facts
 from ...functions.callables import unwrap_function
 from ...spec import Tool

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...docstrings.parsing import words
 from ...errors import DefinitionError
 from ...spec import Tool

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..._wording import format_seconds
+from ..._plumbing.wording import format_seconds
 from ...errors import DefinitionError
 from ...spec import Tool
 from ..strategies.arguments import arguments

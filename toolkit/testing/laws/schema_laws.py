@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...catalog import Catalog
 from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts
 

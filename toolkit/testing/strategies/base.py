@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._distribution import install_hint
 from ..._lazy_names import LazyModule
+from ..._plumbing.distribution import install_hint
 from ...errors import ToolkitError
 
 __all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st", "with_edges"]

@@ -4,7 +4,7 @@ Strategies for strings that have to fit a length, a pattern or a form.
 
 from __future__ import annotations
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...values.schemas.text_forms import find_text_form
 from .base import Impossible, SchemaStrategy, Strategy, one_of, st, with_edges
 from .format_texts import texts_of_format

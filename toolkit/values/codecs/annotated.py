@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_args
 
-from ..._records import record
+from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS

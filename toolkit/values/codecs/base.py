@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, ForwardRef, TypeAlias, get_args, get_origin
 
 from ..._lazy_names import lazy_pattern
-from ..._records import record
+from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..schemas.vocabulary import stated_types
 from .annotation_texts import evaluate_annotation

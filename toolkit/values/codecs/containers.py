@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin
 import typing_extensions
 
 from ..._lazy_names import lazy_pattern
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Problem
 from .base import (
     MAX_PROBLEMS,

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..._lazy_names import LazyModule, lazy_pattern
-from ..._records import record
-from ..._wording import format_count
+from ..._plumbing.records import record
+from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types

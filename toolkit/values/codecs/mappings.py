@@ -14,7 +14,7 @@ from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm

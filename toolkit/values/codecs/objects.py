@@ -12,7 +12,7 @@ from dataclasses import field as dataclass_field
 from itertools import takewhile
 from typing import Any
 
-from ..._records import record
+from ..._plumbing.records import record
 from ...errors import Problem
 from .base import MAX_PROBLEMS, Codec, Refusal, Schema, problems_below
 from .code_writer import CodeWriter, is_identifier

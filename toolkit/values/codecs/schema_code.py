@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..._records import record
+from ..._plumbing.records import record
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, stated_types
 from ..strictjson.checks import is_plain_json

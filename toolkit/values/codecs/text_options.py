@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..._records import record
+from ..._plumbing.records import record
 from ...errors import Problem
 from ..strictjson.checks import show_value
 from .base import Codec, OutputRefusal, Refusal, RefusedMetadata

@@ -24,7 +24,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, Union, get_args, get_origin
 
-from ..._records import record
+from ..._plumbing.records import record
 
 __all__ = ["MissingName", "TypeCheckingNames", "bind_references", "module_names"]
 

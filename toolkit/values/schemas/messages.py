@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Problem, find_nearest
 from ..strictjson.checks import show_value
 from .member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames, fold_name, get_member_names

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..._records import record
+from ..._plumbing.records import record
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
 from .keywords import MAX_ERRORS

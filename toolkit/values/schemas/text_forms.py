@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._records import record
+from ..._plumbing.records import record
 
 __all__ = ["INTEGER_KEY", "NUMBER_KEY", "TEXT_FORMS", "TextForm", "find_text_form"]
 

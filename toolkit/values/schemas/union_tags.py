@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..._records import record
+from ..._plumbing.records import record
 from .vocabulary import UNION_KEYWORDS, stated_types
 
 __all__ = ["UnionTag", "find_tags", "resolve_members"]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._wording import format_count
+from ..._plumbing.wording import format_count
 from ...errors import Problem
 
 __all__ = [

@@ -6,7 +6,7 @@ import os
 
 __all__ = ["drop_library_frames"]
 
-_PACKAGE = os.path.dirname(__file__)
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 # The files that every call runs through. Other files of the package may hold the tool itself, such as a built-in one.
 _CALL_FILES = tuple(
     os.path.join(_PACKAGE, name) for name in ("calls" + os.sep, "concurrency" + os.sep, "dispatcher.py")
