@@ -37,7 +37,7 @@ _TITLES = {
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "lists", is_flag=True, help="List the folders that you trust, and do nothing else.")
 def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, lists: bool) -> int:
-    """Show what trusting the project in PATH permits, and record it.
+    """Show what trust in PATH would permit, and record it.
 
     The files in a project's .toolkit folder may deny calls and ask about them at once.
     Its allow rules, its mode, its hooks, its skills, what loosens your settings, and its
