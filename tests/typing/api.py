@@ -431,6 +431,10 @@ async def approvals(session: Session) -> None:
     Permissions.revoke(session)
 
 
+def _as_store(store: MemoryStore) -> MemoryStore:
+    return store
+
+
 def builtin_tools(folder: Path) -> None:
     workspace = Workspace(
         folder, folders=["shared"], read_only=[Path("manuals")], protected=["*.sqlite"], max_write_bytes=1_000
@@ -455,8 +459,8 @@ def builtin_tools(folder: Path) -> None:
     Catalog(grep_for(workspace, ripgrep=False), bash_for(workspace, max_output_bytes=1_000))
     Catalog(job_output_for(workspace), job_stop_for(workspace))
     Catalog(job_output_for(), job_stop_for(patience_seconds=1.0))
-    store: MemoryStore = MemoryFolder("notes", max_notes=10)
-    assert_type(store.notes("ada"), Sequence[MemoryNote])
+    store = MemoryFolder("notes", max_notes=10)
+    assert_type(_as_store(store).notes("ada"), Sequence[MemoryNote])
     Catalog(*memory_tools(store), *memory_tools("notes", allow_secrets=True))
     memory_tools(MemoryNote(name="x", text="y"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     builtin_catalog(workspace, sandbox="bubblewrap")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
