@@ -148,7 +148,7 @@ def _run_part(part: Part, options: list[str]) -> Part:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={**os.environ, "TOOLKIT_OUTCOME_LOG": str(part.log)},
+        env={**os.environ, "TESTS_OUTCOME_LOG": str(part.log)},
         check=False,
     )
     _, part.outcomes = part.read_log()

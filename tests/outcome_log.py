@@ -2,7 +2,7 @@
 Write what became of every test to a file, one JSON object a line, as it happens.
 
 `python -m tests` loads this plugin into each part that it starts, reads the file for its progress line, and adds the
-parts up at the end. The file is named by the variable `TOOLKIT_OUTCOME_LOG`.
+parts up at the end. The file is named by the variable `TESTS_OUTCOME_LOG`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RANK = ["passed", "skipped", "failed"]
 
 def pytest_configure(config):
     """Open the file for as long as the tests run."""
-    log = open(os.environ["TOOLKIT_OUTCOME_LOG"], "a", buffering=1, encoding="utf-8")  # noqa: SIM115 -- closed below
+    log = open(os.environ["TESTS_OUTCOME_LOG"], "a", buffering=1, encoding="utf-8")  # noqa: SIM115 -- closed below
     config.add_cleanup(log.close)
     config.pluginmanager.register(_OutcomeLog(log))
 

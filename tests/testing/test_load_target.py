@@ -93,8 +93,8 @@ def test_a_file_is_a_module(tmp_path):
         ("no.such.module", "cannot load 'no.such.module': No module named 'no'"),
         ("", "no module is named"),
         ("no_such_file.py", "there is no such file"),
-        ("json:nothing", "json has no 'nothing'; it has no catalog; leave the name out"),
-        ("toolkit:nothing", "toolkit has no 'nothing'; its catalogs are default_catalog"),
+        ("json:nothing", "json has no 'nothing'; it has no catalog and no dispatcher; leave the name out"),
+        ("toolkit:nothing", "toolkit has no 'nothing'; its catalogs and dispatchers are default_catalog"),
         ("json", "json has no tools"),
     ],
 )
