@@ -34,16 +34,18 @@ MAX_AGAIN = 20
 
 REST = "the rest"
 SLOWEST_FIRST = [
-    "properties",
     "builtin",
-    "testing",
+    "properties",
+    REST,
     "providers",
-    "cli",
     "calls",
     "sandbox",
     "approvals",
-    REST,
+    "testing",
+    "values",
+    "cli",
     "safety",
+    "permissions",
 ]
 """These parts begin first, so that no long part is left alone at the end."""
 

@@ -22,6 +22,9 @@ SLOW = {
     "10_builtin_tools.py",
     "13_large_catalogs.py",
     "15_agent_at_work.py",
+    "16_agent_across_processes.py",
+    "18_skill.py",
+    "19_testing.py",
     "21_sdk_approval_across_processes.py",
     "22_property_test_suite.py",
 }

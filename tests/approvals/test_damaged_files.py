@@ -91,6 +91,7 @@ def damage(sound, where, data):
     return copy, names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("use", USES)
 @settings(max_examples=60)
 @given(damage_done=DAMAGE)

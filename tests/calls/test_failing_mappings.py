@@ -192,6 +192,7 @@ async def test_arguments_that_fail_are_a_result(catalog, configuration, tmp_path
             assert len(results) == len(TOOLS) + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("configuration", ["nothing", "redaction", "all"])
 @pytest.mark.parametrize("outcome", [Modify, Replace, lambda mapping: Modify({"path": mapping}), None])
 async def test_a_hook_that_hands_over_a_failing_mapping_is_a_result(catalog, configuration, outcome, tmp_path):

@@ -72,6 +72,7 @@ LARGE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", LARGE)
 async def test_refusing_a_large_call_takes_little_time(dispatcher, case):
     """Some of these took a minute; the words tell of the first problems only."""

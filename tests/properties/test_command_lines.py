@@ -104,6 +104,7 @@ def test_no_line_that_is_judged_harmless_starts_the_stand_in():
     assert tally.share > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("what", "pattern", "replacement"),
     [

@@ -83,6 +83,7 @@ async def test_a_server_that_never_answers_is_given_up(name, is_streamed, behavi
     assert failed.value.why in ("unavailable", "answer", "request")
 
 
+@pytest.mark.long
 async def test_a_stream_of_real_events_ends_at_the_total_limit():
     """Events without end are no silence, so the limit for the whole answer stops them."""
     event = {"choices": [{"delta": {"content": "x"}, "finish_reason": None}]}

@@ -89,6 +89,7 @@ def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
     assert visible.find_protected() == []
 
 
+@pytest.mark.long
 def test_grounds_can_be_searched_by_several_at_once(tmp_path):
     """Each look finds what was there when it began, also while others look and files appear."""
     visible = visible_files_of(Workspace(tmp_path))

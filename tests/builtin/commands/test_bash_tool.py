@@ -207,6 +207,7 @@ async def test_a_flood_is_bounded(bash, name):
     assert len(text) < 31_000
 
 
+@pytest.mark.long
 async def test_an_endless_flood_is_ended_in_time(bash):
     """However fast it is."""
     text = await bash("yes", timeout_seconds=2)

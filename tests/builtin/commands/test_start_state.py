@@ -164,6 +164,7 @@ async def test_a_job_runs_where_it_was_judged(moving, workspace, session):
     assert job.read().strip() == workspace.root
 
 
+@pytest.mark.long
 async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatcher, workspace, session):
     """Whichever comes first: judged in another folder, where no rule allows it, it waits."""
     ruled = dispatcher("default", ["allow bash(cd sub)", "allow bash(pwd)"])

@@ -131,6 +131,7 @@ def test_a_hostile_line_does_not_stall():
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.long
 def test_no_more_lines_count_than_a_person_would_write():
     """Each pattern is tried on every name, so their number is bounded; plain names are looked up, and are not."""
     lines = [b"?%d" % number for number in range(1_500)]

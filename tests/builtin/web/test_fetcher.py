@@ -475,6 +475,7 @@ async def test_a_look_up_without_end_is_given_up():
         await fetcher(never, limits=FetchLimits(timeout_seconds=0.05)).fetch("http://public.example/", check=anywhere)
 
 
+@pytest.mark.long
 async def test_a_gzip_bomb_is_cut_while_it_unfolds(server):
     """A hundred megabytes in a hundred kilobytes are cut at the bound."""
     server.pages["/"] = answer(gzip_bomb(100), content_encoding="gzip")

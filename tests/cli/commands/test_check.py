@@ -53,6 +53,7 @@ def test_a_good_tool_passes(checked):
     assert checked(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
 
 
+@pytest.mark.long
 def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
     """What is wrong, where, and the remedy; the exit code is 1."""
     ran = checked(BROKEN)

@@ -246,6 +246,7 @@ def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
     assert check_command(mention.format(shlex.quote(command))) is None
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @given(st.text(max_size=300) | st.text(alphabet="ab $(){}[]<>|&;'\"`\\\n#=*?!~-/", max_size=200))
 @settings(max_examples=500, deadline=None)

@@ -420,6 +420,7 @@ def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
 # What is not understood.
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "text",

@@ -322,6 +322,7 @@ def _recurse():
         add(12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["async", "sync"])
 @pytest.mark.parametrize(
     "spin",
@@ -410,6 +411,7 @@ class Deaf:
         raise self._answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -207,6 +207,7 @@ def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
         list(judge.iter_errors({"a" * 1001: 1}))
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_judge_serves_many_threads():
     """The count of the work is one a thread."""
