@@ -405,6 +405,30 @@ def test_a_text_that_is_set_is_not_written():
     assert (result.text, writer.count) == ("mine", 0)
 
 
+def test_a_text_that_was_changed_stays_when_other_fields_are_read():
+    """A caller may have masked something in it."""
+    result, writer = ToolResult(value=[1]), Writer()
+    del result.text
+    result.deferred_text = writer, [1], 5
+    result.text += " and more"
+    assert result.to_json()["text"] == "[1] in 5 and more"
+    assert (result.truncated, result.text, writer.count) == (True, "[1] in 5 and more", 1)
+    unread = ToolResult(value=[1])
+    unread.deferred_text = writer, [1], 5
+    unread.text = "mine"
+    assert (unread.truncated, unread.text) == (True, "mine")
+
+
+def test_a_pickle_has_what_writing_the_text_adds():
+    def write(result: ToolResult, value: object, max_chars: int) -> None:
+        result.text, result.metadata = "cut", {"handle": "x"}
+
+    result = ToolResult(value=[1])
+    del result.text
+    result.deferred_text = write, [1], 5
+    assert pickle.loads(pickle.dumps(result)).metadata == {"handle": "x"}  # noqa: S301 -- our own bytes
+
+
 def test_a_copy_or_a_pickle_has_the_text():
     result, writer = ToolResult(), Writer()
     del result.text

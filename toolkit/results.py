@@ -174,9 +174,14 @@ class _WrittenWhenRead:
         self._name = name
 
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
-        if result is not None and result.deferred_text is not None:
-            write, value, max_chars = result.deferred_text
+        if result is not None and (deferred := result.deferred_text) is not None:
+            write, value, max_chars = deferred
+            # Another thread may write the same text meanwhile. A text that was set since is kept.
+            own_text = result.__dict__.get("text")
             write(result, value, max_chars)
+            result.deferred_text = None
+            if own_text is not None:
+                result.text = own_text
             return result.__dict__.get(self._name, self._default)
         return self._default
 
@@ -275,7 +280,8 @@ class ToolResult:
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle or a deep copy would have to copy the returned object, which may be of any class.
-        fields = {**self.__dict__, "text": self.text, "truncated": self.truncated, "returned": None}
+        text, truncated = self.text, self.truncated  # reading them may change other fields
+        fields = {**self.__dict__, "text": text, "truncated": truncated, "returned": None}
         fields.pop("deferred_text", None)
         return fields
 

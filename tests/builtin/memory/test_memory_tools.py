@@ -113,6 +113,11 @@ def test_a_refused_name_comes_with_a_good_one(dispatcher):
         'api_key = "abc123def456"',
         "postgres://ada:hunter2@db.example/app",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2ln",
+        "DB_PASSWORD=hunter22",
+        "OPENAI_API_KEY=abc123def456",
+        "client_secret: 9f8e7d6c5b",
+        "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENG",
+        "PGPASSWORD=hunter22",
     ],
 )
 def test_secrets_are_refused(dispatcher, text):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs import compile_codec, create_hint_reader
+from toolkit.values.codecs import UNSURE, compile_codec, create_hint_reader
 
 
 class Counting(type):
@@ -139,3 +139,22 @@ def test_a_metaclass_that_counts_is_called():
     before = Counting.count
     compile_codec(create_hint_reader(globals()).codec(Counted), "it")({"a": 1}, 0)
     assert Counting.count == before + 1
+
+
+def test_a_constructor_in_code_without_a_file_is_called():
+    """As with `python -c`: such code has the same file name as what `dataclass` writes."""
+    source = """
+@dataclass
+class Transfer:
+    amount: int
+
+    def __init__(self, amount: int) -> None:
+        if amount <= 0:
+            raise ValueError("too little")
+        self.amount = amount
+"""
+    names: dict[str, Any] = {"dataclass": dataclass, "__name__": __name__}
+    exec(compile(source, "<string>", "exec"), names)  # noqa: S102 -- our own text
+    check = compile_codec(create_hint_reader(globals()).codec(names["Transfer"]), "it")
+    assert check({"amount": 5}, 0).amount == 5
+    assert check({"amount": -5}, 0) is UNSURE

@@ -27,7 +27,8 @@ _PATTERNS = (
     (
         "a password or key",
         re.compile(
-            r"\b(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token)"
+            r"(?<![A-Za-z0-9])(?:\w{0,40}_)?"
+            r"(?:(?:pg)?password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token)"
             r"[\"']?\s{0,3}(?:[:=]|\bis\b)\s{0,3}[\"'`]?(?=[^\s\"'`]{0,200}[0-9!$%&*#@])[^\s\"'`<>{]{6,}",
             re.IGNORECASE,
         ),

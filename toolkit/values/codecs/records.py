@@ -97,8 +97,9 @@ def _only_assigns(cls: Any, fields: Sequence[ObjectField]) -> bool:
         return False
     declared = cls.__dataclass_fields__
     return (
-        # The code of a constructor that `dataclass` wrote is in no file.
-        getattr(getattr(vars(cls).get("__init__"), "__code__", None), "co_filename", None) == "<string>"
+        # `dataclass` writes constructors inside a function of this name, and keeps one that the class has.
+        getattr(getattr(vars(cls).get("__init__"), "__code__", None), "co_qualname", None)
+        == "__create_fn__.<locals>.__init__"
         and cls.__new__ is object.__new__
         and type(cls).__call__ is type.__call__
         and declared.keys() == {field.name for field in fields}
