@@ -83,4 +83,4 @@ class Toolkit(Library):
 
     def count_providers(self) -> int:
         named = {name for name in providers.__all__ if name.endswith("Provider")}
-        return len(named - {"Provider", "ScriptedProvider"})
+        return len(named - {"Provider", "ScriptedProvider", "StructuredProvider"})

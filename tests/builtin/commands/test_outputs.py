@@ -56,7 +56,7 @@ def test_the_beginning_and_the_end_are_kept(pieces, most):
     if left_out <= 0:
         assert kept.text() == make_readable(whole.decode(errors="replace"))
     else:
-        assert f"[... {left_out:,} bytes left out ...]" in kept.text()
+        assert f"[... {left_out:,} byte{'s' * (left_out != 1)} left out ...]" in kept.text()
 
 
 def test_a_character_is_not_cut_in_two():
