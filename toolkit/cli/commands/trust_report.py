@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ToolkitError
-from ...hooks.shell.files import read_hooks
+from ...hooks.shell.files import HOOKS_FILE, read_hooks
 from ...permissions.hook_scripts import find_scripts
 from ...permissions.rule_files import read_rules
 from ...permissions.trust import PROJECT_FOLDER, Trust, TrustError, content_digest, instruction_digests
-from ...settings import load_settings
+from ...settings import SettingPart, load_settings
 from ...skills.skill_files import read_contents
 
 __all__ = ["TrustReport", "read_report"]
@@ -93,15 +93,18 @@ def _read_skills(project: Path) -> list[str]:
     return [str(path) for path in read_contents(folder)[0]] if folder.is_dir() else []
 
 
-def _read_toolkit_toml(project: Path) -> list[str]:
+def _read_other_settings(project: Path) -> list[str]:
+    """Return the settings that have no section of their own, such as those of `toolkit.toml` and further rule files."""
     with tempfile.TemporaryDirectory() as nowhere:  # no user's settings, and no trusted folder
         merged = load_settings(project, user=nowhere, trust=Trust(Path(nowhere, "trust.json")), environ={})
-    ends_with = f"{PROJECT_FOLDER}/toolkit.toml"
-    return [
-        part.as_ignored().what
-        for part in merged.parts
-        if part.why_ignored and part.place.rpartition(":")[0].endswith(ends_with)
-    ]
+    parts = [part for part in merged.parts if part.layer == "project" and part.why_ignored]
+    return [part.as_ignored().what for part in parts if not _has_own_section(part, project)]
+
+
+def _has_own_section(part: SettingPart, project: Path) -> bool:
+    """Return whether the report shows *part* among the rules, the hooks or the skills."""
+    files = [str(project / PROJECT_FOLDER / name) for name in ("permissions.toml", HOOKS_FILE)]
+    return part.key == "skills.folders" or part.place in files or part.place.rpartition(":")[0] in files
 
 
 def _find_state(project: Path, trust: Trust, instructions: dict[str, str]) -> str:
@@ -115,7 +118,7 @@ SETTINGS: dict[str, Callable[[Path], list[str]]] = {
     "rules": _read_rules,
     "hooks": _read_hooks,
     "skills": _read_skills,
-    "settings": _read_toolkit_toml,
+    "settings": _read_other_settings,
 }
 """The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
 
