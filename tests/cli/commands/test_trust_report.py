@@ -40,3 +40,28 @@ def test_no_setting_is_in_the_report_twice(project):
     (project / ".toolkit" / "skills").mkdir()
     report = read_report(project, Trust())
     assert (len(report.settings["rules"]), len(report.settings["hooks"]), report.settings["settings"]) == (2, 1, [])
+
+
+STRICT = 'mode = "plan"\n[budget]\ntokens = 1000\n[limits]\nmax_turns = 3\n'
+LOOSE = 'mode = "default"\n[budget]\ntokens = 100000000\n[limits]\nmax_turns = 50\n'
+
+
+def test_settings_that_loosen_those_of_the_user_are_in_the_report(project):
+    """What is as strict as the defaults can still be looser than the user's own settings."""
+    write_settings(configuration_folder(), STRICT)
+    write_settings(project / ".toolkit", LOOSE)
+    report = read_report(project, Trust())
+    values = [setting.partition(" (")[0] for setting in report.settings["settings"]]
+    assert values == ["mode = default", "limits.max_turns = 50", "budget.tokens = 100000000"]
+    Trust().trust(project, digest=report.digest)
+    assert load_settings(project)["budget.tokens"] == 100_000_000
+    assert read_report(project, Trust()).settings == report.settings
+
+
+def test_mistakes_of_the_user_hide_no_setting_of_the_project(project):
+    """The project's settings are compared with the defaults too, for which the user's files are not needed."""
+    write_settings(configuration_folder(), "mode = 3\n")
+    write_settings(project / ".toolkit", 'mode = "bypass"\n')
+    report = read_report(project, Trust())
+    assert "mode = bypass" in report.settings["settings"][0]
+    assert str(configuration_folder()) in report.problems[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,14 @@ from ...errors import ToolkitError
 from ...hooks.shell.files import HOOKS_FILE, read_hooks
 from ...permissions.hook_scripts import find_scripts
 from ...permissions.rule_files import read_rules
-from ...permissions.trust import PROJECT_FOLDER, Trust, TrustError, content_digest, instruction_digests
+from ...permissions.trust import (
+    PROJECT_FOLDER,
+    Trust,
+    TrustError,
+    configuration_folder,
+    content_digest,
+    instruction_digests,
+)
 from ...settings import SettingPart, load_settings
 from ...skills.skill_files import read_contents
 
@@ -68,7 +75,7 @@ def read_report(folder: str | os.PathLike[str], trust: Trust) -> TrustReport:
     digest, instructions = content_digest(folder), instruction_digests(folder)
     project = Path(os.path.realpath(folder))
     problems: list[str] = []
-    settings = {kind: _read_settings(read, project, problems) for kind, read in SETTINGS.items()}
+    settings = {kind: _read_settings(readers, project, problems) for kind, readers in SETTINGS.items()}
     return TrustReport(
         folder=project,
         state=_find_state(project, trust, instructions),
@@ -93,12 +100,25 @@ def _read_skills(project: Path) -> list[str]:
     return [str(path) for path in read_contents(folder)[0]] if folder.is_dir() else []
 
 
-def _read_other_settings(project: Path) -> list[str]:
-    """Return the settings that have no section of their own, such as those of `toolkit.toml` and further rule files."""
-    with tempfile.TemporaryDirectory() as nowhere:  # no user's settings, and no trusted folder
-        merged = load_settings(project, user=nowhere, trust=Trust(Path(nowhere, "trust.json")), environ={})
+def _read_other_settings(project: Path, user: Path) -> list[str]:
+    """
+    Return the settings that have no section of their own, such as those of `toolkit.toml` and further rule files.
+
+    These are the settings that would not count after the settings in the folder *user* if the project is not trusted.
+    """
+    with tempfile.TemporaryDirectory() as nowhere:
+        merged = load_settings(project, user=user, trust=Trust(Path(nowhere, "trust.json")), environ={})
     parts = [part for part in merged.parts if part.layer == "project" and part.why_ignored]
     return [part.as_ignored().what for part in parts if not _has_own_section(part, project)]
+
+
+def _read_settings_after_defaults(project: Path) -> list[str]:
+    with tempfile.TemporaryDirectory() as nowhere:
+        return _read_other_settings(project, Path(nowhere))
+
+
+def _read_settings_after_users(project: Path) -> list[str]:
+    return _read_other_settings(project, configuration_folder())
 
 
 def _has_own_section(part: SettingPart, project: Path) -> bool:
@@ -114,23 +134,26 @@ def _find_state(project: Path, trust: Trust, instructions: dict[str, str]) -> st
     return state if state != "trusted" or is_covered else "changed"
 
 
-SETTINGS: dict[str, Callable[[Path], list[str]]] = {
-    "rules": _read_rules,
-    "hooks": _read_hooks,
-    "skills": _read_skills,
-    "settings": _read_other_settings,
+SETTINGS: dict[str, tuple[Callable[[Path], list[str]], ...]] = {
+    "rules": (_read_rules,),
+    "hooks": (_read_hooks,),
+    "skills": (_read_skills,),
+    # Mistakes in the user's files must not hide a setting, so the project's are compared with the defaults first.
+    "settings": (_read_settings_after_defaults, _read_settings_after_users),
 }
 """The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
 
 
-def _read_settings(read: Callable[[Path], list[str]], project: Path, problems: list[str]) -> list[str]:
-    try:
-        return read(project)
-    except TrustError:
-        raise
-    except ToolkitError as error:
-        problems.extend(line for line in str(error).splitlines() if line not in problems)
-        return []
+def _read_settings(readers: Iterable[Callable[[Path], list[str]]], project: Path, problems: list[str]) -> list[str]:
+    settings: list[str] = []
+    for read in readers:
+        try:
+            settings += read(project)
+        except TrustError:
+            raise
+        except ToolkitError as error:
+            problems.extend(line for line in str(error).splitlines() if line not in problems)
+    return list(dict.fromkeys(settings))
 
 
 def _list_files(project: Path) -> list[Path]:
