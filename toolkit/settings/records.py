@@ -165,7 +165,8 @@ def shown_value(value: Any) -> str:
             return "none"
         case ShellHook():
             command = value.command if isinstance(value.command, str) else shlex.join(value.command)
-            return f"{', '.join(value.on)} {', '.join(value.tools)}: {command}"
+            gets = f", which gets {', '.join(value.env)}" if value.env else ""
+            return f"{', '.join(value.on)} {', '.join(value.tools)}{gets}: {command}"
         case Price():
             return f"{value.input} in, {value.output} out"
         case tuple():

@@ -194,7 +194,8 @@ def test_what_is_listed_cannot_deceive(project):
     (project / ".toolkit/hooks.toml").write_text(text)
     (shown,) = ShellHooks.from_files(project, user=project / "none").ignored
     assert "evil\\x1b[2K\\nxxx" in shown
-    assert len(shown) < 600
+    assert "(cut; `toolkit trust` shows all of it)" in shown
+    assert len(shown) < 700
 
 
 # Mistakes.

@@ -262,6 +262,9 @@ def _find_program(command: str | list[str]) -> str:
 
 
 def _describe_hook(fields: dict[str, Any]) -> str:
-    command = fields["command"]
+    """Return the whole command of a hook. The variables that it gets come first, where the command cannot hide them."""
+    command, env = fields["command"], fields.get("env", ())
     text = command if isinstance(command, str) else shlex.join(command)
-    return f"{fields['source']}: {make_visible(text, keep_lines=False):.100}"
+    variables = [env] if isinstance(env, str) else env
+    gets = f", which gets {', '.join(variables)}" if variables else ""
+    return f"{fields['source']}{gets}: {make_visible(text, keep_lines=False)}"

@@ -36,6 +36,7 @@ __all__ = ["ShellHook", "ShellHooks"]
 _log = logging.getLogger("toolkit.hooks")
 
 _MAX_NAME_CHARS = 200
+_MAX_IGNORED_CHARS = 250
 
 
 class ShellHooks:
@@ -89,7 +90,7 @@ class ShellHooks:
             trust=Trust() if trust is None else trust,
         )
         shell_hooks = cls(hook_set.hooks)
-        shell_hooks.ignored = tuple(map(str, hook_set.ignored))
+        shell_hooks.ignored = tuple(str(setting._replace(what=_shorten(setting.what))) for setting in hook_set.ignored)
         shell_hooks.files = hook_set.files
         return shell_hooks
 
@@ -263,3 +264,10 @@ def _add_note(result: ToolResult, note: dict[str, Any]) -> ToolResult:
         "hooks": [*(earlier_notes if isinstance(earlier_notes, list) else []), note],
     }
     return copied
+
+
+def _shorten(what: str) -> str:
+    """Return the words about an ignored hook; a long command is cut, because a project may write without end."""
+    if len(what) <= _MAX_IGNORED_CHARS:
+        return what
+    return f"{what[:_MAX_IGNORED_CHARS]}... (cut; `toolkit trust` shows all of it)"
