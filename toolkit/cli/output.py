@@ -69,10 +69,11 @@ class Output:
         else:
             self.raw(text)
 
-    def show(self, *renderables: RenderableType) -> None:
-        """Write *renderables* that were made for people."""
+    def show(self, *renderables: RenderableType, on_error: bool = False) -> None:
+        """Write *renderables* that were made for people; with *on_error*, to standard error."""
+        console = self.error_console if on_error else self.console
         for renderable in renderables:
-            self.console.print(renderable, soft_wrap=isinstance(renderable, Text))
+            console.print(renderable, soft_wrap=isinstance(renderable, Text))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
         """Write *rows* under *columns*. A cell that is a plain string, and no `Text`, is taken for foreign text."""

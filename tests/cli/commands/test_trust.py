@@ -5,12 +5,18 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
+import subprocess
 
 import pytest
 
 from tests.cli.terminals import Terminal
 from tests.skills.kit import written
+from toolkit.cli.commands.trust import _ask
+from toolkit.cli.commands.trust_report import read_report
+from toolkit.cli.output import Output
 from toolkit.permissions.trust import Trust
 
 HOOKS = """
@@ -49,8 +55,8 @@ def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
 
 
 def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
-    """It is shown all the same, and the exit code says that a person is needed."""
-    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: False)
+    """It is shown all the same, nothing is asked, and the exit code says that a person is needed."""
+    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: True)
     ran = shop.run("trust", "shop", "-o", "text")
     assert ran.code == 7
     assert "not recorded; trust it by answering yes in a terminal, or with --yes" in ran.err
@@ -61,11 +67,11 @@ def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
 def test_what_changes_after_it_was_shown_is_not_trusted(shop, project, monkeypatch):
     """The content that was shown is the content that is recorded."""
 
-    def change_and_agree(question):
+    def change_and_agree(report, output, contents):
         (project / "tools" / "check.sh").write_text("rm -rf ~\n")
         return True
 
-    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", change_and_agree)
+    monkeypatch.setattr("toolkit.cli.commands.trust._ask", change_and_agree)
     ran = shop.run("trust", "shop")
     assert ran.code == 2
     assert "has changed since it was shown; look at it again" in ran.err
@@ -121,3 +127,32 @@ def test_at_a_terminal_the_user_is_asked(shop, project, answer, code):
         terminal.type(answer)
         assert terminal.ended() == code
     assert Trust().is_trusted(project) is (code == 0)
+
+
+@pytest.mark.long
+def test_what_is_asked_about_is_on_the_terminal_if_the_output_is_piped(shop, project):
+    """The report stands before the question on standard error, and the output stays JSON."""
+    with contextlib.closing(Terminal(["-m", "toolkit", "trust", "shop"], stdout=subprocess.PIPE)) as terminal:
+        terminal.until("[y]es, [n]o: ")
+        assert "sh tools/check.sh" in terminal.written
+        terminal.type("y\n")
+        assert terminal.ended() == 0
+        assert json.loads(terminal.output())["recorded"] is True
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("requested_format", ["json", "text"])
+def test_the_report_is_on_the_screen_before_the_question(project, monkeypatch, requested_format):
+    """Output that goes into a pipe is not seen, so the report is written to standard error as well."""
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    seen = []
+    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: seen.append(screen.getvalue()))
+    _ask(read_report(project, Trust()), Output(requested_format), contents=False)
+    assert "sh tools/check.sh" in seen[0]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -68,55 +69,69 @@ def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, 
         return 0
     report = read_report(path, trust)
     if not output.is_json:
-        _show(report, output, contents)
-    code = _record(report, trust, yes, output)
+        output.show(*_describe(report, contents))
+    code = _record(report, trust, output, is_agreed=yes, contents=contents)
     if output.is_json:
         output.json({**report.to_json(), "recorded": code == 0})
     return code
 
 
-def _record(report: TrustReport, trust: Trust, is_agreed: bool, output: Output) -> int:
+def _record(report: TrustReport, trust: Trust, output: Output, *, is_agreed: bool, contents: bool) -> int:
     """Record the trust if the user agrees, and return the exit code."""
     if report.state == "trusted":
         output.note("you trust it already, and nothing has changed since")
         return 0
-    if not is_agreed and not confirm(f"Trust {make_visible(str(report.folder), keep_lines=False)}?"):
+    answer = is_agreed or _ask(report, output, contents)
+    if not answer:
         output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
-        return EXITS["denied"] if output.error_console.is_terminal else EXITS["waiting"]
+        return EXITS["waiting" if answer is None else "denied"]
     trust.trust(report.folder, digest=report.digest, instructions=report.instructions)
     output.note(f"recorded in {trust.path}; toolkit trust {report.folder} --revoke takes it back")
     return 0
 
 
-def _show(report: TrustReport, output: Output, contents: bool) -> None:
+def _ask(report: TrustReport, output: Output, contents: bool) -> bool | None:
+    """
+    Return whether the user trusts the folder; return None if the user cannot be shown the report.
+
+    The question is asked at the terminal, also if the output goes elsewhere, so the report has to be there too.
+    """
+    is_shown = output.console.is_terminal and not output.is_json
+    if not is_shown and not output.error_console.is_terminal:
+        return None
+    if not is_shown:
+        output.show(*_describe(report, contents), on_error=True)
+    return confirm(f"Trust {make_visible(str(report.folder), keep_lines=False)}?")
+
+
+def _describe(report: TrustReport, contents: bool) -> Iterator[Text]:
+    """Yield the lines that show the report to a person."""
     states = {"trusted": "trusted", "changed": "changed since you trusted it", "unknown": "not trusted"}
-    output.show(Text.assemble(to_safe_text(str(report.folder), "bold"), f": {states[report.state]}"))
+    yield Text.assemble(to_safe_text(str(report.folder), "bold"), f": {states[report.state]}")
     for kind, settings in report.settings.items():
         if settings:
-            output.show(Text(f"  {_TITLES[kind]}", "yellow"))
-        for setting in settings:
-            output.show(to_safe_text(f"    {setting}"))
+            yield Text(f"  {_TITLES[kind]}", "yellow")
+        yield from (to_safe_text(f"    {setting}") for setting in settings)
     for problem in report.problems:
-        output.show(Text.assemble(("  mistake: ", "red"), to_safe_text(problem)))
+        yield Text.assemble(("  mistake: ", "red"), to_safe_text(problem))
     if not any(report.settings.values()) and not report.problems:
-        output.show(Text("  nothing that counts only with your trust"))
-    output.show(Text("  files that must not change:" if report.files else "  it has no files to trust", "dim"))
+        yield Text("  nothing that counts only with your trust")
+    yield Text("  files that must not change:" if report.files else "  it has no files to trust", "dim")
     for path in report.files:
-        output.show(to_safe_text(f"    {path}"))
+        yield to_safe_text(f"    {path}")
         if contents:
-            _show_content(report.folder / path, output)
+            yield from _describe_content(report.folder / path)
 
 
-def _show_content(path: Path, output: Output) -> None:
+def _describe_content(path: Path) -> Iterator[Text]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        output.show(to_safe_text(f"      | it cannot be shown: {error}"))
+        yield to_safe_text(f"      | it cannot be shown: {error}")
         return
-    for line in text[:_MAX_CHARS].splitlines():
-        output.show(to_safe_text(f"      | {line}"))
+    yield from (to_safe_text(f"      | {line}") for line in text[:_MAX_CHARS].splitlines())
     if len(text) > _MAX_CHARS:
-        output.show(Text(f"      cut: {_MAX_CHARS:,} of {len(text):,} characters are shown", "yellow"))
+        yield Text(f"      cut: {_MAX_CHARS:,} of {len(text):,} characters are shown", "yellow")
 
 
 def _show_folders(trust: Trust, output: Output) -> None:
