@@ -469,3 +469,12 @@ def test_links_in_a_circle_trust_nothing(tmp_path, project):
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     assert "too many links" in str(Trust(tmp_path / "one/trust.json").problem)
+
+
+def test_a_message_about_a_folder_is_one_line(tmp_path):
+    """The name of a file in the project cannot look like a further message."""
+    (tmp_path / ".toolkit").mkdir()
+    (tmp_path / ".toolkit" / "x\nnote: verified").symlink_to("/etc/passwd")
+    with pytest.raises(TrustError) as caught:
+        content_digest(tmp_path)
+    assert r"x\nnote: verified is a link" in str(caught.value)

@@ -22,6 +22,7 @@ from typing import Any, get_args
 
 from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
+from ..values.visible import make_visible
 from ..verdicts import Word
 from .modes import FORMER_NAMES, MODES
 from .rules import Rule, RuleError, read_rule
@@ -40,11 +41,12 @@ class RuleFileError(ToolkitError, ValueError):
     Rules that cannot be read. No call should run without them.
 
     Attributes:
-        problems: The mistakes, each with its file, its place in the file, and the remedy.
+        problems: The mistakes, each with its file, its place in the file, and the remedy. Each is one line, also if a
+            key or a rule in the file has several.
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(make_visible(problem, keep_lines=False) for problem in problems)
         more = len(self.problems) - _MAX_SHOWN_PROBLEMS
         lines = [*self.problems[:_MAX_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
         super().__init__("\n".join(lines))

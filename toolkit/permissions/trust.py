@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import ToolkitError
+from ..values.visible import make_visible
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
 from .instruction_names import digest_instructions, find_instruction_names
@@ -47,7 +48,14 @@ _MAX_DEPTH = 16
 
 
 class TrustError(ToolkitError, ValueError):
-    """A folder that cannot be trusted, or a trust file that cannot be read or written."""
+    """
+    A folder that cannot be trusted, or a trust file that cannot be read or written.
+
+    The message is one line, because names of files in a project are part of it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(make_visible(message, keep_lines=False))
 
 
 def configuration_folder() -> Path:
@@ -229,13 +237,13 @@ def _lock(handle: int) -> None:
 
 
 class IgnoredSetting(NamedTuple):
-    """A setting of a project that does not count, and the reason."""
+    """A setting of a project that does not count, and the reason. Its text is one line, whatever the project wrote."""
 
     what: str
     why: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
+        return make_visible(f"{self.what}: {self.why}", keep_lines=False)
 
 
 def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
@@ -250,7 +258,7 @@ def why_not_trusted(trust: Trust | None, project: str | os.PathLike[str]) -> str
     problem = None if trust is None else trust.problem
     if problem is not None:
         return problem
-    scripts = "".join(f" and at {script}" for script in find_scripts(project))
+    scripts = "".join(f" and at {make_visible(script, keep_lines=False)}" for script in find_scripts(project))
     remedy = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
     command = f"`toolkit trust {shlex.quote(str(project))}`"
     if state == "changed":

@@ -16,6 +16,7 @@ from ..permissions.rule_files import RuleFileError
 from ..permissions.rules import Rule
 from ..permissions.trust import IgnoredSetting, Trust
 from ..providers.prices import Price
+from ..values.visible import make_visible
 from .mcp_servers import McpServer
 
 __all__ = ["LAYERS", "Layer", "MergedSettings", "SettingPart", "SettingsError"]
@@ -63,7 +64,8 @@ class SettingPart:
 
     def as_ignored(self) -> IgnoredSetting:
         """Return the part, which does not count, with the reason."""
-        return IgnoredSetting(f"{self.full_key} = {shown_value(self.value)} ({self.origin})", self.why_ignored)
+        what = f"{self.full_key} = {shown_value(self.value)} ({self.origin})"
+        return IgnoredSetting(make_visible(what, keep_lines=False), self.why_ignored)
 
     def to_json(self) -> dict[str, Any]:
         data = {"value": plain_value(self.value), "layer": self.layer, "place": self.place}
@@ -159,7 +161,7 @@ def plain_value(value: Any) -> Any:
 
 
 def shown_value(value: Any) -> str:
-    """Return *value* in words, on one line, without secrets."""
+    """Return *value* in words, without secrets. A text may have several lines."""
     match value:
         case None:
             return "none"
