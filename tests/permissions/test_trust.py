@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit.permissions.trust import Trust, TrustError, configuration_folder, content_digest
+from toolkit.permissions.trust import Trust, TrustError, configuration_folder, content_digest, instruction_digests
 
 
 @pytest.fixture
@@ -478,3 +478,11 @@ def test_a_message_about_a_folder_is_one_line(tmp_path):
     with pytest.raises(TrustError) as caught:
         content_digest(tmp_path)
     assert r"x\nnote: verified is a link" in str(caught.value)
+
+
+def test_a_program_can_name_further_instruction_files(tmp_path):
+    """The names of its settings can be trusted, and only names of files can be given."""
+    (tmp_path / "RULES.md").write_text("Be kind.\n")
+    assert set(instruction_digests(tmp_path, names=["RULES.md", "MISSING.md"])) == {"RULES.md"}
+    with pytest.raises(ValueError, match="is no file name"):
+        instruction_digests(tmp_path, names=["../RULES.md"])

@@ -23,7 +23,14 @@ from ..settings.loading import load_layers
 from ..settings.mcp_servers import NOT_STARTED
 from .output import Output
 
-__all__ = ["load_command_settings", "note_instructions", "note_settings", "note_unused", "set_option"]
+__all__ = [
+    "load_command_settings",
+    "note_instructions",
+    "note_settings",
+    "note_unused",
+    "read_assignments",
+    "set_option",
+]
 
 set_option = click.option(
     "--set",
@@ -52,7 +59,7 @@ def load_command_settings(
     folder = Path.cwd()
 
     def read_command_line(problems: list[str]) -> list[SettingPart]:
-        parts = [part for text in assignments for part in _read_assignment(text, folder, problems)]
+        parts = read_assignments(assignments, folder, problems)
         for name, value in options.items():
             if value is not None:
                 key = name.replace("__", ".")
@@ -61,6 +68,11 @@ def load_command_settings(
         return parts + read_session_rules(tuple(rules), "command line", problems)
 
     return load_layers(folder, configuration_folder(), Trust(), os.environ, read_command_line)
+
+
+def read_assignments(assignments: Iterable[str], folder: Path, problems: list[str]) -> list[SettingPart]:
+    """Return what the texts of `--set` give; *folder* is where relative paths in them start."""
+    return [part for text in assignments for part in _read_assignment(text, folder, problems)]
 
 
 def note_settings(settings: MergedSettings, output: Output) -> None:

@@ -18,7 +18,7 @@ import shlex
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +26,7 @@ from ..errors import ToolkitError
 from ..values.visible import make_visible
 from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
-from .instruction_names import digest_instructions, find_instruction_names
+from .instruction_names import check_instruction_name, digest_instructions, find_instruction_names
 
 __all__ = [
     "PROJECT_FOLDER",
@@ -296,14 +296,16 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def instruction_digests(folder: str | os.PathLike[str]) -> dict[str, str]:
+def instruction_digests(folder: str | os.PathLike[str], *, names: Iterable[str] = ()) -> dict[str, str]:
     """
     Return the digests of the instruction files in *folder*, by name.
 
     These are the files with the usual names, and with the names that the settings of the user and of the folder give.
+    *names* are those that the settings have from elsewhere, such as a variable: `settings["instructions.names"]`.
     """
     root = Path(_real_path(folder))
-    return digest_instructions(root, find_instruction_names(configuration_folder(), root / PROJECT_FOLDER))
+    usual_names = find_instruction_names(configuration_folder(), root / PROJECT_FOLDER)
+    return digest_instructions(root, dict.fromkeys((*usual_names, *map(check_instruction_name, names))))
 
 
 class _FolderDigest:

@@ -11,15 +11,21 @@ that folder while the file had its present content, because its text steers the 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..permissions.instruction_names import INSTRUCTION_NAMES, check_instruction_name, read_instruction_file
+from ..permissions.instruction_names import (
+    INSTRUCTION_NAMES,
+    check_instruction_name,
+    find_instruction_names,
+    read_instruction_file,
+)
 from ..permissions.toml_files import explain_file_error
-from ..permissions.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from ..permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["MAX_INSTRUCTION_CHARS", "InstructionFile", "Instructions", "read_instructions"]
 
@@ -106,10 +112,10 @@ class _Collection:
         self._trust = trust
         self._room = max_chars
 
-    def add_folder(self, folder: Path, names: Iterable[str], *, is_users: bool) -> None:
+    def add_folder(self, folder: Path, names: Sequence[str], *, is_users: bool) -> None:
         files: list[InstructionFile] = []
         for path, content in self._read_contents(folder, names):
-            why = None if is_users else self._why_not_covered(folder, path.name, content)
+            why = None if is_users else self._why_not_covered(folder, path.name, content, names)
             text, mistake = _decode(content)
             if any(file.text == text for file in files):
                 why = why or f"it has the same text as {files[0].path.name}"
@@ -132,11 +138,14 @@ class _Collection:
                 if content is not None:
                     yield folder / name, content
 
-    def _why_not_covered(self, folder: Path, name: str, content: bytes) -> str | None:
+    def _why_not_covered(self, folder: Path, name: str, content: bytes, names: Sequence[str]) -> str | None:
         why = why_not_trusted(self._trust, folder)
         if why is None and not self._trust.covers_file(folder, name, content):
-            command = f"`toolkit trust {shlex.quote(str(folder))}`"
-            return f"it is new, or has changed, since you trusted {folder}; look at it, then run {command} again"
+            command = f"toolkit trust {shlex.quote(str(folder))}"
+            if name not in find_instruction_names(configuration_folder(), folder / PROJECT_FOLDER):
+                # The name comes from a variable, an option or a program, and the command has to be told.
+                command += " --set " + shlex.quote(f"instructions.names={json.dumps(names, ensure_ascii=False)}")
+            return f"it is new, or has changed, since you trusted {folder}; look at it, then run `{command}` again"
         return why
 
 

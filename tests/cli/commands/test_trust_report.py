@@ -9,6 +9,7 @@ import pytest
 from toolkit.cli.commands.trust_report import read_report
 from toolkit.permissions.trust import Trust, configuration_folder
 from toolkit.settings import load_settings
+from toolkit.settings.builders import find_instructions
 
 
 @pytest.fixture
@@ -79,3 +80,34 @@ def test_a_hook_is_in_the_report_as_a_whole(shop, project, name, kind):
     assert LONG in hook
     assert "MY_KEY, OTHER" in hook.partition("echo")[0]  # before the command, which could imitate the words
     assert f"{LONG}\\x1b[2K" in shop.run("trust", "shop", "--yes", "-o", "text").out
+
+
+NAMES = 'instructions.names=["RULES.md"]'
+
+
+def test_instruction_names_from_a_variable_are_trusted(shop, project):
+    """A file counts after trust, if its name was known from the environment then."""
+    (project / "RULES.md").write_text("Be kind.\n", encoding="utf-8")
+    given = {"TOOLKIT_INSTRUCTIONS_NAMES": '["RULES.md"]'}
+    assert shop.run("trust", "shop", "--yes", **given).json["instructions"] == ["RULES.md"]
+    settings = load_settings(project, environ=given)
+    assert [file.text for file in find_instructions(settings).files] == ["Be kind.\n"]
+    assert shop.run("trust", "shop", **given).json["state"] == "trusted"
+
+
+def test_instruction_names_of_an_option_are_trusted(shop, project):
+    """The reason why a file is left out names the option that `toolkit trust` needs."""
+    (project / "RULES.md").write_text("Be kind.\n", encoding="utf-8")
+    shop.run("trust", "shop", "--yes")
+    settings = load_settings(project, overrides={"instructions.names": ["RULES.md"]}, environ={})
+    (entry,) = find_instructions(settings).left_out
+    assert f"toolkit trust {project} --set '{NAMES}'" in entry.why
+    assert shop.run("trust", "shop", "--yes", "--set", NAMES).json["recorded"]
+    assert [file.text for file in find_instructions(settings).files] == ["Be kind.\n"]
+
+
+def test_a_mistake_in_an_option_records_nothing(shop, project):
+    """It is a mistake in the command, and not in the project's files."""
+    ran = shop.run("trust", "shop", "--yes", "--set", "instructions.name=[]")
+    assert (ran.code, Trust().folders()) == (2, ())
+    assert "instructions.name: is not known" in ran.err

@@ -17,6 +17,7 @@ from ..confirmation import confirm
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..output import Output, to_safe_text
+from ..settings_options import set_option
 from .trust_report import TrustReport, read_report
 
 __all__ = ["command"]
@@ -36,15 +37,19 @@ _TITLES = {
 @click.option("--yes", is_flag=True, help="Trust it without a question.")
 @click.option("--contents", is_flag=True, help="Also show the text of each file.")
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@set_option
 @click.option("--list", "lists", is_flag=True, help="List the folders that you trust, and do nothing else.")
-def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, lists: bool) -> int:
+def command(
+    output: Output, path: str, yes: bool, contents: bool, revoke: bool, lists: bool, assignments: tuple[str, ...]
+) -> int:
     """Show what trust in PATH would permit, and record it.
 
     The files in a project's .toolkit folder may deny calls and ask about them at once.
     Its allow rules, its mode, its hooks, its skills, what loosens your settings, and its
     instruction files such as AGENTS.md count only if you trust the folder. You see all of
     them, and the files that they come from, and are asked. If one of these files changes,
-    you have to trust the folder again.
+    you have to trust the folder again. If you name instruction files with --set in other
+    commands, give the same --set here.
 
     The exit code is 0 if the folder is trusted, 5 if you said no, 7 if there was no
     terminal to ask you on.
@@ -67,7 +72,7 @@ def command(output: Output, path: str, yes: bool, contents: bool, revoke: bool, 
         trust.revoke(path)
         output.note(f"{Path(path).resolve()} is not trusted any more")
         return 0
-    report = read_report(path, trust)
+    report = read_report(path, trust, assignments)
     if not output.is_json:
         output.show(*_describe(report, contents))
     code = _record(report, trust, output, is_agreed=yes, contents=contents)

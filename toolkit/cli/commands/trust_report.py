@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from ...permissions.trust import (
     content_digest,
     instruction_digests,
 )
-from ...settings import SettingPart, load_settings
+from ...settings import SettingPart, SettingsError, load_settings
+from ...settings.loading import load_layers
 from ...skills.skill_files import read_contents
+from ..settings_options import read_assignments
 
 __all__ = ["TrustReport", "read_report"]
 
@@ -64,17 +66,21 @@ class TrustReport:
         }
 
 
-def read_report(folder: str | os.PathLike[str], trust: Trust) -> TrustReport:
+def read_report(folder: str | os.PathLike[str], trust: Trust, assignments: Iterable[str] = ()) -> TrustReport:
     """
     Return what trust in *folder* would cover.
 
+    *assignments* are the texts of `--set`, which may name further instruction files.
+
     Raises:
+        SettingsError: There is a mistake in *assignments*.
         TrustError: The folder cannot be trusted, because a part of its content cannot be covered.
     """
     # The digest is taken first. If the content changes after that, recording the trust fails.
-    digest, instructions = content_digest(folder), instruction_digests(folder)
+    digest = content_digest(folder)
     project = Path(os.path.realpath(folder))
     problems: list[str] = []
+    instructions = instruction_digests(project, names=_find_instruction_names(project, trust, assignments, problems))
     settings = {kind: _read_settings(readers, project, problems) for kind, readers in SETTINGS.items()}
     return TrustReport(
         folder=project,
@@ -85,6 +91,23 @@ def read_report(folder: str | os.PathLike[str], trust: Trust) -> TrustReport:
         files=(*_list_files(project), *map(Path, instructions)),
         problems=tuple(problems),
     )
+
+
+def _find_instruction_names(
+    project: Path, trust: Trust, assignments: Iterable[str], problems: list[str]
+) -> Sequence[str]:
+    """Return the names of instruction files in the settings of all layers; none if there are mistakes in a layer."""
+    mistakes: list[str] = []
+    parts = read_assignments(assignments, project, mistakes)
+    if mistakes:
+        raise SettingsError(mistakes)
+    try:
+        merged = load_layers(project, configuration_folder(), trust, os.environ, lambda _: parts)
+    except SettingsError as error:
+        problems.extend(error.problems)
+        return ()
+    names: Sequence[str] = merged["instructions.names"]
+    return names
 
 
 def _read_rules(project: Path) -> list[str]:
