@@ -379,9 +379,9 @@ def assert_not_looser(merged, without):
         "mcp_servers",
         "files.unprotected",
     }
-    same |= {"commands.allow", "rules.allow", "instructions.names", "skills.folders"}
+    same |= {"commands.allow", "rules.allow", "instructions.names", "instructions.max_chars", "skills.folders"}
     more = {"files.protected", "commands.ask", "commands.deny", "rules.ask", "rules.deny", "rules.files"}
-    less = {key for key in KEYS if key.startswith(("limits.", "budget."))} | {"instructions.max_chars"}
+    less = {key for key in KEYS if key.startswith(("limits.", "budget."))}
     assert same | more | less | {"mode"} == set(KEYS)
     for key in same:
         assert merged[key] == without[key], key

@@ -131,7 +131,8 @@ _ROWS = [
         "instructions.max_chars",
         "value",
         limit_check(0),
-        "smaller",
+        # A smaller number would leave out the user's own file, which may say what the model must not do.
+        "trusted",
         MAX_INSTRUCTION_CHARS,
         "length of all instruction files together",
     ),
