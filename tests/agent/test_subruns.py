@@ -61,6 +61,37 @@ async def test_a_tool_can_let_the_model_work_on_a_prompt():
     assert (inner.tools, len(run.messages), run.subs) == (("look", "cut", "help"), 4, ())
 
 
+@pytest.mark.parametrize(
+    ("system", "inner_system"),
+    [(None, "Never push."), ("", ""), ("You are a helper.", "You are a helper.")],
+)
+async def test_a_sub_run_has_the_system_prompt_of_its_parent_unless_it_gets_its_own(system, inner_system):
+    """What instruction files say holds in sub-runs at every depth, and after a wait."""
+    shed = Shed()
+    prompts = iter(["deep", "deeper"])
+
+    @shed.catalog.tool(name="help", read_only=True)
+    async def helper(context: Context) -> str:
+        """Have a helper do something."""
+        return await sub_run(next(prompts), context=context, system=system)
+
+    help_call = [call("help")]
+    script = scripted(go=[help_call, "Fine."], deep=[help_call, "Hm."], deeper=[[call("cut", wood="oak")], "Cut."])
+    agent = shed.agent(script, system="Never push.")
+    run = await agent.run("go")
+    run = await agent.resume(run, {request.id: Decision.approve() for request in run.requests})
+    assert run.status == "done"
+    systems = [(request.messages[0].text, request.system) for request in agent.asked]
+    assert systems == [
+        ("go", "Never push."),
+        ("deep", inner_system),
+        ("deeper", inner_system),
+        ("deeper", inner_system),
+        ("deep", inner_system),
+        ("go", "Never push."),
+    ]
+
+
 async def test_a_sub_run_may_call_no_more_than_it_was_given():
     """Nor anything its parent may not; deferred tools that it was given are offered."""
     shed = shed_with_helper("auto", tools=("look", "dig", "nothing"))

@@ -23,7 +23,7 @@ from toolkit.agent.valid_messages import find_message_flaw
 from toolkit.content import ImagePart
 from toolkit.decisions import ApprovalRequest
 from toolkit.errors import ProviderError
-from toolkit.providers import AssistantMessage, Request, ToolMessage, UserMessage
+from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
 from toolkit.results import ToolCall, ToolResult
 
 
@@ -103,6 +103,28 @@ def test_the_last_two_turns_and_the_prompt_stay():
     split = split_messages(messages, [size_of(message) for message in messages], 4000)
     assert split.kept == (messages[0], *messages[-4:])
     assert split.old == tuple(messages[1:-4])
+
+
+def paused(kind: str, **fields: str) -> AssistantMessage:
+    """Return a message of Anthropic's web search, which may pause between the call and its result."""
+    return AssistantMessage(text="", native=Native("anthropic", [{"type": kind, **fields}]))
+
+
+@pytest.mark.parametrize("rest", [[], [UserMessage.of("and now?")], turn(8), [*turn(8), *turn(9)]])
+def test_a_turn_in_which_the_model_paused_stays_as_a_whole(rest):
+    """A result of a provider's own tool never stays without its call."""
+    pauses = [
+        paused("server_tool_use", id="s1", name="web_search"),
+        paused("web_search_tool_result", tool_use_id="s1"),
+        paused("server_tool_use", id="s2", name="web_search"),
+        AssistantMessage(text="Oak.", native=Native("anthropic", [{"type": "web_search_tool_result"}])),
+    ]
+    old = [message for number in range(6) for message in turn(number, content="c" * 900)]
+    messages = [UserMessage.of("go"), *old, *pauses, *rest]
+    split = split_messages(messages, [size_of(message) for message in messages], 4000)
+    kept_pauses = [message for message in split.kept if message in pauses]
+    assert kept_pauses in ([], pauses)
+    assert kept_pauses == pauses or len(rest) == 4
 
 
 def test_what_would_save_too_little_is_not_summed_up():

@@ -167,6 +167,8 @@ def test_further_folders_are_open_or_only_read(app, tmp_path):
         (["*.sqlite"], Reads("a/app.SQLITE"), [PROTECTED]),
         (["*.sqlite"], Reads("a/app.sqlite3"), []),
         (["data/**"], Writes("data"), [PROTECTED]),
+        (["data"], Reads("data/deep/a.txt"), [PROTECTED]),
+        (["data"], Reads("database"), []),
         ([Protected("*.lock", "a lock file", "not written")], Reads("uv.lock"), []),
         ([Protected("*.lock", "a lock file", "not written")], Writes("uv.lock"), [PROTECTED]),
     ],

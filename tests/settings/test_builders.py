@@ -8,6 +8,7 @@ from typing import Annotated
 import pytest
 
 from toolkit import Agent, Catalog, Command, Permissions, Reads, ToolCall
+from toolkit.errors import ProviderError
 from toolkit.hooks import Proceed
 from toolkit.providers import AnthropicProvider, ScriptedProvider
 from toolkit.settings import SettingsError, build_agent, build_dispatcher, build_provider
@@ -125,6 +126,19 @@ def test_a_limit_in_money_needs_prices(place):
     place.settings('[prices."m-1"]\ninptu = 3\noutput = 15\n[prices.x]\ninput = -1\noutput = 1\n', of="user")
     with pytest.raises(SettingsError, match=r"prices\.m-1: has to say what a million tokens cost.*\n.*:4: prices\.x: "):
         place.load()
+
+
+@pytest.mark.anyio
+async def test_prices_of_one_model_do_not_stop_another(place, tools):
+    """Without a limit in money, a model without a price runs, and its cost is not counted."""
+    place.settings('[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
+    for model, has_prices in (("m-1", True), ("m-1-20260101", True), ("m-2", False)):
+        assert (build_budget(place.load(), model=model).prices is not None) == has_prices
+    run = await build_agent(place.load(), tools, provider=ScriptedProvider(["Fine."])).run("go")
+    assert run.status == "done"
+    place.settings('[budget]\ncost = 1\n[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
+    with pytest.raises(ProviderError, match="no price is known"):
+        build_agent(place.load(), tools, provider=ScriptedProvider(["Fine."]))
 
 
 def test_skills_of_the_settings_are_tools(place, tools):

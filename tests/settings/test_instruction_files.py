@@ -133,6 +133,26 @@ def test_they_are_bounded_in_size_and_the_innermost_count_first(place, read):
     assert read("inner", max_chars=0).text == ""
 
 
+def test_no_project_pushes_out_the_users_own_file(place, read):
+    """The user's file gets room first, and is still joined before the others."""
+    place.write("user/AGENTS.md", "u" * 60)
+    place.write("project/AGENTS.md", "p" * 60)
+    place.trust.trust(place.project)
+    assert names(read(max_chars=100), place) == ["config/AGENTS.md"]
+    assert names(read(max_chars=120), place) == ["config/AGENTS.md", "project/AGENTS.md"]
+
+
+def test_an_untrusted_project_leaves_out_no_file_of_the_user(place):
+    """A project's limit on instruction files does not count until the project is trusted."""
+    place.write("user/AGENTS.md", "Never push.")
+    place.settings("[instructions]\nmax_chars = 0\n")
+    settings = place.load()
+    assert "Never push." in find_instructions(settings).text
+    assert [entry.what.partition(" ")[0] for entry in settings.ignored] == ["instructions.max_chars"]
+    place.trust.trust(place.project)
+    assert find_instructions(place.load()).text == ""
+
+
 def test_what_cannot_be_read_is_left_out_with_the_reason(place, read, tmp_path):
     """Which were left out and why: links that lead out, pipes, other encodings, empty files, the same text twice."""
     (tmp_path / "elsewhere.md").write_text("x")

@@ -200,7 +200,7 @@ def test_an_untrusted_project_says_why_its_settings_do_not_count(place):
     assert merged["mode"] == "default"
     assert merged["limits.max_turns"] == 50
     assert merged["limits.timeout_seconds"] == 5
-    assert [str(rule) for rule in merged.rules] == ["deny access:command(y)"]
+    assert [str(rule) for rule in merged.rules] == ["deny access:command(y:*)"]
     why = why_not_trusted(place.trust, place.project)
     assert [str(entry) for entry in merged.ignored] == [
         f"model = theirs (project, {project}:2): {why}",
@@ -379,9 +379,9 @@ def assert_not_looser(merged, without):
         "mcp_servers",
         "files.unprotected",
     }
-    same |= {"commands.allow", "rules.allow", "instructions.names", "skills.folders"}
+    same |= {"commands.allow", "rules.allow", "instructions.names", "instructions.max_chars", "skills.folders"}
     more = {"files.protected", "commands.ask", "commands.deny", "rules.ask", "rules.deny", "rules.files"}
-    less = {key for key in KEYS if key.startswith(("limits.", "budget."))} | {"instructions.max_chars"}
+    less = {key for key in KEYS if key.startswith(("limits.", "budget."))}
     assert same | more | less | {"mode"} == set(KEYS)
     for key in same:
         assert merged[key] == without[key], key

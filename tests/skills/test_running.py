@@ -36,6 +36,14 @@ async def test_a_skill_runs_its_prompt_as_a_sub_run(desk):
     assert [message.text for message in agent.asked[1].messages] == ["Review oak."]
 
 
+async def test_a_skill_follows_the_system_prompt_of_the_agent(desk):
+    """Instruction files are part of it, and hold inside a skill too."""
+    desk.write("title.md", text="A title for: {input}")
+    agent = desk.agent([[call("title", input="oaks")], "Oaks", "Done."], system="Never push.")
+    await agent.run("go")
+    assert [request.system for request in agent.asked] == ["Never push."] * 3
+
+
 async def test_a_skill_is_offered_the_tools_it_lists_and_no_others(desk):
     """Deferred ones too, by their own names; a call of another is not found."""
     desk.shed.catalog.alias("see", "look")

@@ -3,7 +3,8 @@ Which messages of a long conversation stay as they are, and which are summed up.
 
 These stay: the last two turns, every turn with a call that waits for a person, the last plan that the model handed
 over, the user's last message with the answer right before it, and as many of the user's other messages as there is
-room for. A turn stays as a whole, the calls with their results, so the conversation stays valid.
+room for. A turn stays as a whole, the calls with their results, so the conversation stays valid. Messages that follow
+a pause of the model belong to one turn.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def split_messages(messages: Sequence[Message], sizes: Sequence[int], max_charac
         if room < 0:
             break
         kept_indexes.add(index)
+    kept_indexes |= {earlier for index in kept_indexes for earlier in _list_paused_before(messages, index)}
     old_indexes = [index for index in range(len(messages)) if index not in kept_indexes]
     if sum(sizes[index] for index in old_indexes) < max_characters // _WORTHWHILE_SHARE:
         return None
@@ -66,6 +68,18 @@ def _find_tail_start(messages: Sequence[Message]) -> int:
         if isinstance(message, ToolMessage) and any(result.kind == "waiting" for result in message.results):
             return index - 1
     return tail_start
+
+
+def _list_paused_before(messages: Sequence[Message], index: int) -> Iterator[int]:
+    """
+    Yield the indexes of the messages in which the model paused before it went on with the message at *index*.
+
+    A result of a provider's own tool may be in a later message than its call, and providers refuse it without the call.
+    """
+    while index > 0 and isinstance(messages[index], AssistantMessage):
+        index -= 1
+        if isinstance(messages[index], AssistantMessage):
+            yield index
 
 
 def _find_plan(messages: Sequence[Message]) -> Iterator[int]:

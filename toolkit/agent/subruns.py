@@ -2,9 +2,10 @@
 Sub-runs: runs that a tool starts inside its call, to let the model work on another prompt.
 
 A sub-run has the session of its parent, so the same mode, rules and grants
-hold in it. It uses the budget of its parent, ends when its call has to end, and
-can call no tool that its parent cannot call. If a call in the sub-run waits,
-the parent waits too. Events of the sub-run are reported as `Inner`.
+hold in it. It has the system prompt of its parent unless it gets its own. It
+uses the budget of its parent, ends when its call has to end, and can call no
+tool that its parent cannot call. If a call in the sub-run waits, the parent
+waits too. Events of the sub-run are reported as `Inner`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ async def sub_run(
     *,
     context: Context,
     tools: Collection[str | Tool] | None = None,
-    system: str = "",
+    system: str | None = None,
     output: None = None,
 ) -> str: ...
 @overload
@@ -53,7 +54,7 @@ async def sub_run(
     *,
     context: Context,
     tools: Collection[str | Tool] | None = None,
-    system: str = "",
+    system: str | None = None,
     output: type[T],
 ) -> T: ...
 @overload
@@ -62,7 +63,7 @@ async def sub_run(
     *,
     context: Context,
     tools: Collection[str | Tool] | None = None,
-    system: str = "",
+    system: str | None = None,
     output: object,
 ) -> Any: ...
 async def sub_run(
@@ -70,7 +71,7 @@ async def sub_run(
     *,
     context: Context,
     tools: Collection[str | Tool] | None = None,
-    system: str = "",
+    system: str | None = None,
     output: Any = None,
 ) -> Any:
     """
@@ -83,7 +84,8 @@ async def sub_run(
     Args:
         tools: The tools that the sub-run may call, as names or as tools; if None, all tools of its parent. A tool that
             the parent cannot call is left out.
-        system: The system prompt of the sub-run.
+        system: The system prompt of the sub-run; if None, that of its parent, with the instruction files in it. Give an
+            empty text for none.
         output: The type of the answer, as for `Agent`; a text unless given. If the sub-run waits, the result of the
             tool's call is the JSON of the answer.
 
@@ -101,7 +103,8 @@ async def sub_run(
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
     version: str | None = context.call.tool.facts.version
     names = None if tools is None else parent.toolbox.names_for(tools)
-    child = _build_child(parent, call_id, system, names, AnswerFormat.of(output))
+    child_system = parent.options.system if system is None else system
+    child = _build_child(parent, call_id, child_system, names, AnswerFormat.of(output))
     child.conversation.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy_call_ids.add(call_id)
     try:

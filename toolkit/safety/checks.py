@@ -58,8 +58,8 @@ class SafetyChecks:
         folders: The folders that tools may touch. Relative paths start in the first one. The default is the current
             folder.
         read_only_folders: The folders that tools may only read.
-        protected: Further patterns or paths that tools neither read nor write. A `Protected` object has its own
-            description, level and exceptions.
+        protected: Further patterns or paths that tools neither read nor write; a folder is meant with its content. A
+            `Protected` object has its own description, level and exceptions.
         unprotected: Built-in patterns that are switched off, by their exact text.
         allowed_hosts: Hosts that tools may reach although they are private, such as "localhost:8080".
         without: The names of the checks that are switched off.
@@ -329,8 +329,9 @@ def _as_protected(entry: str | os.PathLike[str] | Protected) -> Protected:
     if isinstance(entry, Protected):
         return entry
     pattern = entry if isinstance(entry, str) else os.path.abspath(entry)
-    if os.path.isabs(pattern) and os.path.isdir(pattern):
-        pattern = f"{pattern.rstrip('/')}/**"
+    # The name may be that of a folder, now or later. So it always stands for the content of a folder too.
+    if not pattern.endswith(("/", "\\", "**")):
+        pattern = f"{pattern}/**"
     return Protected(pattern, "a file that the application protects")
 
 

@@ -22,9 +22,11 @@ from ..calls.settings import DispatcherOptions
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
+from ..errors import ProviderError
 from ..hooks.shell.shell_hooks import ShellHooks
 from ..permissions import Permissions
 from ..providers.base import Provider
+from ..providers.prices import Prices, price_of
 from ..safety import SafetyChecks
 from .instruction_files import Instructions, read_instructions
 from .keys import KEYS, PROVIDERS
@@ -81,11 +83,13 @@ def build_agent(
         options: Further options of `Agent`, which count before the settings.
     """
     known_instructions = find_instructions(settings) if instructions is None else instructions
+    known_provider = build_provider(settings) if provider is None else provider
+    budget = build_budget(settings, model=_get_model(known_provider))
     return Agent(
-        build_provider(settings) if provider is None else provider,
+        known_provider,
         tools if isinstance(tools, Dispatcher) else build_dispatcher(settings, tools),
         system=known_instructions.system_prompt(settings["system"] if system is None else system),
-        **{"max_turns": settings["limits.max_turns"], "budget": build_budget(settings), **options},
+        **{"max_turns": settings["limits.max_turns"], "budget": budget, **options},
     )
 
 
@@ -115,9 +119,12 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
     return provider
 
 
-def build_budget(settings: MergedSettings) -> Budget:
+def build_budget(settings: MergedSettings, *, model: str | None = None) -> Budget:
     """
     Return the budget of one prompt.
+
+    Without a limit in money, prices that do not have *model* are left out: the cost is then not counted. With a limit,
+    an agent with such a model is refused.
 
     Raises:
         SettingsError: There is a limit in money, and no prices to count it by.
@@ -127,7 +134,23 @@ def build_budget(settings: MergedSettings) -> Budget:
         origin = settings.parts_of("budget.cost")[0].origin
         remedy = 'give them: [prices."MODEL"] with input = 3 and output = 15'
         raise SettingsError([f"budget.cost ({origin}): needs prices of tokens to count by; {remedy}"])
-    return Budget(**limits, prices=settings["prices"] or None)
+    prices = settings["prices"] or None
+    if prices is not None and limits["cost"] is None and model is not None and not _has_price(model, prices):
+        prices = None
+    return Budget(**limits, prices=prices)
+
+
+def _get_model(provider: object) -> str | None:
+    model = getattr(provider, "model", None)  # `Agent` refuses what is no provider
+    return model if isinstance(model, str) else None
+
+
+def _has_price(model: str, prices: Prices) -> bool:
+    try:
+        price_of(model, prices)
+    except ProviderError:
+        return False
+    return True
 
 
 def build_permissions(settings: MergedSettings) -> Permissions:

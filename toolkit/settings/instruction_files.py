@@ -82,8 +82,9 @@ def read_instructions(
     """
     Return the instruction files for work in *folder*.
 
-    A file that does not fit is left out whole, because half of an instruction may say the opposite. The files of inner
-    folders are taken first, because they are about the work at hand.
+    A file that does not fit is left out whole, because half of an instruction may say the opposite. The user's own file
+    is taken first, so that no project pushes it out. Then the files of inner folders come before those of outer ones,
+    because they are about the work at hand.
 
     Args:
         folder: The working folder.
@@ -95,58 +96,67 @@ def read_instructions(
     checked_names = [check_instruction_name(name) for name in ([names] if isinstance(names, str) else names)]
     working_folder = Path(os.path.abspath(os.path.expanduser(folder)))
     user_folder = configuration_folder() if user is None else Path(os.path.abspath(os.path.expanduser(user)))
-    collection = _Collection(Trust() if trust is None else trust, max_chars)
-    for place in (working_folder, *working_folder.parents):
-        if place != user_folder:
-            collection.add_folder(place, checked_names, is_users=False)
-    collection.add_folder(user_folder, checked_names, is_users=True)
-    return Instructions(files=tuple(reversed(collection.files)), left_out=tuple(reversed(collection.left_out)))
+    reader = _FolderReader(Trust() if trust is None else trust, checked_names, max_chars)
+    # The order of these reads decides which files get the room.
+    own = reader.read_folder(user_folder, is_users=True)
+    inner_first = [
+        reader.read_folder(place, is_users=False)
+        for place in (working_folder, *working_folder.parents)
+        if place != user_folder
+    ]
+    in_order = [own, *reversed(inner_first)]
+    return Instructions(
+        files=tuple(file for part in in_order for file in part.files),
+        left_out=tuple(entry for part in in_order for entry in part.left_out),
+    )
 
 
-class _Collection:
-    """The files that were found so far, the innermost first."""
+class _FolderReader:
+    """Reads the instruction files of one folder after the other, as long as there is room."""
 
-    def __init__(self, trust: Trust, max_chars: int) -> None:
-        self.files: list[InstructionFile] = []
-        self.left_out: list[IgnoredSetting] = []
+    def __init__(self, trust: Trust, names: Sequence[str], max_chars: int) -> None:
         self._trust = trust
+        self._names = names
         self._room = max_chars
 
-    def add_folder(self, folder: Path, names: Sequence[str], *, is_users: bool) -> None:
+    def read_folder(self, folder: Path, *, is_users: bool) -> Instructions:
         files: list[InstructionFile] = []
-        for path, content in self._read_contents(folder, names):
-            why = None if is_users else self._why_not_covered(folder, path.name, content, names)
+        left_out: list[IgnoredSetting] = []
+        for path, content in _read_contents(folder, self._names, left_out):
+            why = None if is_users else self._why_not_covered(folder, path.name, content)
             text, mistake = _decode(content)
             if any(file.text == text for file in files):
                 why = why or f"it has the same text as {files[0].path.name}"
             elif why is None and mistake is None and len(text) > self._room:
                 why = f"it has {len(text):,} characters, and {self._room:,} are left; shorten it, or raise the limit"
             if why is not None or mistake is not None:
-                self.left_out.append(IgnoredSetting(str(path), why or mistake or ""))
+                left_out.append(IgnoredSetting(str(path), why or mistake or ""))
             else:
                 files.append(InstructionFile(path, text))
                 self._room -= len(text)
-        self.files += reversed(files)
+        return Instructions(files=tuple(files), left_out=tuple(left_out))
 
-    def _read_contents(self, folder: Path, names: Iterable[str]) -> Iterator[tuple[Path, bytes]]:
-        for name in names:
-            try:
-                content = read_instruction_file(folder, name)
-            except (OSError, ValueError) as error:
-                self.left_out.append(IgnoredSetting(str(folder / name), explain_file_error(error)))
-            else:
-                if content is not None:
-                    yield folder / name, content
-
-    def _why_not_covered(self, folder: Path, name: str, content: bytes, names: Sequence[str]) -> str | None:
+    def _why_not_covered(self, folder: Path, name: str, content: bytes) -> str | None:
         why = why_not_trusted(self._trust, folder)
         if why is None and not self._trust.covers_file(folder, name, content):
             command = f"toolkit trust {shlex.quote(str(folder))}"
             if name not in find_instruction_names(configuration_folder(), folder / PROJECT_FOLDER):
                 # The name comes from a variable, an option or a program, and the command has to be told.
-                command += " --set " + shlex.quote(f"instructions.names={json.dumps(names, ensure_ascii=False)}")
+                command += " --set " + shlex.quote(f"instructions.names={json.dumps(self._names, ensure_ascii=False)}")
             return f"it is new, or has changed, since you trusted {folder}; look at it, then run `{command}` again"
         return why
+
+
+def _read_contents(folder: Path, names: Iterable[str], left_out: list[IgnoredSetting]) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files that *folder* has, and add those that cannot be read to *left_out*."""
+    for name in names:
+        try:
+            content = read_instruction_file(folder, name)
+        except (OSError, ValueError) as error:
+            left_out.append(IgnoredSetting(str(folder / name), explain_file_error(error)))
+        else:
+            if content is not None:
+                yield folder / name, content
 
 
 def _decode(content: bytes) -> tuple[str, str | None]:

@@ -30,8 +30,10 @@ __all__ = [
     "check_url",
     "check_variable",
     "choice_check",
+    "command_check",
     "limit_check",
     "rule_check",
+    "write_command_rule",
 ]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -104,8 +106,6 @@ def limit_check(minimum: int, *, whole: bool = True, optional: bool = False) -> 
 
 def check_protected(value: Any) -> str:
     pattern = os.path.expanduser(check_text(value))
-    if os.path.isabs(pattern) and os.path.isdir(pattern):
-        pattern = f"{pattern.rstrip('/')}/**"
     ProtectedFiles([Protected(pattern, "a protected file")])  # raises if it is no pattern
     return pattern
 
@@ -119,14 +119,35 @@ def check_unprotected(value: Any) -> str:
     return str(value)
 
 
-def rule_check(word: Word, form: str = "{}") -> Callable[[Any], str]:
-    """Return the check of a rule that begins with *word*; the text of the setting is put into *form*."""
+def rule_check(word: Word) -> Callable[[Any], str]:
+    """Return the check of a rule that begins with *word*."""
 
     def check(value: Any) -> str:
-        Rule(word, form.replace("{}", check_text(value)))  # raises if it is no rule
+        Rule(word, check_text(value))  # raises if it is no rule
         return str(value)
 
     return check
+
+
+def command_check(word: Word) -> Callable[[Any], str]:
+    """Return the check of a command in `commands.allow`, `commands.ask` or `commands.deny`."""
+
+    def check(value: Any) -> str:
+        Rule(word, write_command_rule(word, check_text(value)))  # raises if it is no rule
+        return str(value)
+
+    return check
+
+
+def write_command_rule(word: str, command: str) -> str:
+    """
+    Return the text of the rule that *command* in `commands.allow`, `commands.ask` or `commands.deny` stands for.
+
+    A command that asks or is denied does so with any words after it, because `git push` alone would say nothing about
+    `git push origin main`. A command that is allowed is allowed exactly as it is written.
+    """
+    is_whole = word == "allow" or command == "*" or command.endswith(":*")
+    return f"access:command({command if is_whole else f'{command}:*'})"
 
 
 def check_price(value: Any) -> Price:

@@ -32,11 +32,12 @@ from .key_checks import (
     check_url,
     check_variable,
     choice_check,
+    command_check,
     limit_check,
     rule_check,
 )
 
-__all__ = ["COMMAND_RULE", "KEYS", "PROVIDERS", "TABLES", "ProjectEffect", "SettingKey", "is_stricter_mode"]
+__all__ = ["KEYS", "PROVIDERS", "TABLES", "ProjectEffect", "SettingKey", "is_stricter_mode"]
 
 PROVIDERS = {
     "anthropic": "AnthropicProvider",
@@ -45,9 +46,6 @@ PROVIDERS = {
     "gemini": "GeminiProvider",
 }
 """The names of the providers in settings and on the command line, and their classes in `toolkit.providers`."""
-
-COMMAND_RULE = "access:command({})"
-"""The rule that an entry of `commands.allow`, `commands.ask` or `commands.deny` stands for."""
 
 ProjectEffect: TypeAlias = Literal["trusted", "smaller", "stricter", "adds", "never"]
 
@@ -112,9 +110,9 @@ _ROWS = [
     SettingKey("prices", "tables", None, "trusted", {}, "what a million tokens cost, by model"),
     SettingKey("files.protected", "list", check_protected, "adds", (), "files that tools neither read nor write"),
     SettingKey("files.unprotected", "list", check_unprotected, "trusted", (), "built-in protections that are lifted"),
-    SettingKey("commands.allow", "list", rule_check("allow", COMMAND_RULE), "trusted", (), "commands that run unasked"),
-    SettingKey("commands.ask", "list", rule_check("ask", COMMAND_RULE), "adds", (), "commands that a person approves"),
-    SettingKey("commands.deny", "list", rule_check("deny", COMMAND_RULE), "adds", (), "commands that never run"),
+    SettingKey("commands.allow", "list", command_check("allow"), "trusted", (), "commands that run unasked"),
+    SettingKey("commands.ask", "list", command_check("ask"), "adds", (), "commands that a person approves"),
+    SettingKey("commands.deny", "list", command_check("deny"), "adds", (), "commands that never run"),
     SettingKey("rules.allow", "list", rule_check("allow"), "trusted", (), "calls that run unasked"),
     SettingKey("rules.ask", "list", rule_check("ask"), "adds", (), "calls that a person approves"),
     SettingKey("rules.deny", "list", rule_check("deny"), "adds", (), "calls that never run"),
@@ -133,7 +131,8 @@ _ROWS = [
         "instructions.max_chars",
         "value",
         limit_check(0),
-        "smaller",
+        # A smaller number would leave out the user's own file, which may say what the model must not do.
+        "trusted",
         MAX_INSTRUCTION_CHARS,
         "length of all instruction files together",
     ),

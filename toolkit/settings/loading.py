@@ -19,7 +19,7 @@ from ..hooks.shell.files import HOOKS_FILE, read_hook_tables
 from ..permissions.rules import Rule
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
-from .keys import COMMAND_RULE
+from .key_checks import write_command_rule
 from .layers import (
     FileLayer,
     open_rule_files,
@@ -187,7 +187,7 @@ def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:
     for part in parts:
         table, _, word = part.key.partition(".")
         if table in ("rules", "commands") and word in ("allow", "ask", "deny") and not part.why_ignored:
-            text = part.value if table == "rules" else COMMAND_RULE.replace("{}", part.value)
+            text = part.value if table == "rules" else write_command_rule(word, part.value)
             # A rule without a source is meant for the tools of this program, so a misspelt name in it gives a warning.
             rules.append(Rule(word, text, part.origin if part.place else ""))  # type: ignore[arg-type]  # the line above proves the word
     return rules

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from .._option_checks import explain_unknown_choice
 
-__all__ = ["NOT_STARTED", "McpServer", "find_server_mistakes"]
+__all__ = ["NOT_STARTED", "McpServer", "find_server_mistakes", "without_credentials"]
 
 NOT_STARTED = "not started: this version of toolkit has no MCP client yet"
 """What a command says about each server, so that no user waits for its tools."""
@@ -65,14 +65,14 @@ class McpServer:
         return cls(name=name, **{**table, "args": tuple(table.get("args", ()))})
 
     def __str__(self) -> str:
-        where = _without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
+        where = without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
         return where if self.enabled else f"{where} (switched off)"
 
     def to_json(self) -> dict[str, Any]:
         """Return the server as JSON. The values of variables and headers may be secrets, so only names are there."""
         return {
             **({"command": self.command, "args": list(self.args)} if self.url is None else {}),
-            **({"url": _without_credentials(self.url)} if self.url else {}),
+            **({"url": without_credentials(self.url)} if self.url else {}),
             "env": sorted(self.env),
             "headers": sorted(self.headers),
             "cwd": self.cwd,
@@ -105,9 +105,12 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
     return mistakes
 
 
-def _without_credentials(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Return *url* without a password and without a query, which may hold a key."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no address, so it is not known which part of it is a password
+        return f"{url.partition('://')[0]}://..."
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}{'?...' if parts.query else ''}"
 

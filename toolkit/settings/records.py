@@ -17,7 +17,7 @@ from ..permissions.rules import Rule
 from ..permissions.trust import IgnoredSetting, Trust
 from ..providers.prices import Price
 from ..values.visible import make_visible
-from .mcp_servers import McpServer
+from .mcp_servers import McpServer, without_credentials
 
 __all__ = ["LAYERS", "Layer", "MergedSettings", "SettingPart", "SettingsError"]
 
@@ -123,7 +123,7 @@ class MergedSettings(Mapping[str, Any]):
         return tuple(parts) if isinstance(value, tuple) else tuple(parts[-1:])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the values and their parts as JSON. Secrets of MCP servers are left out."""
+        """Return the values and their parts as JSON. Secrets of MCP servers and of addresses are left out."""
         return {
             "folder": str(self.folder),
             "settings": {
@@ -142,7 +142,7 @@ class MergedSettings(Mapping[str, Any]):
 
 
 def plain_value(value: Any) -> Any:
-    """Return *value* as JSON."""
+    """Return *value* as JSON, without secrets."""
     match value:
         case tuple() | list():
             return [plain_value(item) for item in value]
@@ -157,6 +157,8 @@ def plain_value(value: Any) -> Any:
             return value.to_json()
         case Path():
             return str(value)
+        case str():
+            return _hide_credentials(value)
     return value
 
 
@@ -175,4 +177,11 @@ def shown_value(value: Any) -> str:
             return ", ".join(map(shown_value, value)) or "none"
         case bool():
             return str(value).lower()
+        case str():
+            return _hide_credentials(value)
     return str(value)
+
+
+def _hide_credentials(text: str) -> str:
+    """Return *text*; if it is an address, such as `base_url`, without what may be a secret in it."""
+    return without_credentials(text) if text.startswith(("http://", "https://")) else text

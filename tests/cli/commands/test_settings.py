@@ -52,6 +52,18 @@ def test_one_page_shows_the_merged_value_and_where_each_part_came_from(shop, use
     assert any(line.startswith(f"commands.allow = ls (project, {theirs}:4): you have not trusted") for line in lines)
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("address", ["https://ada:hunter2@h.example/v1?key=hunter2", "http://[ada:hunter2@h"])
+def test_a_password_in_an_address_is_not_shown(shop, user, form, address):
+    """`base_url` is shown without it, also where the value does not count."""
+    user(f'base_url = "{address}"\n')
+    shop.write(".toolkit/toolkit.toml", f'base_url = "{address}"\n')
+    ran = shop.run("settings", "-o", form)
+    assert ran.code == 0, ran.err
+    assert "hunter2" not in ran.out + ran.err
+    assert ("https://h.example/v1?..." in ran.out) == address.startswith("https")
+
+
 def test_the_page_as_json(shop, user):
     """Also `--json`: every key, its value, its parts, what does not count, the instruction files."""
     own = user('mode = "plan"\n[mcp_servers.docs]\nurl = "https://u:pw@docs.example.com/mcp?key=1"\n')
