@@ -173,6 +173,8 @@ def _answer(driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun |
         with driver.save_afterwards(saved_run):
             return driver.run(text, run)
     except KeyboardInterrupt:
+        if driver.loop.has_abandoned:
+            raise  # the old answer would go on beside the next one, and end in its place
         output.note("\ninterrupted; the conversation goes on", "yellow")
         return driver.agent.last_run or run
     except ToolError as error:  # a skill was named with the wrong arguments, and no model was asked
