@@ -40,7 +40,14 @@ REQUESTS = st.builds(
     is_cut=st.booleans(),
     preconditions=st.lists(st.builds(Precondition, path=texts, sha256=st.none() | texts), max_size=2).map(tuple),
     grants=st.lists(
-        st.builds(Grant, tool=texts, scope=st.sampled_from(["tool", "command", "folder"]), target=texts, shown=texts),
+        st.builds(
+            Grant,
+            tool=texts,
+            scope=st.sampled_from(["tool", "command", "folder"]),
+            target=texts,
+            shown=texts,
+            rule=texts,
+        ),
         max_size=2,
     ).map(tuple),
     repairs=st.lists(texts, max_size=2).map(tuple),

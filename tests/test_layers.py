@@ -41,7 +41,7 @@ ORDER = {
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers description streaming_fact coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
-    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
+    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules grant_rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",

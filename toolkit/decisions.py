@@ -60,12 +60,14 @@ class Grant:
         scope: "tool" for every call of the tool, "command" for a command prefix, "folder" for the files in a folder.
         target: The prefix or the folder; empty for "tool".
         shown: The grant in words, which a person reads before they agree.
+        rule: The allow rule that permits the same in every session, such as "bash(npm test:*)"; empty if there is none.
     """
 
     tool: str
     scope: Literal["tool", "command", "folder"]
     target: str = ""
     shown: str = field(default="", compare=False)
+    rule: str = field(default="", compare=False)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -222,7 +224,9 @@ def _to_json_value(value: Any) -> Any:
     if isinstance(value, ArgumentEdit):
         return value.to_json()
     if isinstance(value, (Precondition, Grant, AuthRequest)):
-        return {member.name: _to_json_value(getattr(value, member.name)) for member in fields(value)}
+        # A grant without a rule looks the same as before the field existed, so the seals of older requests still fit.
+        names = (member.name for member in fields(value) if member.name != "rule" or getattr(value, member.name))
+        return {name: _to_json_value(getattr(value, name)) for name in names}
     return dict(value) if isinstance(value, Mapping) else value
 
 

@@ -5,6 +5,7 @@ A word between turns: `agent.say` while a run goes on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -276,6 +277,26 @@ def test_a_run_that_is_continued_twice_is_told_twice():
         inboxes.add(UserMessage.of("Hello."), "a")
     assert first.messages == second.messages == (UserMessage.of("Hello."),)
     assert not first.is_open
+
+
+def test_a_run_that_starts_meanwhile_is_not_told():
+    """A word without the id of a run is for the only one that goes on, also if another thread starts one just then."""
+    first, second = RunInbox(), RunInbox()
+
+    class Inboxes(RunInboxes):
+        def open_ids(self):
+            ids = super().open_ids()
+            starter.start()
+            starter.join(0.05)  # it waits for the lock, so it has not ended then
+            return ids
+
+    inboxes = Inboxes()
+    with contextlib.ExitStack() as runs:
+        starter = threading.Thread(target=lambda: runs.enter_context(inboxes.opened("b", second)))
+        runs.enter_context(inboxes.opened("a", first))
+        inboxes.add(UserMessage.of("for a"), None)
+        starter.join(30)
+        assert (len(first.messages), len(second.messages)) == (1, 0)
 
 
 async def test_a_word_may_start_a_skill_or_show_a_picture():

@@ -16,6 +16,7 @@ from toolkit.approvals import Approvals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import Permissions
 from toolkit.policies.audit import AuditLog
 from toolkit.providers import ScriptedProvider
 from toolkit.session import Session
@@ -114,3 +115,18 @@ def test_a_tool_that_cannot_be_described_is_summed_up_by_its_name():
 
     toolbox = Toolbox(shed.dispatcher(), shed.catalog)
     assert toolbox.summary_of(call("broken", what=1)) == "broken"
+
+
+@pytest.mark.parametrize("modes", [("default", "plan"), ("plan", "default"), ("bypass", "plan")])
+async def test_an_agent_plans_if_any_permissions_say_so(modes):
+    """A host may put a dispatcher with its own permissions into mode `plan`, and the plan is carried out as usual."""
+    shed = Shed()
+    own, added = (Permissions(mode) for mode in modes)
+    dispatcher = shed.dispatcher(permissions=own).extended(permissions=added)
+    agent = shed.agent([[call("exit_plan", plan="Cut.")], [call("cut", wood="oak")], "Done."], dispatcher=dispatcher)
+    run = await agent.run("go")
+    assert (run.status, shed.done) == ("planned", [])
+    assert {tool.name for tool in agent.asked[0].catalog} >= {"look", "exit_plan"}
+    assert "cut" not in {tool.name for tool in agent.asked[0].catalog}
+    run = await agent.execute(run, mode="auto")
+    assert (run.status, shed.done) == ("done", ["cut oak"])

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from toolkit.cli.interruptible_loop import open_interruptible_loop, run_coroutine
+from toolkit.cli.interruptible_loop import InterruptibleLoop, open_interruptible_loop, run_coroutine
 
 
 async def five():
@@ -74,7 +74,7 @@ def test_a_signal_before_the_first_step_cancels_the_work():
 
 
 def test_the_first_signal_cancels_and_the_second_one_interrupts():
-    """A coroutine that takes its time to clean up is not waited for twice."""
+    """A coroutine that never waits is interrupted too."""
     cleaned = []
 
     async def work():
@@ -120,3 +120,64 @@ def test_a_handler_of_the_program_stays():
         assert heard == [signal.SIGINT]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_second_signal_lets_the_clean_up_end():
+    """What was broken off has ended when `run` raises, so it does not mix with what runs next."""
+    steps = []
+
+    async def work():
+        try:
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
+        finally:
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
+            await asyncio.sleep(0.01)
+            steps.append("cleaned up")
+
+    with open_interruptible_loop() as loop:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(work())
+        assert steps == ["cleaned up"]
+        assert not loop.has_abandoned
+        assert loop.run(five()) == 5
+
+
+def test_a_third_signal_is_not_kept_waiting():
+    """A clean-up that does not end is abandoned, and the loop says so."""
+
+    async def work():
+        loop = asyncio.get_running_loop()
+        try:
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
+        finally:
+            loop.call_soon(signal.raise_signal, signal.SIGINT)
+            loop.call_later(0.01, signal.raise_signal, signal.SIGINT)
+            await asyncio.Event().wait()
+
+    with open_interruptible_loop() as loop:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(work())
+        assert loop.has_abandoned
+
+
+def test_a_clean_up_has_a_time_limit():
+    """After a second signal it is waited for only so long."""
+
+    async def work():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.Event().wait()
+
+    with asyncio.Runner() as loop_runner:
+        loop = InterruptibleLoop(loop_runner.get_loop(), cleanup_seconds=0.01)
+        loop_runner.get_loop().call_later(0.01, _raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(work())
+        assert loop.has_abandoned
+
+
+def _raise_interrupt():
+    raise KeyboardInterrupt

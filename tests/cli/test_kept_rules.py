@@ -24,24 +24,18 @@ def request(*askers, tool="bash"):
 
 
 @pytest.mark.parametrize(
-    ("scope", "target", "rule"),
-    [
-        ("tool", "", "bash"),
-        ("command", "npm test", "bash(npm test:*)"),
-        ("folder", "/home/ada/docs", "bash(/home/ada/docs/**)"),
-        ("folder", "/home/ada/[x]", None),
-        ("command", "echo ')'", None),
-    ],
+    ("text", "rule"), [("bash(npm test:*)", "bash(npm test:*)"), ("", None), ("bash(", None), ("a\nb", None)]
 )
-def test_a_rule_says_what_the_grant_says(scope, target, rule):
-    """ "Always" answers are kept in the user's rule file, as rules; where no rule would say the same, none is offered."""
-    assert UserRules().rule_for(request("mode `default`"), Grant(tool="0" * 64, scope=scope, target=target)) == rule
+def test_the_rule_of_the_grant_is_offered(text, rule):
+    """A text that is no rule would spoil the file, and a grant without a rule has none to offer."""
+    grant = Grant(tool="0" * 64, scope="tool", rule=text)
+    assert UserRules().rule_for(request("mode `default`"), grant) == rule
 
 
 @pytest.mark.parametrize("askers", [["rule `ask bash`"], ["mode `default`", "fact `open_world`"], []])
 def test_no_rule_is_offered_that_would_change_nothing(askers):
     """An allow rule answers only for the mode."""
-    assert UserRules().rule_for(request(*askers), Grant(tool="0" * 64, scope="tool")) is None
+    assert UserRules().rule_for(request(*askers), Grant(tool="0" * 64, scope="tool", rule="bash")) is None
 
 
 RULES = st.text(

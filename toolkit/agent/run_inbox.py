@@ -103,14 +103,14 @@ class RunInboxes:
             NotRunning: There is no such run.
             ValueError: Several runs are under way, and none is named.
         """
-        open_ids = self.open_ids()
+        with self._lock:  # no run starts between the question which are open and the choice of the inbox
+            open_ids = self.open_ids()
+            inboxes = [inbox for own_id, inbox in self._entries if run_id in (None, own_id)]
         if run_id is None and len(open_ids) > 1:
             raise ValueError(
                 f"{len(open_ids)} runs of this agent are under way ({', '.join(open_ids)}); "
                 "say to which: agent.say(text, run=run_id)"
             )
-        with self._lock:
-            inboxes = [inbox for own_id, inbox in self._entries if run_id in (None, own_id)]
         # The same run may have been continued twice at once; each of the two is told.
         if not sum([inbox.add(message) for inbox in inboxes]):
             raise NotRunning(_explain_missing_run(run_id, open_ids))

@@ -68,8 +68,8 @@ class Toolbox:
     def __init__(self, source: Dispatcher, catalog: CatalogView, *, plan_tools: Collection[str] | None = None) -> None:
         self._source = source
         self._plan_tools = plan_tools
-        self._permissions = source.settings.judges.find(Permissions)
-        needs_guard = self._permissions is None or plan_tools is not None
+        self._permissions = source.settings.judges.find_all(Permissions)
+        needs_guard = not self._permissions or plan_tools is not None
         guard = PlanGuard(self.mode_of, self.is_for_planning) if needs_guard else None
         self.dispatcher = source.extended(catalog, permissions=guard, on_progress=_report_progress)
 
@@ -104,15 +104,23 @@ class Toolbox:
     # Modes.
 
     def mode_of(self, session: Session | None) -> str | None:
-        """Return the mode that holds for *session*; None if it has none."""
-        if self._permissions is not None:
-            return self._permissions.mode_of(session)
-        return None if session is None else session.mode
+        """
+        Return the mode that holds for *session*; None if it has none.
+
+        Several permissions may have several modes. A call must satisfy all of them, so the mode is "plan" if it is the
+        mode of any, and that of the first otherwise.
+        """
+        if not self._permissions:
+            return None if session is None else session.mode
+        modes = [permissions.mode_of(session) for permissions in self._permissions]
+        return "plan" if "plan" in modes else modes[0]
 
     def set_mode(self, session: Session, mode: Mode | None) -> None:
         """Set the mode of *session*, or raise as `check_mode` does."""
         self.check_mode(session, mode)
-        (self._permissions or Permissions()).set_mode(mode, session=session)
+        # The mode is kept in the session, so it holds for all permissions.
+        permissions = self._permissions[0] if self._permissions else Permissions()
+        permissions.set_mode(mode, session=session)
 
     def check_mode(self, session: Session, mode: Mode | None) -> None:
         """
@@ -128,7 +136,7 @@ class Toolbox:
                 f"a run is under way in this session in mode {current_mode!r}, and a session has one mode; "
                 "wait for its end, or give each run a session of its own"
             )
-        if self._permissions is None and mode not in (None, "plan"):
+        if not self._permissions and mode not in (None, "plan"):
             raise ValueError(
                 f"the dispatcher has no permissions, so nothing would keep to mode {mode!r}; "
                 "give it some: Dispatcher(..., permissions=Permissions()), or execute plans with mode=None"

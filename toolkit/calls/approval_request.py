@@ -13,9 +13,11 @@ from ..approvals.edits import build_edit
 from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
-from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Precondition
+from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
+from ..permissions.grant_rules import find_rule
 from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
+from ..permissions.request import PermissionRequest
 from ..policies.redaction import MASK, Redaction
 from ..spec import Tool
 from ..values.rendering import as_json
@@ -96,7 +98,7 @@ class RequestBuilder:
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
-            grants=tuple(offer_grants(judgement.request)) if may_grant else (),
+            grants=_offer_grants(judgement.request) if may_grant else (),
             auth=None if auth is None else _make_visible(auth),
         )
         return replace(started, request=redaction.mask_request(request))
@@ -206,6 +208,10 @@ def find_edits(record: Record, tool: Tool) -> tuple[ArgumentEdit, ...]:
 def render_reason(reason: str, redaction: Redaction) -> str:
     """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
     return make_visible(redaction.mask_text(reason))
+
+
+def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
+    return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
 
 
 def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:

@@ -42,6 +42,7 @@ RUN_EXITS: dict[str, int] = {
     "planned": EXITS["ok"],
     "waiting": EXITS["waiting"],
     "stopped": EXITS["halted"],
+    "running": EXITS["halted"],  # it was saved before it ended, and not continued
     "failed": 13,
 }
 """The exit codes by the status of an agent's run."""

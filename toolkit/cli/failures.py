@@ -19,7 +19,7 @@ from ..errors import BadArgs, ToolkitError, ToolkitWarning, UnknownTool
 from ..values.visible import make_visible
 from .exit_codes import EXITS, INTERRUPTED, USAGE
 
-__all__ = ["Failure", "report_errors"]
+__all__ = ["Failure", "find_exit_code", "report_errors"]
 
 _EXIT_CODES: list[tuple[type[ToolkitError], int]] = [(UnknownTool, EXITS["not_found"]), (BadArgs, EXITS["bad_args"])]
 
@@ -53,13 +53,17 @@ def report_errors(*, debug: bool) -> Iterator[None]:
     except ToolkitError as error:
         if debug:
             traceback.print_exception(error, file=sys.stderr)
-        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), USAGE)
-        raise Failure(str(error), code) from None
+        raise Failure(str(error), find_exit_code(error)) from None
     except KeyboardInterrupt:
         click.echo(err=True)  # end the line on which the terminal has just shown ^C
         raise Failure("interrupted", INTERRUPTED) from None
     finally:
         log.removeHandler(silence)
+
+
+def find_exit_code(error: ToolkitError) -> int:
+    """Return the exit code of a command that ends with *error*."""
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), USAGE)
 
 
 def _show_warning(

@@ -41,16 +41,30 @@ class InterruptibleLoop:
     """
     An event loop that runs coroutines, one after the other; `open_interruptible_loop` makes it.
 
-    The first Ctrl-C cancels the coroutine that runs, and `run` raises `KeyboardInterrupt` when it has ended. A second
-    one, or one that comes while nothing runs, raises `KeyboardInterrupt` at once. A Ctrl-C that *take_interrupt* takes
-    for itself counts as none of these: it returns True if it does, as a prompt does that is open.
+    The first Ctrl-C cancels the coroutine that runs, and `run` raises `KeyboardInterrupt` when it has ended. After a
+    second one, `run` waits at most *cleanup_seconds* more. A third one, or one that comes while nothing runs, raises
+    `KeyboardInterrupt` at once. A Ctrl-C that *take_interrupt* takes for itself counts as none of these: it returns
+    True if it does, as a prompt does that is open.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, take_interrupt: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        take_interrupt: Callable[[], bool] | None = None,
+        *,
+        cleanup_seconds: float = 5.0,
+    ) -> None:
         self._loop = loop
         self._take_interrupt = take_interrupt
+        self._cleanup_seconds = cleanup_seconds
         self._task: asyncio.Task[Any] | None = None
+        self._abandoned_tasks: list[asyncio.Task[Any]] = []
         self._is_interrupted = False
+
+    @property
+    def has_abandoned(self) -> bool:
+        """Whether a coroutine that was interrupted has not ended, so that it goes on when the loop runs again."""
+        return not all(task.done() for task in self._abandoned_tasks)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run *coroutine* and return its result."""
@@ -62,8 +76,21 @@ class InterruptibleLoop:
             if self._is_interrupted and task.uncancel() == 0:
                 raise KeyboardInterrupt from None
             raise
+        except KeyboardInterrupt:
+            self._wait_for_end(task)
+            raise
         finally:
             self._task = None
+
+    def _wait_for_end(self, task: asyncio.Task[Any]) -> None:
+        """Let *task* clean up. If it went on while the next coroutine runs, it would mix with what that one does."""
+        self._abandoned_tasks = [task]  # a further Ctrl-C may end the wait
+        if not task.done() and not self._is_interrupted:
+            task.cancel()
+        if not task.done():
+            self._loop.run_until_complete(asyncio.wait([task], timeout=self._cleanup_seconds))
+        if task.done() and not task.cancelled():
+            task.exception()  # an exception that is never looked at would be logged
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Cancel what runs; raise `KeyboardInterrupt` if nothing does, or if it was cancelled already."""

@@ -25,7 +25,6 @@ from .atomic_files import write_atomically
 __all__ = ["UserRules"]
 
 _ALLOW_KEY = re.compile(r"^[ \t]*(?:allow|\"allow\"|'allow')[ \t]*=[ \t]*\[", re.MULTILINE)
-_HAS_WILDCARD = re.compile(r"[*?\[\](){}]")
 
 
 class UserRules:
@@ -48,18 +47,12 @@ class UserRules:
         """
         if not request.asked_by or not all(asker.startswith("mode `") for asker in request.asked_by):
             return None
-        texts = {
-            "tool": request.tool,
-            "command": f"{request.tool}({grant.target}:*)",
-            "folder": f"{request.tool}({grant.target.rstrip('/')}/**)",
-        }
-        if grant.scope == "folder" and _HAS_WILDCARD.search(grant.target):
-            return None
         try:
-            read_rule(f"allow {texts[grant.scope]}")
-        except (KeyError, RuleError):
+            # The request may come from a store. A rule that has no meaning would spoil the whole file.
+            read_rule(f"allow {grant.rule}")
+        except RuleError:
             return None
-        return texts[grant.scope]
+        return grant.rule
 
     def keep(self, rule: str) -> None:
         """

@@ -104,9 +104,9 @@ class CallJudges:
         self._weighs_findings = any(judge.weighs_findings for judge in self._derived_judges)
         self._visibility_checks: list[_CouldAllow] = [judge.could_allow for judge in self._derived_judges]
 
-    def find(self, kind: type[T]) -> T | None:
-        """Return the first judge of this *kind*; None if there is none."""
-        return next((judge for judge in self._judges if isinstance(judge, kind)), None)
+    def find_all(self, kind: type[T]) -> tuple[T, ...]:
+        """Return the judges of this *kind*, in their order."""
+        return tuple(judge for judge in self._judges if isinstance(judge, kind))
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """Return the mistakes that the judges find in their own rules, for these *tools*."""

@@ -88,6 +88,22 @@ def test_a_skill_is_called_by_its_name(shop, tmp_path):
     assert "Plan May." in str(stub.heard[0].body["messages"])
 
 
+def test_the_exit_code_is_that_of_the_last_prompt(shop, tmp_path):
+    """A prompt that named a skill with wrong arguments got no answer, whether a model was asked before or not."""
+    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    with model(DONE) as stub:
+        assert shop.run(*chat(stub), input="/plan\n").code == 3
+        assert shop.run(*chat(stub), input="/plan May\n/plan\n").code == 3
+
+
+def test_a_run_that_did_not_end_and_is_not_continued_has_an_exit_code(shop):
+    """A run that was saved after a turn is `running` if its process was killed then."""
+    with open("talk.json", "w") as file:
+        file.write(Run(status="running", messages=()).dumps())
+    with model() as stub:
+        assert shop.run(*chat(stub, "--resume", "talk.json"), input="").code == 11
+
+
 @pytest.mark.long
 def test_at_a_terminal_the_user_is_asked_and_the_conversation_goes_on(shop):
     """`toolkit chat` for a conversation: an approval in between, and the end by Ctrl-D."""

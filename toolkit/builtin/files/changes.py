@@ -5,9 +5,12 @@ A change to one file. It is shown to a person before it is made, and it is made 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..._plumbing.wording import format_count
+from ...access import Reads
 from ...approvals.file_diffs import render_diff
 from ...approvals.previews import Preview, file_change
 from ...context import Context
@@ -18,9 +21,14 @@ from ..time_limit import TimeLimit, TimeUp
 from .encodings import UTF_8, decode_text
 from .read_stamps import check_seen, digest, remember_digest, resolve_path
 
-__all__ = ["apply_change", "check_time", "check_unchanged", "preview_change", "read_if_exists"]
+__all__ = ["apply_change", "check_time", "check_unchanged", "list_reads", "preview_change", "read_if_exists"]
 
 _MAX_CHARACTERS = 30_000
+
+
+def list_reads(arguments: Mapping[str, Any]) -> list[Reads]:
+    """Return what a tool that changes a file reads: the diff shows the content that is replaced."""
+    return [Reads(arguments["path"])]
 
 
 def read_if_exists(workspace: Workspace, path: str) -> bytes | None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from ..._plumbing.wording import format_count
-from ...access import Reads, Writes
+from ...access import Writes
 from ...approvals.previews import Preview
 from ...context import Context
 from ...decorator import tool
@@ -16,7 +16,7 @@ from ...errors import BadArgs, ToolError
 from ...spec import Tool
 from ...workspace.space import Workspace
 from ..time_limit import TimeLimit, time_limit_for
-from .changes import apply_change, check_time, check_unchanged, preview_change, read_if_exists
+from .changes import apply_change, check_time, check_unchanged, list_reads, preview_change, read_if_exists
 from .encodings import decode_text
 from .missing_paths import explain_missing
 from .replacements import Edit, Edits, apply_edits, find_problems
@@ -41,7 +41,7 @@ def edit_for(workspace: Workspace) -> Tool:
         search_hint="change modify patch update rewrite part of code",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
-        preflight=lambda arguments: [Reads(arguments["path"])],
+        preflight=list_reads,
         preview=preview,
         validate=lambda arguments: find_problems(arguments["edits"]),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ..._plumbing.wording import format_count
-from ...access import Reads, Writes
+from ...access import Writes
 from ...approvals.previews import Preview
 from ...context import Context
 from ...decorator import tool
@@ -15,7 +15,7 @@ from ...errors import BadArgs, Problem
 from ...spec import Tool
 from ...workspace.space import Workspace
 from ..time_limit import time_limit_for
-from .changes import apply_change, check_unchanged, preview_change, read_if_exists
+from .changes import apply_change, check_unchanged, list_reads, preview_change, read_if_exists
 from .encodings import UTF_8, Encoding, decode_text, detect_line_ending, encode_like, why_unwritable, with_line_ending
 
 __all__ = ["write_for"]
@@ -35,7 +35,7 @@ def write_for(workspace: Workspace) -> Tool:
         search_hint="create save make overwrite replace a whole text file",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
-        preflight=lambda arguments: [Reads(arguments["path"])],  # the diff shows the content that is replaced
+        preflight=list_reads,
         preview=preview,
         validate=_find_problems,
     )

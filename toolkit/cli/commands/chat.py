@@ -21,7 +21,7 @@ from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, 
 from ..command import subcommand, target_argument
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import INTERRUPTED, RUN_EXITS
-from ..failures import Failure
+from ..failures import Failure, find_exit_code
 from ..output import Output
 from ..resources import load_resources, with_option
 from ..settings_options import load_command_settings, note_instructions, set_option
@@ -94,8 +94,9 @@ def command(
     conversation, and --resume continues it, also one of toolkit agent. The provider, the
     model and other options may come from your settings, as for toolkit agent.
 
-    The exit code is that of the last answer: 0 if it is done, 7 if it waits for a person,
-    11 if it was stopped, 13 if the provider failed. Loading TARGET runs its code.
+    The exit code is that of the last answer: 0 if it is done, 3 if a skill got bad
+    arguments, 7 if it waits for a person, 11 if it was stopped or did not end, 13 if the
+    provider failed. Loading TARGET runs its code.
 
     \b
     Examples:
@@ -137,47 +138,61 @@ def command(
             settings, dispatcher, provider=model_provider, instructions=instructions, on_event=display.show
         )
         with contextlib.closing(dispatcher), open_driver(agent, display, asker, loaded_target, policy) as driver:
-            run = _converse(driver, run, saved_run, output)
+            run, exit_code = _converse(driver, run, saved_run, output)
             driver.loop.run(model_provider.aclose())
-    if run is None:
-        return 0
-    if output.is_json:
+    if run is not None and output.is_json:
         output.json(run.to_json())
     if asker is not None and asker.is_interrupted:
         raise Failure(describe_interruption(asker, saved_run), INTERRUPTED)
-    return RUN_EXITS[run.status]
+    return exit_code
 
 
-def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, output: Output) -> Run | None:
+def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, output: Output) -> tuple[Run | None, int]:
     """
-    Answer the user's prompts one after the other, and return the conversation; None if there was no prompt.
+    Answer the user's prompts one after the other. Return the conversation, and the exit code of the last answer.
 
+    The conversation is None if no model was asked.
     The conversation ends early if it waits for a person who was not asked, or did not answer.
     """
     if run is not None and run.status == "waiting":
         with driver.save_afterwards(saved_run):
             run = driver.run(None, run)
+    exit_code = _exit_code_of(run)
     with contextlib.suppress(KeyboardInterrupt):  # at the prompt it ends the conversation
         for text in _read_prompts():
             if run is not None and run.status == "waiting":
                 break
-            run = _answer(driver, text, run, saved_run, output)
+            run, exit_code = _answer(driver, text, run, saved_run, output)
             if run is not None and run.status == "waiting":
                 break
-    return run
+    return run, exit_code
 
 
-def _answer(driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun | None, output: Output) -> Run | None:
-    """Return the conversation with the answer to *text*. After Ctrl-C it ends with what was said so far."""
+def _answer(
+    driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun | None, output: Output
+) -> tuple[Run | None, int]:
+    """
+    Return the conversation with the answer to *text*, and the exit code if it ends here.
+
+    After Ctrl-C it ends with what was said so far.
+    """
     try:
         with driver.save_afterwards(saved_run):
-            return driver.run(text, run)
+            run = driver.run(text, run)
     except KeyboardInterrupt:
+        if driver.loop.has_abandoned:
+            # The old answer would go on beside the next one, and end in its place.
+            raise Failure("interrupted; the answer did not end, so the conversation ends", INTERRUPTED) from None
         output.note("\ninterrupted; the conversation goes on", "yellow")
-        return driver.agent.last_run or run
+        run = driver.agent.last_run or run
     except ToolError as error:  # a skill was named with the wrong arguments, and no model was asked
         output.note(f"error: {error}", "red")
-        return run
+        return run, find_exit_code(error)
+    return run, _exit_code_of(run)
+
+
+def _exit_code_of(run: Run | None) -> int:
+    return 0 if run is None else RUN_EXITS[run.status]
 
 
 def _read_prompts() -> Iterator[str]:
