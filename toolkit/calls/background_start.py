@@ -22,10 +22,13 @@ from ..context import Progress
 from ..errors import ToolError
 from ..functions.background_parameter import BACKGROUND
 from ..hooks.base import Run, ShownCall
+from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..values.rendering import describe_value
 from .background_jobs import CallJob, jobs_of
 from .call_run import NO_OPTIONS, CallOptions
+from .error_results import log_masked_error
 from .pipeline import Pipeline
 from .plan import CallPlan
 from .settings import Settings
@@ -100,6 +103,7 @@ class _DetachableCall:
         self._task: asyncio.Task[None] | None = None
         self._job: CallJob | None = None
         self._call_id = ""
+        self._redaction = settings.redaction
 
     async def run(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> ToolResult:
         """Return the result of the call, or the name of the job that it has become."""
@@ -151,6 +155,7 @@ class _DetachableCall:
         task = self._task
         if task is None:
             raise RuntimeError("the call has not begun")
+        self._redaction = self._build_redaction(call)
         title, self._call_id = self._build_title(call), call.id
         job = jobs_of(call.session).start_call(lambda name: CallJob(name, title, task, self._loop))
         self._job = job
@@ -167,8 +172,16 @@ class _DetachableCall:
     def _build_title(self, call: ShownCall) -> str:
         arguments = {name: value for name, value in call.arguments.items() if name != BACKGROUND}
         text = f"{self._plan.name} {json.dumps(arguments, ensure_ascii=False, default=repr)}"
-        masked = self._plan.redaction(call.actual_arguments).mask_text(text)
+        masked = self._redaction.mask_text(text)
         return masked if len(masked) <= _MAX_TITLE_CHARS else f"{masked[: _MAX_TITLE_CHARS - 3]}..."
+
+    def _build_redaction(self, call: ShownCall) -> Redaction:
+        """Return the redaction that masks the secrets of *call*, as they were sent and as the tool gets them."""
+        decoded: Any = None
+        if self._plan.tool.signature.secrets:
+            with contextlib.suppress(Exception):  # the codec of a type may be the user's; the call was checked before
+                decoded = self._plan.checker.check(call.actual_arguments)
+        return self._plan.redaction(call.actual_arguments, decoded)
 
     async def _cancel(self) -> None:
         """Cancel the call, whose caller was cancelled, and wait until it has cleaned up."""
@@ -192,10 +205,10 @@ class _DetachableCall:
         job = self._job
         if job is None or job.is_over:
             return
-        job.record_end(result, error)
+        job.record_end(result, "" if error is None else self._redaction.mask_text(describe_value(error)))
         self._settings.background_jobs.discard(job)
         if error is not None:
-            _log.error("%s (`%s`) raised an exception", job.id, self._plan.name, exc_info=error)
+            log_masked_error(f"{job.id} (`{self._plan.name}`) raised an exception", error, self._redaction)
         self._report_end(job)
 
     def _report_end(self, job: CallJob) -> None:
