@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from toolkit import Catalog, Dispatcher, Secret, Session
+from toolkit import Catalog, DefinitionError, Dispatcher, Secret, Session, Tool
 from toolkit.builtin import job_output_for
 
 pytestmark = pytest.mark.anyio
@@ -34,3 +34,24 @@ async def test_the_error_of_a_job_is_masked(raise_bugs, caplog):
     assert "bad password" in text
     assert "ValueError" in caplog.text
     assert "hunter2x" not in text + listed + caplog.text + str(reports)
+
+
+@pytest.mark.parametrize("thread", [False, "caller"])
+def test_a_sync_tool_that_would_hold_up_its_caller_is_refused(thread):
+    """The background is a thread of its own; a sync function elsewhere would make the caller wait for its end."""
+
+    def work() -> str:
+        """Work."""
+        return "done"
+
+    async def work_on_the_loop() -> str:
+        """Work."""
+        return "done"
+
+    with pytest.raises(
+        DefinitionError, match=rf"work: `background=True` and `thread={thread!r}` .*; leave one of them"
+    ):
+        Tool.described(work, background=True, thread=thread)
+    with pytest.raises(DefinitionError, match="exclude each other"):
+        Tool.from_schema("x", "X.", {"type": "object"}, work, background=True, thread=thread)
+    assert Tool.described(work_on_the_loop, background=True, thread=False).facts.background
