@@ -119,9 +119,9 @@ class CallJob:
     def _add_output(self, text: str) -> None:
         with self._lock:
             self._lines.append(text[-_MAX_OUTPUT_CHARS:])
-            self._chars += len(self._lines[-1])
-            while self._chars > _MAX_OUTPUT_CHARS:
-                self._chars -= len(self._lines.popleft())
+            self._chars += len(self._lines[-1]) + 1  # the line break counts, so that empty reports do
+            while self._chars > _MAX_OUTPUT_CHARS and len(self._lines) > 1:
+                self._chars -= len(self._lines.popleft()) + 1
                 self._lost_lines += 1
 
     def _stop_late(self) -> None:

@@ -53,6 +53,7 @@ class _BackgroundHook:
                 detachable.detach(call)
             except ToolError as error:
                 return ToolResult.failure("failed", str(error), cause=error)
+        del detachable  # since Python 3.12 the traceback of an error of the call holds this frame
         return await run()
 
 
@@ -70,11 +71,12 @@ def _record_progress(progress: Progress) -> None:
         detachable.record_progress(progress)
 
 
-def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> Pipeline:
+def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings, *, may_detach: bool = True) -> Pipeline:
     """
     Return a pipeline that does the same as *pipeline*, and can be left before the call has ended.
 
-    *settings* are those of the dispatcher. Its listener is told when a job ends.
+    *settings* are those of the dispatcher. Its listener is told when a job ends. Without *may_detach* the call runs to
+    its end, whatever it asks for; a call around it that may become a job is not taken for it.
     """
 
     async def run_or_detach(
@@ -86,7 +88,7 @@ def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> P
         options: CallOptions = NO_OPTIONS,
         run: Any = None,
     ) -> ToolResult:
-        detachable = _DetachableCall(plan, settings)
+        detachable = _DetachableCall(plan, settings, may_detach=may_detach)
         return await detachable.run(pipeline, (arguments, call_id, session, principal, call, options, run))
 
     return run_or_detach
@@ -95,9 +97,10 @@ def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> P
 class _DetachableCall:
     """One call that may become a job while it runs."""
 
-    def __init__(self, plan: CallPlan, settings: Settings) -> None:
+    def __init__(self, plan: CallPlan, settings: Settings, *, may_detach: bool) -> None:
         self._plan = plan
         self._settings = settings
+        self._may_detach = may_detach
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[ToolResult] = self._loop.create_future()
         self._task: asyncio.Task[None] | None = None
@@ -125,6 +128,7 @@ class _DetachableCall:
             del answer  # the future holds the error, and the traceback of the error holds this frame
 
     async def _run_to_end(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> None:
+        self._task = asyncio.current_task()  # a loop with eager tasks runs this before `run` knows the task
         result: ToolResult | None = None
         failure: BaseException | None = None
         try:
@@ -139,17 +143,17 @@ class _DetachableCall:
             else:
                 self._end_job(result, failure)
         finally:
-            del result, failure  # the traceback of the error holds this frame
+            del result, failure, self, arguments  # the traceback of the error holds this frame
 
     def detach(self, call: ShownCall) -> None:
         """
-        Make the call a job of its session, and answer the caller.
+        Make the call a job of its session if it may be one, and answer the caller.
 
         Raises:
             ToolError: The call has no session, or too many jobs run already.
         """
-        if self._job is not None:
-            return  # the tool was interrupted, and runs again
+        if not self._may_detach or self._job is not None:
+            return  # a job is there already if the tool was interrupted, and runs again
         if call.session is None:
             raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
         task = self._task
