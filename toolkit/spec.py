@@ -93,7 +93,7 @@ class Tool:
         from .functions.streaming_fact import add_streaming
         from .functions.unsent_parameters import UnsentParameters
 
-        _check_caller_thread(function, facts, subject)
+        _check_thread(function, facts, subject)
         about = Description(
             function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
             name=name,
@@ -155,7 +155,7 @@ class Tool:
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
-        _check_caller_thread(handler, facts, subject)
+        _check_thread(handler, facts, subject)
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         from .functions.description import HandlerDescription
@@ -358,11 +358,17 @@ def _refuse_context_manager(function: Any, subject: str) -> None:
         )
 
 
-def _check_caller_thread(function: Any, facts: Facts, subject: str) -> None:
+def _check_thread(function: Any, facts: Facts, subject: str) -> None:
     if facts.thread == "caller" and _find_style(function).startswith("async"):
         raise DefinitionError(
             f'{subject}: `thread="caller"` is for sync functions, and an async function runs on the event loop; '
             f"leave the option out, or write the function without `async`"
+        )
+    if facts.background and facts.thread is not True and not _find_style(function).startswith("async"):
+        where = "the thread of its caller" if facts.thread == "caller" else "the event loop"
+        raise DefinitionError(
+            f"{subject}: `background=True` and `thread={facts.thread!r}` exclude each other, because a sync function "
+            f"that runs in {where} holds up its caller until it ends; leave one of them out"
         )
 
 

@@ -21,7 +21,6 @@ from ..context import Progress
 from ..errors import ToolError, find_nearest
 from ..results import ToolResult
 from ..session import Session
-from ..values.rendering import describe_value
 
 __all__ = [
     "CallJob",
@@ -102,12 +101,16 @@ class CallJob:
         """Keep a report of the running call, or a value that it yielded, until it is read."""
         self._add_output(_describe_progress(progress))
 
-    def record_end(self, result: ToolResult | None, error: BaseException | None) -> None:
-        """Record the outcome: a *result*, the *error* that was raised in place of one, or neither if it was stopped."""
+    def record_end(self, result: ToolResult | None, failure: str) -> None:
+        """
+        Record the outcome: a *result*, or without one the *failure* in words, with secrets masked.
+
+        Without either, the call was stopped.
+        """
         if result is not None:
             self._add_output(result.text)
-        elif error is not None:
-            self._failure = describe_value(error)
+        elif failure:
+            self._failure = failure
         self.result = result
         self._timer.cancel()
         self._task = None  # its frames hold the session, and the session holds this job
@@ -116,9 +119,9 @@ class CallJob:
     def _add_output(self, text: str) -> None:
         with self._lock:
             self._lines.append(text[-_MAX_OUTPUT_CHARS:])
-            self._chars += len(self._lines[-1])
-            while self._chars > _MAX_OUTPUT_CHARS:
-                self._chars -= len(self._lines.popleft())
+            self._chars += len(self._lines[-1]) + 1  # the line break counts, so that empty reports do
+            while self._chars > _MAX_OUTPUT_CHARS and len(self._lines) > 1:
+                self._chars -= len(self._lines.popleft()) + 1
                 self._lost_lines += 1
 
     def _stop_late(self) -> None:

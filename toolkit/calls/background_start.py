@@ -22,10 +22,13 @@ from ..context import Progress
 from ..errors import ToolError
 from ..functions.background_parameter import BACKGROUND
 from ..hooks.base import Run, ShownCall
+from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..values.rendering import describe_value
 from .background_jobs import CallJob, jobs_of
 from .call_run import NO_OPTIONS, CallOptions
+from .error_results import log_masked_error
 from .pipeline import Pipeline
 from .plan import CallPlan
 from .settings import Settings
@@ -50,6 +53,7 @@ class _BackgroundHook:
                 detachable.detach(call)
             except ToolError as error:
                 return ToolResult.failure("failed", str(error), cause=error)
+        del detachable  # since Python 3.12 the traceback of an error of the call holds this frame
         return await run()
 
 
@@ -67,11 +71,12 @@ def _record_progress(progress: Progress) -> None:
         detachable.record_progress(progress)
 
 
-def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> Pipeline:
+def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings, *, may_detach: bool = True) -> Pipeline:
     """
     Return a pipeline that does the same as *pipeline*, and can be left before the call has ended.
 
-    *settings* are those of the dispatcher. Its listener is told when a job ends.
+    *settings* are those of the dispatcher. Its listener is told when a job ends. Without *may_detach* the call runs to
+    its end, whatever it asks for; a call around it that may become a job is not taken for it.
     """
 
     async def run_or_detach(
@@ -83,7 +88,7 @@ def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> P
         options: CallOptions = NO_OPTIONS,
         run: Any = None,
     ) -> ToolResult:
-        detachable = _DetachableCall(plan, settings)
+        detachable = _DetachableCall(plan, settings, may_detach=may_detach)
         return await detachable.run(pipeline, (arguments, call_id, session, principal, call, options, run))
 
     return run_or_detach
@@ -92,14 +97,16 @@ def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings) -> P
 class _DetachableCall:
     """One call that may become a job while it runs."""
 
-    def __init__(self, plan: CallPlan, settings: Settings) -> None:
+    def __init__(self, plan: CallPlan, settings: Settings, *, may_detach: bool) -> None:
         self._plan = plan
         self._settings = settings
+        self._may_detach = may_detach
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[ToolResult] = self._loop.create_future()
         self._task: asyncio.Task[None] | None = None
         self._job: CallJob | None = None
         self._call_id = ""
+        self._redaction = settings.redaction
 
     async def run(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> ToolResult:
         """Return the result of the call, or the name of the job that it has become."""
@@ -121,6 +128,7 @@ class _DetachableCall:
             del answer  # the future holds the error, and the traceback of the error holds this frame
 
     async def _run_to_end(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> None:
+        self._task = asyncio.current_task()  # a loop with eager tasks runs this before `run` knows the task
         result: ToolResult | None = None
         failure: BaseException | None = None
         try:
@@ -135,22 +143,23 @@ class _DetachableCall:
             else:
                 self._end_job(result, failure)
         finally:
-            del result, failure  # the traceback of the error holds this frame
+            del result, failure, self, arguments  # the traceback of the error holds this frame
 
     def detach(self, call: ShownCall) -> None:
         """
-        Make the call a job of its session, and answer the caller.
+        Make the call a job of its session if it may be one, and answer the caller.
 
         Raises:
             ToolError: The call has no session, or too many jobs run already.
         """
-        if self._job is not None:
-            return  # the tool was interrupted, and runs again
+        if not self._may_detach or self._job is not None:
+            return  # a job is there already if the tool was interrupted, and runs again
         if call.session is None:
             raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
         task = self._task
         if task is None:
             raise RuntimeError("the call has not begun")
+        self._redaction = self._build_redaction(call)
         title, self._call_id = self._build_title(call), call.id
         job = jobs_of(call.session).start_call(lambda name: CallJob(name, title, task, self._loop))
         self._job = job
@@ -167,8 +176,16 @@ class _DetachableCall:
     def _build_title(self, call: ShownCall) -> str:
         arguments = {name: value for name, value in call.arguments.items() if name != BACKGROUND}
         text = f"{self._plan.name} {json.dumps(arguments, ensure_ascii=False, default=repr)}"
-        masked = self._plan.redaction(call.actual_arguments).mask_text(text)
+        masked = self._redaction.mask_text(text)
         return masked if len(masked) <= _MAX_TITLE_CHARS else f"{masked[: _MAX_TITLE_CHARS - 3]}..."
+
+    def _build_redaction(self, call: ShownCall) -> Redaction:
+        """Return the redaction that masks the secrets of *call*, as they were sent and as the tool gets them."""
+        decoded: Any = None
+        if self._plan.tool.signature.secrets:
+            with contextlib.suppress(Exception):  # the codec of a type may be the user's; the call was checked before
+                decoded = self._plan.checker.check(call.actual_arguments)
+        return self._plan.redaction(call.actual_arguments, decoded)
 
     async def _cancel(self) -> None:
         """Cancel the call, whose caller was cancelled, and wait until it has cleaned up."""
@@ -192,10 +209,10 @@ class _DetachableCall:
         job = self._job
         if job is None or job.is_over:
             return
-        job.record_end(result, error)
+        job.record_end(result, "" if error is None else self._redaction.mask_text(describe_value(error)))
         self._settings.background_jobs.discard(job)
         if error is not None:
-            _log.error("%s (`%s`) raised an exception", job.id, self._plan.name, exc_info=error)
+            log_masked_error(f"{job.id} (`{self._plan.name}`) raised an exception", error, self._redaction)
         self._report_end(job)
 
     def _report_end(self, job: CallJob) -> None:

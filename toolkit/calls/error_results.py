@@ -19,7 +19,7 @@ from ..values.rendering import as_json, as_text, replace_surrogates
 from .attempt import TimedOut
 from .plan import CallPlan, SelfCancelled
 
-__all__ = ["add_schema_hint", "build_error_result", "build_hook_error_result"]
+__all__ = ["add_schema_hint", "build_error_result", "build_hook_error_result", "log_masked_error"]
 
 _log = logging.getLogger("toolkit")
 
@@ -62,7 +62,7 @@ def build_error_result(
         if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
             _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
     elif _log.isEnabledFor(logging.WARNING):
-        _log_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
+        log_masked_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
     return ToolResult.failure(kind, message, details=details, cause=cause)
 
 
@@ -105,7 +105,7 @@ def build_hook_error_result(
     """Return the result for a hook that failed. The call fails, and the result says whether the tool ran."""
     name = type(hook).__name__
     drop_library_frames(error)
-    _log_error(f"hook {name} failed in {stage}", error, redaction)
+    log_masked_error(f"hook {name} failed in {stage}", error, redaction)
     summary = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
     return ToolResult.failure(_kind(error), f"{summary}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
 
@@ -127,7 +127,8 @@ def _message(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _log_error(summary: str, error: BaseException, redaction: Redaction | None) -> None:
+def log_masked_error(summary: str, error: BaseException, redaction: Redaction | None) -> None:
+    """Log *summary* with the traceback of *error*, masked by *redaction*."""
     if redaction:
         # A traceback quotes the error's message, and the message may contain a secret.
         _log.warning("%s\n%s", summary, redaction.mask_text("".join(traceback.format_exception(error))))

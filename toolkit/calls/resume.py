@@ -83,10 +83,11 @@ async def resume_call(
         run.answer = record, decision
         stages = Stages.of(plan, plan.settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
         pipeline = find_pipeline(plan, plan.settings, call.name, stages)
-        if plan.tool.facts.background and session is not None:  # without its session, a caller could not find the job
+        if plan.tool.facts.background:
             from .background_start import make_detachable
 
-            pipeline = make_detachable(pipeline, plan, settings)
+            # Without its session, a caller could not find the job.
+            pipeline = make_detachable(pipeline, plan, settings, may_detach=session is not None)
         return await pipeline(call.arguments, call.id, call.session, call.principal, call, options, run)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
