@@ -159,3 +159,21 @@ async def test_a_foreground_call_that_fails_leaves_no_cycle():
             assert payloads[0]() is None
         finally:
             gc.enable()
+
+
+async def test_each_principal_sees_only_its_own_jobs():
+    """In a session that several principals share, none reads or stops what another has started."""
+    catalog, session = Catalog(job_output_for(), job_stop_for()), Session()
+
+    @catalog.tool(background=True)
+    async def work() -> str:
+        """Work."""
+        return "of ada"
+
+    async with Dispatcher(catalog) as dispatcher:
+        await dispatcher.call("work", {"background": True}, session=session, principal="ada")
+        for options in ({"principal": "bob"}, {}):
+            assert (await dispatcher.call("job_output", {}, session=session, **options)).text == "(no jobs)"
+            stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session, **options)
+            assert "there is no job 'job_1'" in stopped.text
+        assert await read(dispatcher, session, principal="ada") == "of ada\njob_1: done"

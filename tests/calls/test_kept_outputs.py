@@ -188,6 +188,44 @@ async def test_a_tool_cannot_choose_the_handle_of_its_result():
     assert result.metadata["output_handle"] in result.text
 
 
+@pytest.mark.parametrize("returned", [LOG, list(range(5000))], ids=["text", "list"])
+async def test_one_principal_cannot_read_the_outputs_of_another(returned):
+    """In a session that several principals share, each reads what its own calls returned, and nothing else."""
+
+    async def fetch() -> str | list[int]:
+        """Fetch much."""
+        return returned
+
+    dispatcher, session = make_dispatcher(fetch), Session()
+    result = await dispatcher.call("fetch", {}, session=session, principal="ada")
+    assert result.truncated
+    handle = {"handle": result.metadata["output_handle"]}
+    for options in ({"principal": "bob"}, {}):
+        assert (await dispatcher.call("read_output", handle, session=session, **options)).kind == "failed"
+    own = await dispatcher.call("fetch", {}, session=session, principal="bob")
+    assert own.truncated
+    for principal in ("ada", "bob"):  # the same text has the same handle
+        assert (await dispatcher.call("read_output", handle, session=session, principal=principal)).kind == "ok"
+
+
+async def test_the_principal_of_a_session_is_that_of_its_calls():
+    """A call that names no principal acts for that of its session."""
+    dispatcher, session = make_dispatcher(log), Session(principal="ada")
+    handle = {"handle": (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]}
+    for options in ({"principal": "ada"}, {}):
+        assert (await dispatcher.call("read_output", handle, session=session, **options)).kind == "ok"
+
+
+async def test_a_call_resumed_without_its_session_names_no_handle():
+    """Nobody could read the text: the session of the resumed call ends with it."""
+    dispatcher, session = make_dispatcher(Tool.described(log, approval="always")), Session()
+    for options, is_kept in (({}, False), ({"session": session}, True)):
+        waiting = await dispatcher.call("log", {}, session=session)
+        result = await dispatcher.resume(waiting.request.id, Decision.approve(by="ada"), **options)
+        assert result.truncated
+        assert ("output_handle" in (result.metadata or {}), "read_output" in result.text) == (is_kept, is_kept)
+
+
 async def test_one_session_cannot_read_the_outputs_of_another():
     """A handle is scoped by session: one session can never read another's."""
     dispatcher, ada, bob = make_dispatcher(log), Session(), Session()

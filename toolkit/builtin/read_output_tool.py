@@ -51,7 +51,7 @@ def read_output_for(*, defer: bool = False) -> Tool:
             limit: How many characters to read at most; a whole page unless given.
             pattern: A regular expression: only lines that match are shown, each after its offset.
         """
-        output = find_output(context.session, handle)
+        output = find_output(context.session, handle, context.call.principal)
         start = _resolve_offset(output, offset)
         if limit is not None and limit < 1:
             raise BadArgs(f"limit: expected 1 or more, got {limit}")
@@ -65,14 +65,14 @@ def read_output_for(*, defer: bool = False) -> Tool:
     return Tool.of(read_output)
 
 
-def find_output(session: Session | None, handle: str) -> KeptOutput:
+def find_output(session: Session | None, handle: str, principal: str | None) -> KeptOutput:
     """
-    Return the output that *session* keeps under *handle*.
+    Return the output that *session* keeps for *principal* under *handle*.
 
     Raises:
         ToolError: The session does not keep it, or not any more.
     """
-    output = output_memory.find(session, handle.strip())
+    output = output_memory.find(session, handle.strip(), principal)
     if output is None:
         raise ToolError(
             f"{handle[:100]!r} is not kept in this conversation, or not any more; "

@@ -53,6 +53,10 @@ class Job(Protocol):
         """What was called, in a line."""
 
     @property
+    def principal(self) -> str | None:
+        """On whose behalf the job was started. Calls on behalf of others do not see it."""
+
+    @property
     def is_over(self) -> bool:
         """Whether the job has ended."""
 
@@ -76,12 +80,22 @@ class CallJob:
     Attributes:
         id: The name by which a caller refers to the job.
         title: The tool and the arguments, in a line, with secrets masked.
+        principal: On whose behalf the call was made.
         result: The result of the call; None while it runs, and if it was stopped.
     """
 
-    def __init__(self, name: str, title: str, task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        task: asyncio.Task[Any],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        principal: str | None = None,
+    ) -> None:
         self.id = name
         self.title = title
+        self.principal = principal
         self.result: ToolResult | None = None
         self._started_at = time.monotonic()
         self._task: asyncio.Task[Any] | None = task

@@ -360,7 +360,7 @@ class CallRun:
         max_chars = self.plan.max_chars
         notes = render_notes(self.state, self.state.redaction(), max_chars // 2)
         if len(result.text) + len(notes) > max_chars:
-            truncate_result(result, max_chars - len(notes), self.plan, self.call.session)
+            truncate_result(result, max_chars - len(notes), self.plan, self.call.session, self.call.principal)
         result.text = notes + result.text
 
     async def end_after_hook(self, error: BaseException, step: Step) -> ToolResult:

@@ -2,7 +2,8 @@
 The whole texts of results that were cut, kept in their session, so that the model can read on where a text was cut.
 
 A text is kept under a handle, after secrets in it were masked. A handle means something only in its own session: the
-texts are in `session.state`, so they end with the session, and a saved session does not have them. What one session
+texts are in `session.state`, so they end with the session, and a saved session does not have them. If calls of several
+principals share a session, each principal can read only what its own calls have returned. What one session
 keeps is limited, and so is what all sessions of the process keep together; the text that was used longest ago is
 dropped first.
 """
@@ -34,6 +35,7 @@ __all__ = [
     "find_output_reader",
     "forget_outputs",
     "is_output_reader",
+    "keep_no_outputs",
     "output_memory",
 ]
 
@@ -89,7 +91,7 @@ class SessionOutputs:
     """The outputs that one session keeps, in the order of their last use."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, _KeptEntry] = {}
+        self.entries: dict[tuple[str | None, str], _KeptEntry] = {}  # by principal and handle
 
     @property
     def size_bytes(self) -> int:
@@ -122,8 +124,14 @@ class OutputMemory:
         with self._lock:
             return sum(store.size_bytes for store in self._stores)
 
-    def keep(self, session: Session, text: str, *, tool: str, max_chars: int) -> str:
-        """Keep *text*, a result of *tool* that was cut to *max_chars* characters, and return its handle."""
+    def keep(self, session: Session, text: str, *, tool: str, max_chars: int, principal: str | None = None) -> str:
+        """
+        Keep *text*, a result of *tool* that was cut to *max_chars* characters, and return its handle.
+
+        *principal* is that of the call, and only calls of the same one find the text. Without it, it is that of
+        *session*.
+        """
+        principal = principal or session.principal
         kept_text, total_chars = self._shorten(text), len(text)
         # The handle is made from the text. So a handle from before the session was saved never means another text.
         digest = hashlib.blake2b(kept_text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
@@ -133,24 +141,26 @@ class OutputMemory:
                 store = session.state[_STATE_KEY] = SessionOutputs()
             self._stores.add(store)
             handle = f"output_{digest[:12]}"
-            if handle in store.entries and store.entries[handle].output.text != kept_text:
+            entry = store.entries.get((principal, handle))
+            if entry is not None and entry.output.text != kept_text:
                 handle = f"output_{digest}"
-            store.entries.pop(handle, None)
+            store.entries.pop((principal, handle), None)
             output = KeptOutput(handle, kept_text, tool, max_chars, total_chars)
-            store.entries[handle] = _KeptEntry(output, sys.getsizeof(kept_text), next(self._uses))
+            store.entries[principal, handle] = _KeptEntry(output, sys.getsizeof(kept_text), next(self._uses))
             self._drop_excess(store)
         return handle
 
-    def find(self, session: Session | None, handle: str) -> KeptOutput | None:
-        """Return the output that *session* keeps under *handle*, or None if it keeps none."""
+    def find(self, session: Session | None, handle: str, principal: str | None = None) -> KeptOutput | None:
+        """Return the output that *session* keeps for *principal* under *handle*, or None if it keeps none."""
         store = None if session is None else session.state.get(_STATE_KEY)
-        if not isinstance(store, SessionOutputs):
+        if session is None or not isinstance(store, SessionOutputs):
             return None
+        key = principal or session.principal, handle
         with self._lock:
-            entry = store.entries.pop(handle, None)
+            entry = store.entries.pop(key, None)
             if entry is None:
                 return None
-            store.entries[handle] = entry._replace(last_use=next(self._uses))
+            store.entries[key] = entry._replace(last_use=next(self._uses))
             return entry.output
 
     def _shorten(self, text: str) -> str:
@@ -191,16 +201,17 @@ def is_output_reader(tool: Tool) -> bool:
 
 
 class KeptOutputReader(NamedTuple):
-    """The tool by which a session can read kept outputs, and the session."""
+    """The tool by which a session can read kept outputs, the session, and the principal of the call."""
 
     tool: Tool
     session: Session
+    principal: str | None
 
     def keep(self, text: str, *, tool: str, max_chars: int) -> str:
         """Keep *text* as `OutputMemory.keep` does, and return its handle. From now on the model is offered the tool."""
         if self.tool.facts.defer:
             self.session.load(self.tool.name)
-        return output_memory.keep(self.session, text, tool=tool, max_chars=max_chars)
+        return output_memory.keep(self.session, text, tool=tool, max_chars=max_chars, principal=self.principal)
 
     def call_text(self, handle: str, offset: int | str = 0) -> str:
         """Return the call that reads the output from *offset* on, as the model would write it."""
@@ -208,14 +219,21 @@ class KeptOutputReader(NamedTuple):
         return f'{self.tool.name}(handle="{handle}"{place})'
 
 
-def find_output_reader(table: Table, judges: CallJudges, session: Session | None) -> KeptOutputReader | None:
+def keep_no_outputs(session: Session) -> None:
+    """Keep no results in *session*, because no later call will have it."""
+    session.state[_STATE_KEY] = None
+
+
+def find_output_reader(
+    table: Table, judges: CallJudges, session: Session | None, principal: str | None = None
+) -> KeptOutputReader | None:
     """Return the tool of *table* by which *session* may read kept outputs; None if there is none."""
-    if session is None:
+    if session is None or session.state.get(_STATE_KEY, "") is None:
         return None
     readers = _list_readers(table)
     permitted = (tool for tool in readers if judges.could_allow(tool, names_of(tool, table.aliases), session))
     tool = next(permitted, None)
-    return None if tool is None else KeptOutputReader(tool, session)
+    return None if tool is None else KeptOutputReader(tool, session, principal)
 
 
 def _list_readers(table: Table) -> Iterator[Tool]:

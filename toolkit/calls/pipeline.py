@@ -215,7 +215,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                         else:
                             write: Any = write_text
                             if session is not None:
-                                write = partial(write_text, plan=plan, session=session)
+                                write = partial(write_text, plan=plan, session=session, principal=principal)
                             result.deferred_text = write, form, max_chars
                     else:
                         result = render_result(value, plan)
@@ -276,7 +276,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
             if run is not None and run.is_judged:
                 run.add_notes(result)
             if (on.output != "form" or result.deferred_text is None) and len(result.text) > max_chars:
-                truncate_result(result, max_chars, plan, session)
+                truncate_result(result, max_chars, plan, session, principal)
             if on.recorded or (run is not None and run.is_judged):
                 await run.record_outcome(result)
         if on.part == "tool":

@@ -30,6 +30,7 @@ from ..values.rendering import describe_value
 from .approval import find_running
 from .approval_request import is_unaltered
 from .call_run import CallOptions, CallRun
+from .kept_outputs import keep_no_outputs
 from .pipeline import find_pipeline
 from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
@@ -247,6 +248,7 @@ def build_call(
         raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
+        keep_no_outputs(session)  # the caller's own session would not have them
     return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
 
 

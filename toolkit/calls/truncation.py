@@ -30,18 +30,27 @@ _HANDLE_CHARS = len("output_0123456789ab")
 
 
 def write_text(
-    result: ToolResult, value: Any, max_chars: int, plan: CallPlan | None = None, session: Session | None = None
+    result: ToolResult,
+    value: Any,
+    max_chars: int,
+    plan: CallPlan | None = None,
+    session: Session | None = None,
+    principal: str | None = None,
 ) -> None:
     """Set the text of *result* to the JSON of *value*, cut to *max_chars* characters as `truncate_result` does."""
     text = as_text(value)
     if len(text) > max_chars:
-        text = _cut_text(result, text, text, max_chars, plan, session)
+        text = _cut_text(result, text, text, max_chars, _find_reader(plan, session, principal), plan)
         result.truncated = True
     result.text = text
 
 
 def truncate_result(
-    result: ToolResult, max_chars: int, plan: CallPlan | None = None, session: Session | None = None
+    result: ToolResult,
+    max_chars: int,
+    plan: CallPlan | None = None,
+    session: Session | None = None,
+    principal: str | None = None,
 ) -> None:
     """
     Cut the text of *result* to *max_chars* characters.
@@ -50,9 +59,9 @@ def truncate_result(
     limited to *max_chars* characters together.
 
     *plan* is the plan of the call's tool. If its catalog has a tool that reads kept outputs, and *session* may call it,
-    the whole text is kept in *session*.
+    the whole text is kept in *session*, for *principal*.
     """
-    cut = _cut_text(result, result.text, _render_whole(result), max_chars, plan, session)
+    cut = _cut_text(result, result.text, _render_whole(result), max_chars, _find_reader(plan, session, principal), plan)
     if isinstance(result.value, str) and result.value == result.text:
         result.returned = result.returned  # a result of the fast path would take it from the value, which is cut here
         result.value = cut
@@ -97,10 +106,9 @@ def _find_end(text: str, length: int) -> int:
 
 
 def _cut_text(
-    result: ToolResult, text: str, whole: str, max_chars: int, plan: CallPlan | None, session: Session | None
+    result: ToolResult, text: str, whole: str, max_chars: int, reader: KeptOutputReader | None, plan: CallPlan | None
 ) -> str:
     """Return *text* cut to *max_chars* characters. Keep *whole* if it can be read, and note its handle in *result*."""
-    reader = _find_reader(plan, session)
     if plan is None or reader is None or not _has_room_for_handle(text, max_chars, reader):
         return _truncate_text(text, max_chars)
     handle = reader.keep(whole, tool=plan.name, max_chars=plan.max_chars)
@@ -108,7 +116,7 @@ def _cut_text(
     return _truncate_kept_text(text, max_chars, reader, handle)
 
 
-def _find_reader(plan: CallPlan | None, session: Session | None) -> KeptOutputReader | None:
+def _find_reader(plan: CallPlan | None, session: Session | None, principal: str | None) -> KeptOutputReader | None:
     """Return the tool by which *session* can read what is cut off; None if there is none, or the tool is that one."""
     if plan is None or plan.catalog is None or not isinstance(session, Session):
         return None
@@ -116,7 +124,7 @@ def _find_reader(plan: CallPlan | None, session: Session | None) -> KeptOutputRe
 
     if is_output_reader(plan.tool):
         return None  # a page that does not fit would be kept as another output, and a page of that again
-    return find_output_reader(plan.catalog.table, plan.settings.judges, session)
+    return find_output_reader(plan.catalog.table, plan.settings.judges, session, principal)
 
 
 def _has_room_for_handle(text: str, max_chars: int, reader: KeptOutputReader) -> bool:

@@ -64,7 +64,7 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
         redaction.mask_result(result)
     max_chars = settings.max_chars if plan is None else plan.max_chars
     if len(result.text) > max_chars:
-        truncate_result(result, max_chars, plan, call.session)
+        truncate_result(result, max_chars, plan, call.session, call.principal)
     if settings.audit is not None:
         await _write_outcome(settings.audit, call, result, settings)
     return result

@@ -142,7 +142,8 @@ def _start_job(runner: CommandRunner, command: str, start_state: StartState, con
     if context.session is None:
         raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
-    job = shell.jobs.start(command, runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS))
+    spec = runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS)
+    job = shell.jobs.start(command, spec, principal=context.call.principal)
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 

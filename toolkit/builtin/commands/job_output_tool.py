@@ -10,8 +10,7 @@ from ...calls.background_jobs import CallJob, Job, build_unknown_job_error, find
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem
-from ...results import ToolResult
-from ...session import Session
+from ...results import ToolCall, ToolResult
 from ...spec import Tool
 from ...workspace.space import Workspace
 from .outputs import make_readable
@@ -50,8 +49,8 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
             message = f"has to be from 0 to {_MAX_WAIT_SECONDS:g}, got {wait_seconds:g}"
             raise BadArgs([Problem(message, ["wait_seconds"])])
         if job is None:
-            return "\n".join(map(_describe_job, list_jobs(context.session, workspace))) or "(no jobs)"
-        background_job = find_job(job, context.session, workspace)
+            return "\n".join(map(_describe_job, list_jobs(context.call, workspace))) or "(no jobs)"
+        background_job = find_job(job, context.call, workspace)
         _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
@@ -63,22 +62,28 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
     return Tool.of(job_output)
 
 
-def list_jobs(session: Session | None, workspace: Workspace | None) -> list[Job]:
-    """Return the jobs of *session*: calls, and with *workspace* the commands that were started there."""
+def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
+    """
+    Return the jobs that *call* may see, which are those of its session and its principal.
+
+    They are calls, and with *workspace* also the commands that were started there.
+    """
+    session = call.session
     jobs, shell = find_jobs(session), None if workspace is None else find_shell(session, workspace.root)
     commands: list[Job] = [] if shell is None else [*shell.jobs.all()]
     calls: list[Job] = [] if jobs is None else [*jobs.calls()]
-    return sorted(commands + calls, key=lambda job: int(job.id.rpartition("_")[2]))
+    visible_jobs = [job for job in commands + calls if job.principal == call.principal]
+    return sorted(visible_jobs, key=lambda job: int(job.id.rpartition("_")[2]))
 
 
-def find_job(name: str, session: Session | None, workspace: Workspace | None) -> Job:
+def find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
     """
-    Return the job called *name*.
+    Return the job called *name*, among those that *call* may see.
 
     Raises:
         ToolError: There is no such job. The message suggests the nearest names.
     """
-    jobs = {job.id: job for job in list_jobs(session, workspace)}
+    jobs = {job.id: job for job in list_jobs(call, workspace)}
     if name not in jobs:
         raise build_unknown_job_error(name, list(jobs))
     return jobs[name]

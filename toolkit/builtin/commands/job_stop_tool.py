@@ -33,7 +33,7 @@ def job_stop_for(workspace: Workspace | None = None, *, patience_seconds: float 
         Args:
             job: Its name, as it was returned at the start.
         """
-        background_job = find_job(job, context.session, workspace)
+        background_job = find_job(job, context.call, workspace)
         background_job.stop()
         if not background_job.wait(patience_seconds):
             raise ToolError(f"{background_job.id} was asked to end, and has not yet; look again with `job_output`")

@@ -30,6 +30,7 @@ class BackgroundJob:
     Attributes:
         id: The name by which a caller refers to the job.
         command: The command line that the model asked for.
+        principal: On whose behalf it was started.
     """
 
     id: str
@@ -38,6 +39,7 @@ class BackgroundJob:
     output: TailBuffer
     started_at: float
     lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
+    principal: str | None = None
 
     @property
     def title(self) -> str:
@@ -105,9 +107,9 @@ class Jobs:
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
-    def start(self, command: str, spec: CommandSpec) -> BackgroundJob:
+    def start(self, command: str, spec: CommandSpec, *, principal: str | None = None) -> BackgroundJob:
         """
-        Start *command* in the background.
+        Start *command* in the background, on behalf of *principal*.
 
         Raises:
             ToolError: Too many jobs run already, or the conversation has ended.
@@ -127,7 +129,7 @@ class Jobs:
                     output.add(data)
 
             job = BackgroundJob(
-                self._take_name(), command, Process(spec, record_output), output, time.monotonic(), lock
+                self._take_name(), command, Process(spec, record_output), output, time.monotonic(), lock, principal
             )
             self._jobs[job.id] = job
             ended = [other.id for other in self._jobs.values() if other.process.is_over]

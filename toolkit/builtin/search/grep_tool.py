@@ -88,7 +88,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         """
         if problems := _find_problems({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
-        if (output := output_memory.find(context.session, path)) is not None:
+        if (output := output_memory.find(context.session, path, context.call.principal)) is not None:
             _refuse_file_options(glob=glob, file_type=file_type, mode=mode, context_lines=context_lines)
             return search_output(
                 output,
