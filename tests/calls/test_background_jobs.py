@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
 from typing import Annotated
 
@@ -177,3 +178,23 @@ async def test_each_principal_sees_only_its_own_jobs():
             stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session, **options)
             assert "there is no job 'job_1'" in stopped.text
         assert await read(dispatcher, session, principal="ada") == "of ada\njob_1: done"
+
+
+async def test_jobs_do_not_hold_up_foreground_calls_of_the_same_tool():
+    """A call that is no job runs in the threads of all other calls, also if its tool may be a job."""
+    catalog, session, may_end = Catalog(), Session(), threading.Event()
+
+    @catalog.tool(background=True)
+    def work(*, wait: bool) -> str:
+        """Work."""
+        if wait:
+            may_end.wait(20)
+        return threading.current_thread().name
+
+    async with Dispatcher(catalog, max_concurrency=1) as dispatcher:
+        await dispatcher.call("work", {"wait": True, "background": True}, session=session)
+        other = await dispatcher.call("work", {"wait": False}, session=Session(), timeout_seconds=5)
+        may_end.set()
+        (job,) = find_jobs(session).calls()
+        await asyncio.to_thread(job.wait, 20)
+        assert (other.value, job.result.value) == ("toolkit", "toolkit-job")

@@ -62,7 +62,12 @@ BACKGROUND_HOOK = _BackgroundHook()
 
 def settings_for_background(settings: Settings) -> Settings:
     """Return *settings* for a tool that may run in the background."""
-    return settings.for_jobs(BACKGROUND_HOOK, _record_progress)
+    return settings.for_jobs(BACKGROUND_HOOK, _record_progress, _is_in_job)
+
+
+def _is_in_job() -> bool:
+    detachable = _current_call.get()
+    return detachable is not None and detachable.is_job
 
 
 def _record_progress(progress: Progress) -> None:
@@ -169,6 +174,11 @@ class _DetachableCall:
         text = f"started {job.id}; `job_output` shows what it reports and its result, `job_stop` ends it"
         receipt = ToolResult(text, text, metadata={"job": job.id}, tool=self._plan.name, call_id=call.id, attempts=1)
         set_outcome(self._answer, receipt)
+
+    @property
+    def is_job(self) -> bool:
+        """Whether the call has become a job."""
+        return self._job is not None
 
     def record_progress(self, progress: Progress) -> None:
         """Keep *progress* for `job_output`, if the call is a job."""

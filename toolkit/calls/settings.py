@@ -135,7 +135,7 @@ class Settings:
         check_resource_keys(self.resources)
         self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
         self.redaction = Redaction(options.get("redact", ()))
-        self.threads = ThreadPool(self.max_concurrency, name="toolkit")
+        self._tool_threads = ThreadPool(self.max_concurrency, name="toolkit")
         # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
         self.hook_threads = ThreadPool(self.max_concurrency, name="toolkit-hook")
         # Calls must not wait for threads that jobs hold, because `job_stop` is a call.
@@ -149,6 +149,7 @@ class Settings:
         self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
         self.call_numbers = itertools.count(1)
         self.background_jobs: set[CallJob] = set()
+        self._is_in_job: Callable[[], bool] | None = None
         self._classify = compile_rules(options.get("classify", ()))
         self._source: Settings | None = None
 
@@ -168,10 +169,14 @@ class Settings:
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
         return settings
 
-    def for_jobs(self, hook: Any, on_progress: Callable[[Progress], object]) -> Settings:
-        """Return settings for tools that may be jobs: with the threads of jobs, and *hook* outside all other hooks."""
+    def for_jobs(self, hook: Any, on_progress: Callable[[Progress], object], is_in_job: Callable[[], bool]) -> Settings:
+        """
+        Return settings for tools that may be jobs, with *hook* outside all other hooks.
+
+        *is_in_job* returns whether the current call is a job, and runs in the threads of jobs.
+        """
         settings = self.extended(None, (), on_progress)
-        settings.threads = self.job_threads
+        settings._is_in_job = is_in_job  # noqa: SLF001 -- an object of this class
         settings.chain = Chain.of((hook, *self.chain.hooks))
         return settings
 
@@ -209,9 +214,14 @@ class Settings:
         return classify_by(self._classify, error)
 
     @property
+    def threads(self) -> ThreadPool:
+        """The threads for the tool of the current call."""
+        return self._tool_threads if self._is_in_job is None or not self._is_in_job() else self.job_threads
+
+    @property
     def pools(self) -> tuple[ThreadPool, ...]:
         """All thread pools: for tools, jobs, hooks, the approval store, and the library's other work."""
-        return self.threads, self.job_threads, self.hook_threads, self.store_threads, self.own_threads
+        return self._tool_threads, self.job_threads, self.hook_threads, self.store_threads, self.own_threads
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run blocking work of the library itself: the audit log, the check of large arguments."""
