@@ -59,6 +59,16 @@ def start(workspace):
     )
 
 
+async def test_each_principal_sees_only_its_own_commands(dispatcher, session):
+    """In a session that several principals share, none reads or stops a command of another."""
+    arguments = {"command": "sleep 91.12", "background": True}
+    await dispatcher.call("bash", arguments, session=session, principal="ada")
+    assert (await dispatcher.call("job_output", {}, session=session, principal="bob")).text == "(no jobs)"
+    assert (await dispatcher.call("job_stop", {"job": "job_1"}, session=session)).kind == "failed"
+    stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session, principal="ada")
+    assert stopped.text == "job_1: stopped"
+
+
 async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace):
     """Reading gives what is new, stopping ends it."""
     started = await dispatcher.call("bash", {"command": "echo one; sleep 91.11", "background": True}, session=session)
