@@ -8,8 +8,9 @@ part of that is theirs, so the time counts in which this process held up the loo
 - the time for which it waited for something, such as the interpreter's lock. If another thread of this process had the
   lock but no processor, that is the other processes' time and does not count.
 
-The time for which the loop's thread stood in line for a processor does not count. A thread beside the loop notes where
-the loop is whenever it is late, and so does the garbage collector.
+The time for which the loop's thread stood in line for a processor does not count. Neither does the time for which a
+virtual machine was without its processor (steal): by the machine's own clocks, a thread ran meanwhile. A thread beside
+the loop notes where the loop is whenever it is late, and so does the garbage collector.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _EVERY_SECONDS = 0.004
 _NOTED_SECONDS = 0.02
 _NOTED_FRAMES = 6
 _TASKS = "/proc/self/task"
+_PROCESSORS = "/proc/stat"
+_STEAL_COLUMN = 8
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 _WAITING = frozenset({"wait", "wait_for", "select", "get", "accept", "_recv_bytes"})
 """The functions in which a thread of the standard library waits for others."""
 
@@ -45,6 +49,7 @@ class Times(NamedTuple):
         in_line: For how long it stood in line for one.
         others_ran: For how long the other threads ran.
         others_in_line: For how long the other threads stood in line, added up.
+        stolen: For how long each processor was taken from this virtual machine.
     """
 
     at: float
@@ -52,17 +57,20 @@ class Times(NamedTuple):
     in_line: float
     others_ran: float
     others_in_line: float
+    stolen: tuple[float, ...] = ()
 
 
 def own_seconds(before: Times, after: Times) -> float:
     """Return for how long this process kept the loop's thread busy or waiting, between two looks at its threads."""
     passed, ran, in_line, others_ran, others_in_line = (
-        max(0.0, end - start) for start, end in zip(before, after, strict=True)
+        max(0.0, end - start) for start, end in zip(before[:5], after[:5], strict=True)
     )
+    # Which processor the loop needed is not known, so the one that was away for longest counts.
+    stolen = max((end - start for start, end in zip(before.stolen, after.stolen, strict=False)), default=0.0)
     blocked = max(0.0, passed - ran - in_line)
     # While the loop waits for the lock, a thread that has it runs or stands in line. How the two overlap with the
     # loop's waiting is not known, so the larger estimate counts.
-    return ran + min(blocked, max(blocked - others_in_line, others_ran))
+    return max(0.0, ran + min(blocked, max(blocked - others_in_line, others_ran)) - stolen)
 
 
 class ThreadTimes:
@@ -81,7 +89,7 @@ class ThreadTimes:
                 in_line = seconds
             else:
                 others += seconds
-        return Times(time.monotonic(), ran, in_line, time.process_time() - ran, others)
+        return Times(time.monotonic(), ran, in_line, time.process_time() - ran, others, self._stolen())
 
     def close(self) -> None:
         """Close the files of all threads."""
@@ -94,17 +102,27 @@ class ThreadTimes:
             threads = os.listdir(_TASKS)
         except OSError:
             return []
-        for thread in self._files.keys() - set(threads):
+        for thread in self._files.keys() - {*threads, _PROCESSORS}:
             os.close(self._files.pop(thread))
         return threads
 
     def _in_line(self, thread: str) -> float:
-        # A file that stays open is read ten times as fast as one that is opened for each look.
         with contextlib.suppress(OSError, ValueError, IndexError):
-            if thread not in self._files:
-                self._files[thread] = os.open(f"{_TASKS}/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-            return int(os.pread(self._files[thread], 100, 0).split()[1]) / 1e9
+            return int(self._read_file(thread, f"{_TASKS}/{thread}/schedstat").split()[1]) / 1e9
         return 0.0
+
+    def _stolen(self) -> tuple[float, ...]:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _, *lines = self._read_file(_PROCESSORS, _PROCESSORS).splitlines()
+            processors = [line.split() for line in lines if line.startswith(b"cpu")]
+            return tuple(int(columns[_STEAL_COLUMN]) / _TICKS_A_SECOND for columns in processors)
+        return ()
+
+    def _read_file(self, key: str, path: str) -> bytes:
+        # A file that stays open is read ten times as fast as one that is opened for each look.
+        if key not in self._files:
+            self._files[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(self._files[key], 2**16, 0)
 
 
 class LagMeter:
@@ -112,7 +130,7 @@ class LagMeter:
     Measure the lag of the loop it is entered in.
 
     Attributes:
-        longest: The longest lag in seconds, without the time in which other processes had the processor.
+        longest: The longest lag in seconds, without the time in which others had the processor.
         longest_at_all: The longest lag with that time.
         place: Where the loop was during the longest lag, as far as it was seen.
         ticks: How often the loop was looked at.

@@ -99,7 +99,7 @@ async def run(minutes: float, *, tools: int = _TOOLS, seed: int = 7) -> Report:
     shown = ", ".join(f"{kind} {number:,}" for kind, number in soaked.kinds.most_common())
     return Report(
         f"{minutes:g} minutes with {tools:,} tools: {soaked.calls:,} calls ({shown}); longest lag of the loop "
-        f"{lag.longest * 1e3:.0f} ms ({lag.longest_at_all * 1e3:.0f} ms with the time of other processes), at "
+        f"{lag.longest * 1e3:.0f} ms ({lag.longest_at_all * 1e3:.0f} ms with the time of others), at "
         f"{lag.place or 'an unseen place'}; memory "
         f"{at_start:.1f} to {at_end:.1f} MB, in the second half {slope:+.2f} MB a minute",
         violations,

@@ -20,6 +20,8 @@ from benchmarks.loop_lag import LagMeter, Times, own_seconds
         (Times(1.0, 0.2, 0.0, 0.8, 0.0), 1.0),
         (Times(1.0, 0.2, 0.0, 0.1, 0.7), 0.3),
         (Times(1.0, 0.2, 0.3, 0.1, 5.0), 0.3),
+        (Times(1.0, 1.0, 0.0, 0.0, 0.0, (0.2, 0.7)), 0.3),
+        (Times(1.0, 0.2, 0.8, 0.0, 0.0, (0.5, 0.1)), 0.0),
     ],
     ids=[
         "the loop computes",
@@ -29,11 +31,13 @@ from benchmarks.loop_lag import LagMeter, Times, own_seconds
         "a thread has the lock and runs",
         "a thread has the lock and stands in line",
         "many threads stand in line",
+        "the machine is without its processor",
+        "the machine is without its processor, and the loop stands in line",
     ],
 )
 def test_what_this_process_does_is_counted(after, expected):
     """Time in line for a processor belongs to other processes; waiting for the interpreter's lock mostly does not."""
-    assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0), after) == pytest.approx(expected)
+    assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)), after) == pytest.approx(expected)
 
 
 def compute(seconds):

@@ -27,8 +27,7 @@ def owner(*, proc: str = "/proc") -> str:
 
     *proc* is the folder in which the kernel shows processes.
     """
-    pid = os.getpid()
-    return _owner(_identify_machine(proc), pid, _read_start_time(pid, proc))
+    return _owner(os.getpid(), proc)
 
 
 def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
@@ -37,18 +36,22 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     if match is None or match[1] != _identify_machine(proc):
         return None
     pid, claimed_start = int(match[2]), match[3]
-    current_start = _read_start_time(pid, proc)
     if pid == os.getpid():
-        return owner == _owner(match[1], pid, current_start)
+        return owner == _owner(pid, proc)
+    current_start = _read_start_time(pid, proc)
     if current_start is None:
         return _process_exists(pid)
     return current_start != _ENDED and claimed_start in (current_start, "")
 
 
 @functools.cache
-def _owner(machine: str, pid: int, start_time: str | None) -> str:
-    # The cache key has all three values, so that a forked process does not get the text of its parent.
-    return f"{machine}/{pid}/{start_time or ''}/{secrets.token_hex(8)}"
+def _owner(pid: int, proc: str) -> str:
+    # It is read once for each process, because an event loop would wait for these files at each approved call.
+    return f"{_identify_machine(proc)}/{pid}/{_read_start_time(pid, proc) or ''}/{secrets.token_hex(8)}"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_owner.cache_clear)
 
 
 def _read_start_time(pid: int, proc: str) -> str | None:
