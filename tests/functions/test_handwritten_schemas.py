@@ -4,12 +4,26 @@ A tool made from a schema may state what it returns and where it comes from.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from toolkit import Catalog, Context, DefinitionError, Dispatcher, Inject, Permissions, Tool
+from toolkit import (
+    Approvals,
+    AuditLog,
+    Catalog,
+    Context,
+    Decision,
+    DefinitionError,
+    Dispatcher,
+    Inject,
+    Permissions,
+    SQLiteApprovals,
+    Tool,
+)
+from toolkit.approvals.terminal.screens import Screen
 from toolkit.content import TextPart
 from toolkit.formats import mcp
 from toolkit.results import ToolResult
@@ -168,3 +182,44 @@ async def test_an_allow_with_an_origin_means_the_name_there(rule, kind):
     tool = Tool.from_schema("wipe", "Wipe.", ANY_OBJECT, lambda arguments: "gone", origin="mcp:search")
     dispatcher = Dispatcher(Catalog(tool.renamed("search_wipe")), permissions=Permissions(rules=[rule]))
     assert (await dispatcher.call("search_wipe", {})).kind == kind
+
+
+# Where people see the origin.
+
+
+async def test_a_request_says_where_the_tool_comes_from(tmp_path):
+    """It survives the store, and the terminal shows it before the reason."""
+    catalog = Catalog(tool_returning({"count": 1}, origin="mcp:shop", destructive=True))
+    approvals = Approvals(SQLiteApprovals(tmp_path / "x.approvals.sqlite"))
+    result = await Dispatcher(catalog, permissions=Permissions("default"), approvals=approvals).call("count", {})
+    request = approvals.store.get(result.request.id).request
+    assert request.origin == result.request.to_json()["origin"] == "mcp:shop"
+    output = io.StringIO()
+    Screen(output, colour=False).show(request, 0.0)
+    assert "comes from: mcp:shop\n  because: " in output.getvalue()
+
+
+async def test_a_request_about_an_own_tool_looks_as_before():
+    """The field is not in the JSON, so older seals still fit."""
+    catalog = Catalog(tool_returning({"count": 1}, destructive=True))
+    request = (await Dispatcher(catalog, permissions=Permissions("default")).call("count", {})).request
+    assert request.origin == "python"
+    assert "origin" not in request.to_json()
+    output = io.StringIO()
+    Screen(output, colour=False).show(request, 0.0)
+    assert "comes from" not in output.getvalue()
+
+
+@pytest.mark.parametrize(("origin", "expected"), [("mcp:shop", "mcp:shop"), ("python", None)])
+async def test_the_audit_log_names_the_origin(tmp_path, origin, expected):
+    """Each line about a call of a tool from elsewhere has it, also if the call never started."""
+    log = tmp_path / "audit.jsonl"
+    tools = [tool_returning({"count": 1}, origin=origin), tool_returning({}, origin=origin).renamed("more")]
+    dispatcher = Dispatcher(Catalog(*tools), audit=AuditLog(log), permissions=Permissions("default"))
+    results = await dispatcher.call_many([("count", {}), ("more", {})])  # the second one is held back
+    assert [result.kind for result in results] == ["waiting", "waiting"]
+    await dispatcher.resume(results[0].request.id, Decision.approve())
+    lines = list(AuditLog.read(log))
+    assert {line["event"] for line in lines} == {"verdict", "asked", "answered", "intent", "outcome"}
+    assert {line["tool"] for line in lines} == {"count", "more"}
+    assert {line.get("origin") for line in lines} == {expected}
