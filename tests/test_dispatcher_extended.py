@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 from tests.clocks import until
-from toolkit import Catalog, Context, DefinitionError, Dispatcher, Inject, Permissions
+from toolkit import Approvals, Catalog, Context, DefinitionError, Dispatcher, Inject, Permissions
 from toolkit.decisions import Decision
 from toolkit.hooks import Deny, Proceed
 from toolkit.permissions import Judge
@@ -369,3 +369,23 @@ async def test_a_hook_of_the_extension_may_deny(dispatcher):
 
     result = await dispatcher.extended(hooks=[No()]).call("add", {"a": 1, "b": 1})
     assert (result.kind, "not here" in result.text) == ("denied", True)
+
+
+async def test_the_approvals_of_a_dispatcher_are_public(catalog):
+    """`dispatcher.approvals` is the object that was given, shared by extended dispatchers, or the default in memory."""
+    approvals = Approvals(ask=lambda request: Decision.approve(by="ada"))
+    with Closing(Dispatcher(catalog, approvals=approvals)) as dispatcher:
+        assert dispatcher.approvals is approvals
+        assert dispatcher.extended().approvals is approvals
+
+
+async def test_the_default_approvals_hold_the_requests_that_wait(catalog):
+    """Without the option, the store of `dispatcher.approvals` has the request of a call that waits."""
+    with Closing(Dispatcher(catalog, permissions=Permissions("default"))) as dispatcher:
+        extended = dispatcher.extended()
+        result = await extended.call("shout", {"text": "hi"})
+        assert result.request is not None
+        record = dispatcher.approvals.store.get(result.request.id)
+        assert record is not None
+        assert record.request.tool == "shout"
+        assert extended.approvals is dispatcher.approvals

@@ -38,7 +38,7 @@ ORDER = {
     "docstrings": "markup sections parsing attributes __init__",
     "formats": "base schemas/ responses call_ids result_content anthropic bedrock chat_completions gemini mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers description streaming_fact coroutines __init__",
+    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers handwritten_schemas description streaming_fact coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
     "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules grant_rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",

@@ -136,6 +136,7 @@ class ApprovalRequest:
     Attributes:
         id: 128 random bits. An answer names the request by this id.
         tool: The tool's name.
+        origin: Where the tool comes from: "python", or for example "mcp:github".
         arguments: The arguments that the call would run with, in JSON form. Defaults are filled in, secrets are masked.
         reason: Why a person has to agree.
         asked_by: The rules, checks, hooks or mode that require the approval.
@@ -173,12 +174,14 @@ class ApprovalRequest:
     expires_at: float | None = None
     digest: str = ""
     seal: str | None = None
+    origin: str = "python"
     id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
-        # Few requests have edits. The others look the same as before the field existed, so their seals still fit.
-        names = (name for name in _FIELD_TYPES if name != "edits" or self.edits)
+        # Few requests have these. The others look the same as before the fields existed, so their seals still fit.
+        usual = {name for name, value in _LATER_FIELDS.items() if getattr(self, name) == value}
+        names = (name for name in _FIELD_TYPES if name not in usual)
         return {"version": _VERSION, **{name: _to_json_value(getattr(self, name)) for name in names}}
 
     @classmethod
@@ -207,7 +210,7 @@ class ApprovalRequest:
 
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), (str,)),
+    **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), (str,)),
     **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
     **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by"), (list,)),
     "arguments": (dict,),
@@ -216,6 +219,10 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "created_at": (int, float),
     "expires_at": (int, float, type(None)),
 }
+
+
+_LATER_FIELDS: dict[str, Any] = {"edits": (), "origin": "python"}
+"""The fields that older requests do not have, each with the value that is not written."""
 
 
 def _to_json_value(value: Any) -> Any:

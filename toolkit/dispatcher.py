@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
@@ -35,6 +35,9 @@ from .results import GeneratedId, ToolCall, ToolResult
 from .session import Session, check_session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
+
+if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+    from .approvals import Approvals
 
 __all__ = ["Dispatcher"]
 
@@ -226,6 +229,11 @@ class Dispatcher:
         return self._planner.find(name)
 
     # Approvals and permissions.
+
+    @property
+    def approvals(self) -> Approvals:
+        """How people are asked, and the store of their answers: as given, or the default one in memory."""
+        return self.settings.approvals
 
     async def resume(
         self,

@@ -26,6 +26,7 @@ __all__ = [
     "bind_call",
     "build_facts",
     "check_name",
+    "check_origin",
     "fits_fact",
     "has_parameter",
 ]
@@ -37,6 +38,8 @@ ValidationAnswer: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterab
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _NAME_RULE = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
+# What the rule `mcp:github/*` has before its slash. A rule `group:...` names a group.
+_ORIGIN = lazy_pattern(r"(?!group:)[^\s()*?]{1,200}(?<!/)")
 
 
 class FactOptions(TypedDict, total=False):
@@ -194,6 +197,16 @@ def check_name(name: object, subject: str) -> str:
             f"{subject}: {_short_repr(name)} cannot be a tool's name; give one with `name=`: {_NAME_RULE}"
         )
     return name
+
+
+def check_origin(origin: object, subject: str) -> str:
+    """Return *origin* if a rule can name it, and raise `DefinitionError` otherwise."""
+    if not isinstance(origin, str) or _ORIGIN.fullmatch(origin) is None or not origin.isprintable():
+        raise DefinitionError(
+            f"{subject}: {_short_repr(origin)} cannot be a tool's origin, because no rule could name it; give one such "
+            'as "mcp:github", without spaces, parentheses, `*` and `?`, of at most 200 characters'
+        )
+    return origin
 
 
 def _is_text(value: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from ._plumbing.records import record
 from .errors import BadArgs, DefinitionError, Problem
-from .facts import FactOptions, Facts, Options, build_facts, check_name
+from .facts import FactOptions, Facts, Options, build_facts, check_name, check_origin
 from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
 from .functions.namespaces import is_in_class_body
 
@@ -41,7 +41,7 @@ class Tool:
         function: The callable itself, unchanged.
         facts: The facts that its author stated.
         options: The options as they were given.
-        origin: Where the tool comes from: "python", or for example "dist:NAME" for a discovered tool.
+        origin: Where the tool comes from: "python", "mcp:SERVER", or "dist:NAME" for a discovered tool.
         original: The name that the tool had before it was renamed; None if it was not renamed.
         former: Every name and alias that the tool had before. Rules that forbid one of them still apply to the tool.
         resources: The values that `catalog.provided` gives to its `Inject` parameters.
@@ -117,6 +117,9 @@ class Tool:
         description: str | None,
         schema: Mapping[str, Any],
         handler: Callable[[dict[str, Any]], Any],
+        *,
+        output_schema: Mapping[str, Any] | None = None,
+        origin: str = "python",
         **options: Unpack[FactOptions],
     ) -> Tool: ...
     @overload
@@ -127,6 +130,9 @@ class Tool:
         description: str | None,
         schema: Mapping[str, Any],
         handler: Callable[..., Any],
+        *,
+        output_schema: Mapping[str, Any] | None = None,
+        origin: str = "python",
         **options: Unpack[FactOptions],
     ) -> Tool: ...
     @classmethod
@@ -136,12 +142,16 @@ class Tool:
         description: str | None,
         schema: Mapping[str, Any],
         handler: Callable[..., Any],
+        *,
+        output_schema: Mapping[str, Any] | None = None,
+        origin: str = "python",
         **options: Unpack[FactOptions],
     ) -> Tool:
         """
         Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object.
 
-        Further parameters of the handler have to be annotated `Context` or `Inject[T]`, or have a default.
+        Further parameters of the handler have to be annotated `Context` or `Inject[T]`, or have a default. A value that
+        *output_schema* does not allow is a failed call. Rules such as `allow mcp:github/search_*` name the *origin*.
         """
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
@@ -152,20 +162,26 @@ class Tool:
                 f"leave properties out of the schema instead"
             )
         check_name(name, subject)
+        check_origin(origin, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         _check_thread(handler, facts, subject)
-        if not isinstance(schema, Mapping):
-            raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
         from .functions.description import HandlerDescription
         from .functions.streaming_fact import add_streaming
 
         about = HandlerDescription(
-            handler, name=name, text=text, schema=schema, examples=facts.examples, background=facts.background
+            handler,
+            name=name,
+            text=text,
+            schema=schema,
+            output_schema=output_schema,
+            examples=facts.examples,
+            background=facts.background,
         )
         facts = add_streaming(facts, _find_style(handler), about, options)
-        return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
+        own_options = cast("Options", options)
+        return cls(name=name, function=handler, facts=facts, options=own_options, about=about, origin=origin)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
         """

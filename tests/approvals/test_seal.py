@@ -22,7 +22,7 @@ MAYBE = st.none() | TEXT
 TIMES = st.floats(0, 1e10)
 ARGUMENTS = st.dictionaries(TEXT, st.none() | st.integers() | TEXT | st.lists(TEXT, max_size=2), max_size=2)
 DRAWN = {
-    **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), TEXT),
+    **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), TEXT),
     **dict.fromkeys(("preview", "session", "principal", "waits_for"), MAYBE),
     **dict.fromkeys(("asked_by", "repairs"), st.lists(TEXT, max_size=2).map(tuple)),
     "arguments": ARGUMENTS,

@@ -50,6 +50,7 @@ class RequestBuilder:
         now = approvals.clock()
         request = ApprovalRequest(
             tool=tool.name,
+            origin=tool.origin,
             call_id=str(call.id),
             reason="",
             arguments=mask_secrets(arguments, tool),

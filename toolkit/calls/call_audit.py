@@ -25,7 +25,7 @@ class CallAudit:
         self._state = state
 
     async def write(self, event: str, **fields: Any) -> None:
-        """Add a line about the call, with its id, tool, session and principal. Secrets in *fields* are masked."""
+        """Add a line about the call: its id, tool, origin, session, principal and *fields*, with secrets masked."""
         state = self._state
         audit = state.settings.audit
         if audit is None:
@@ -34,6 +34,7 @@ class CallAudit:
         line = {
             "call_id": call.id,
             "tool": state.plan.name,
+            **state.plan.audit_origin,
             "session": call.session_key or None,
             "principal": call.principal,
             **redaction.mask_value(fields),

@@ -130,6 +130,11 @@ class CallPlan:
         """Return whether any call could ever run in *session*. If not, the model is not told about the parameters."""
         return self.settings.judges.could_allow(self.tool, self.names, session)
 
+    @property
+    def audit_origin(self) -> dict[str, str]:
+        """The field of an audit line that says where the tool comes from; empty for tools of this program."""
+        return {} if self.tool.origin == "python" else {"origin": self.tool.origin}
+
     def redaction(self, *arguments: Any) -> Redaction:
         """
         Return the redaction for the output of a call with these arguments.

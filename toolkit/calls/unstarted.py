@@ -66,12 +66,15 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
     if len(result.text) > max_chars:
         truncate_result(result, max_chars, plan, call.session, call.principal)
     if settings.audit is not None:
-        await _write_outcome(settings.audit, call, result, settings)
+        await _write_outcome(settings.audit, call, result, plan, settings)
     return result
 
 
-async def _write_outcome(audit: AuditLog, call: ToolCall, result: ToolResult, settings: Settings) -> None:
+async def _write_outcome(
+    audit: AuditLog, call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings
+) -> None:
     line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind, "attempts": 0}
+    line |= {} if plan is None else plan.audit_origin
     try:
         async with asyncio.timeout(MAX_NOTE_SECONDS):
             await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
@@ -19,13 +19,13 @@ from ..docstrings.parsing import Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.member_names import copy_without_names
-from ..values.schemas.validator import check_schema
-from ..values.schemas.vocabulary import is_mapping, stated_types
-from ..values.strictjson.checks import copy_json, find_flaws
+from ..values.schemas.vocabulary import stated_types
+from ..values.strictjson.checks import copy_json
 from .background_parameter import BACKGROUND_PARAMETER, add_background_property, drop_background
 from .callables import find_source_location, subject_of
 from .checker import Checker
 from .handlers import read_handler
+from .handwritten_schemas import copy_input_schema, copy_output_schema, enforce_schema, list_sendable_names
 from .namespaces import Scope
 from .outputs import EncodeOutput, compile_output
 from .signature import Signature, read_signature, style_of
@@ -167,7 +167,7 @@ class Description:
             scope,
             subject=self.subject,
             unbound=self.unbound is not False,
-            sendable_names=None if self._schema is None else _sendable_names(self._schema),
+            sendable_names=None if self._schema is None else list_sendable_names(self._schema),
             options=self._unsent,
             added=BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
@@ -177,7 +177,7 @@ class Description:
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
         if self._schema is not None and self.unbound is not None:
-            signature = _enforce_schema(signature, self._schema, self.subject)
+            signature = enforce_schema(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
             self._check_examples(self._build_checker(signature))
         if self._signature is None:
@@ -190,7 +190,7 @@ class Description:
 
     def _copy_schema(self, schema: Mapping[str, Any]) -> Schema:
         """Return a copy of a hand-written *schema*, with the parameter `background` if the tool has that fact."""
-        own = _copy_schema(schema, self.subject)
+        own = copy_input_schema(schema, self.subject)
         return add_background_property(own, self.subject) if self.background else own
 
     def _build_checker(self, signature: Signature) -> Checker:
@@ -220,6 +220,7 @@ class HandlerDescription(Description):
         name: str,
         text: str | None,
         schema: Mapping[str, Any],
+        output_schema: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
         background: bool = False,
     ) -> None:
@@ -244,7 +245,7 @@ class HandlerDescription(Description):
             codec=codec,
             schema=own,
             output=None,
-            output_schema=None,
+            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject),
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,
@@ -269,86 +270,6 @@ def _return_unchanged(value: Any) -> Any:
 def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
     """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
     return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
-
-
-def _copy_schema(schema: Mapping[str, Any], subject: str) -> Schema:
-    try:
-        own: Schema = _to_plain_json(schema)
-    except RecursionError:
-        raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
-    problems = find_flaws(own)
-    if problems:
-        raise DefinitionError(f"{subject}: the schema is not JSON: {'; '.join(map(str, problems))}")
-    check_schema(own, subject)
-    if "object" not in (stated_types(own) or ["object"]):
-        raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
-    # Providers want one explicit type, but the schema may leave the type out or give a list.
-    own["type"] = "object"
-    return own
-
-
-def _to_plain_json(schema: Any) -> Any:
-    if is_mapping(schema):
-        return {key: _to_plain_json(item) for key, item in schema.items()}
-    return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
-
-
-def _sendable_names(schema: Schema) -> Collection[str] | None:
-    """Return the names that can be sent, or None if the hand-written schema allows other names too."""
-    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
-    return schema.get("properties", {}).keys() if is_closed else None
-
-
-def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
-    """
-    Return *signature* with a hand-written schema.
-
-    The schema is checked first, and then the arguments are decoded by their annotations.
-    """
-    ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
-    unknown = [
-        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.injected
-    ]
-    if unknown:
-        raise DefinitionError(
-            f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
-            f"add parameters for them, or **kwargs"
-        )
-    unsent = [name for name in schema.get("properties", {}) if name in signature.unsent]
-    if unsent:
-        raise DefinitionError(
-            f"{subject}: the schema has properties that a model cannot send, because they are hidden or their type has "
-            f"no JSON form: {', '.join(unsent)}; leave them out of the schema"
-        )
-    for name, theirs in schema.get("properties", {}).items():
-        if name in ours and _have_disjoint_types(ours[name], theirs):
-            raise DefinitionError(
-                f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
-                f"schema ({theirs['type']}); change one"
-            )
-    write_check, inner = build_schema_emitter(schema), signature.codec.emit
-
-    def emit(writer: Any, value: str) -> str:
-        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
-        write_check(writer, value)
-        return inner(writer, value)
-
-    can_emit = write_check is not None and inner is not None
-    codec = replace(signature.codec, schema=schema, emit=emit if can_emit else None)
-    return replace(signature, codec=codec, schema=schema)
-
-
-def _have_disjoint_types(schema: Schema, other: Any) -> bool:
-    """Return whether the types alone show that no value fits both schemas."""
-    if not isinstance(other, Mapping) or "type" not in schema or "type" not in other:
-        return False
-    return _types_with_integer(schema).isdisjoint(_types_with_integer(other))
-
-
-def _types_with_integer(schema: Mapping[str, Any]) -> set[str]:
-    """Return the types that *schema* states. Every integer is a number, so "number" also means "integer" here."""
-    types = set(stated_types(schema))
-    return types | {"integer"} if "number" in types else types
 
 
 def _find_docstring(function: Any) -> str | None:

@@ -18,8 +18,9 @@ describe. It is compared with the whole text of any other value, where `*` is an
 character.
 
 A deny or ask rule matches every name that a tool has or had. It holds if any value could match. An allow rule matches
-the present name of the tool and the origin that the rule was written for. It holds if all values certainly match. If a
-value cannot be compared, an allow rule does not match, and a deny or ask rule does.
+the origin that the rule was written for, and the present name of the tool; a rule that names an origin matches the name
+that the tool has there, before it was renamed here. It holds if all values certainly match. If a value cannot be
+compared, an allow rule does not match, and a deny or ask rule does.
 
 An access rule that allows holds for tools of this program, or of the origin that the rule names. It holds only if
 everything that the call states, except reading, is allowed.
@@ -141,7 +142,8 @@ class Rule:
         The answer is the same for every call of the tool.
         """
         if self.word == "allow":
-            return self._name.matches_exactly(tool.name, tool.facts.group, tool.origin)
+            name_at_origin = tool.original or tool.name
+            return self._name.matches_exactly(tool.name, name_at_origin, tool.facts.group, tool.origin)
         all_names = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
         return self._name.matches(all_names, tool.facts.group, tool.origin)
 

@@ -184,3 +184,28 @@ def test_a_name_that_no_tool_has_is_told_with_the_nearest(shop, command):
 def test_the_built_in_tools_are_a_target(shop):
     """Bound to the current folder."""
     assert "read" in [each["name"] for each in shop.run("list", "builtin").json]
+
+
+FOREIGN = """
+from toolkit import Catalog, Tool
+
+catalog = Catalog()
+catalog.tool(lambda: None, name="own", description="Own.")
+catalog.add(
+    Tool.from_schema("find", "Find.", {"type": "object"}, lambda arguments: None, origin="mcp:shop")
+)
+"""
+
+
+def test_the_origin_of_a_tool_from_elsewhere_is_shown(shop):
+    """As a column of the list, a line of `show`, and a field of both in JSON."""
+    (shop.folder / "mixed.py").write_text(FOREIGN, encoding="utf-8")
+    lines = [" ".join(line.split()) for line in shop.run("list", "mixed.py:catalog", "-o", "text").out.splitlines()]
+    assert [lines[0], *lines[2:]] == [
+        "name facts group origin description",
+        "own writes python Own.",
+        "find writes mcp:shop Find.",
+    ]
+    assert [entry["origin"] for entry in shop.run("list", "mixed.py:catalog").json] == ["python", "mcp:shop"]
+    assert "origin: mcp:shop\n" in shop.run("show", "mixed.py:catalog", "find", "-o", "text").out
+    assert "origin: " not in shop.run("show", "mixed.py:catalog", "own", "-o", "text").out

@@ -109,6 +109,8 @@ def describe_grant(grant: Grant) -> str:
 
 
 def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
+    if request.origin != "python":
+        yield "comes from", request.origin
     yield "because", request.reason
     # The reason mostly names the mode or the rule that asks, so it is not said twice.
     if askers := [name for name in request.asked_by if name not in request.reason]:

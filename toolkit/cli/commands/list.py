@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import click
 
+from ...catalogs.foreign_names import has_foreign
 from ...catalogs.views import CatalogView
 from ...spec import Tool
 from ..command import subcommand, target_argument
@@ -21,7 +22,10 @@ __all__ = ["command", "describe_facts", "tools_to_json"]
 @target_argument
 @click.option("--group", help="Only the tools of this group.")
 def command(output: Output, target: str, group: str | None) -> None:
-    """List the tools: name, facts, group, description.
+    """List the tools: name, facts, group, origin, description.
+
+    The origin is shown if some tool is not from Python code that you named, but
+    for example from an installed package or a server.
 
     TARGET is a module, package.module; a catalog in one, package.module:catalog;
     a file, tools.py or tools.py:catalog; or builtin, the built-in tools in this
@@ -45,8 +49,21 @@ def command(output: Output, target: str, group: str | None) -> None:
         if output.is_json:
             output.json(tools_to_json(tools))
         else:
-            rows = [(tool.name, describe_facts(tool), tool.facts.group or "", _first_line(tool)) for tool in tools]
-            output.table(["name", "facts", "group", "description"], rows)
+            output.table(*_build_table(tools))
+
+
+def _build_table(tools: list[Tool]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and the rows. There is a column for the origin only if some tool comes from elsewhere."""
+    cells = {
+        "name": [tool.name for tool in tools],
+        "facts": [describe_facts(tool) for tool in tools],
+        "group": [tool.facts.group or "" for tool in tools],
+        "origin": [tool.origin for tool in tools],
+        "description": [_first_line(tool) for tool in tools],
+    }
+    if not has_foreign(tools):
+        del cells["origin"]
+    return list(cells), list(map(list, zip(*cells.values(), strict=True)))
 
 
 def tools_to_json(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:

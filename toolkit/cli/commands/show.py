@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
+from ...catalogs.foreign_names import is_foreign
 from ...catalogs.snapshot import describe_place
 from ...spec import Tool
 from ...values.rendering import as_json
@@ -75,6 +76,7 @@ def _label_facts(tool: Tool) -> dict[str, str]:
         "group": facts.group or "",
         "search hint": facts.search_hint or "",
         "version": facts.version or "",
+        "origin": tool.origin if is_foreign(tool) else "",
         "from": describe_place(tool),
     }
     return {label: text for label, text in texts.items() if text}

@@ -4,7 +4,7 @@ Patterns for the tools that a rule is about: by name, by group, by origin.
     read            that tool
     fs_*            every tool whose name fits; `?` stands for one character
     group:files     every tool of a group
-    mcp:github/*    tools of one origin
+    mcp:github/*    tools of one origin, by the names that they have there
 """
 
 from __future__ import annotations
@@ -101,13 +101,17 @@ class NamePattern:
             return False
         return self._matches_name(names, group)
 
-    def matches_exactly(self, name: str, group: str | None, origin: str) -> bool:
+    def matches_exactly(self, name: str, name_at_origin: str, group: str | None, origin: str) -> bool:
         """
         Return whether an allow rule with this pattern covers the tool.
 
-        The tool's present name or group has to match. Its origin has to be the one written, or `OWN_ORIGIN` if none is.
+        The tool's origin has to be the one written, or `OWN_ORIGIN` if none is. A rule for another origin is about the
+        name that the tool has there: a prefix that this program adds must not make further names match. Any other rule
+        is about the present name.
         """
-        return origin == (self.origin or OWN_ORIGIN) and self._matches_name((name,), group)
+        if origin != (self.origin or OWN_ORIGIN):
+            return False
+        return self._matches_name((name if origin == OWN_ORIGIN else name_at_origin,), group)
 
     def _matches_name(self, names: Iterable[str], group: str | None) -> bool:
         if self.by == "group":

@@ -1,0 +1,112 @@
+"""
+Check schemas that were written by hand or by a server, and join them with the signature of a function.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import DefinitionError
+from ..values.codecs import Schema, build_schema_emitter
+from ..values.schemas.validator import check_schema
+from ..values.schemas.vocabulary import is_mapping, stated_types
+from ..values.strictjson.checks import find_flaws
+from .signature import Signature
+
+__all__ = ["copy_input_schema", "copy_output_schema", "enforce_schema", "list_sendable_names"]
+
+
+def copy_input_schema(schema: Mapping[str, Any], subject: str) -> Schema:
+    """Return a copy of *schema*, the schema of arguments, or raise `DefinitionError` if it cannot be enforced."""
+    own = _copy_schema(schema, subject, "the schema")
+    if "object" not in (stated_types(own) or ["object"]):
+        raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
+    # Providers want one explicit type, but the schema may leave the type out or give a list.
+    own["type"] = "object"
+    return own
+
+
+def copy_output_schema(schema: Mapping[str, Any], subject: str) -> Schema:
+    """Return a copy of *schema*, the schema of results, or raise `DefinitionError` if it cannot be enforced."""
+    return _copy_schema(schema, subject, "the output schema")
+
+
+def _copy_schema(schema: Any, subject: str, name: str) -> Schema:
+    if not is_mapping(schema):
+        raise DefinitionError(f"{subject}: {name} has to be a dictionary, got {reprlib.repr(schema)}")
+    try:
+        own: Schema = _to_plain_json(schema)
+    except RecursionError:
+        raise DefinitionError(f"{subject}: {name} is nested too deeply to be enforced") from None
+    problems = find_flaws(own)
+    if problems:
+        raise DefinitionError(f"{subject}: {name} is not JSON: {'; '.join(map(str, problems))}")
+    check_schema(own, subject if name == "the schema" else f"{subject}: {name}")
+    return own
+
+
+def _to_plain_json(schema: Any) -> Any:
+    if is_mapping(schema):
+        return {key: _to_plain_json(item) for key, item in schema.items()}
+    return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
+
+
+def list_sendable_names(schema: Schema) -> Collection[str] | None:
+    """Return the names that can be sent, or None if the hand-written schema allows other names too."""
+    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    return schema.get("properties", {}).keys() if is_closed else None
+
+
+def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
+    """
+    Return *signature* with a hand-written schema.
+
+    The schema is checked first, and then the arguments are decoded by their annotations.
+    """
+    ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
+    unknown = [
+        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.injected
+    ]
+    if unknown:
+        raise DefinitionError(
+            f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
+            f"add parameters for them, or **kwargs"
+        )
+    unsent = [name for name in schema.get("properties", {}) if name in signature.unsent]
+    if unsent:
+        raise DefinitionError(
+            f"{subject}: the schema has properties that a model cannot send, because they are hidden or their type has "
+            f"no JSON form: {', '.join(unsent)}; leave them out of the schema"
+        )
+    for name, theirs in schema.get("properties", {}).items():
+        if name in ours and _have_disjoint_types(ours[name], theirs):
+            raise DefinitionError(
+                f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
+                f"schema ({theirs['type']}); change one"
+            )
+    write_check, inner = build_schema_emitter(schema), signature.codec.emit
+
+    def emit(writer: Any, value: str) -> str:
+        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
+        write_check(writer, value)
+        return inner(writer, value)
+
+    can_emit = write_check is not None and inner is not None
+    codec = replace(signature.codec, schema=schema, emit=emit if can_emit else None)
+    return replace(signature, codec=codec, schema=schema)
+
+
+def _have_disjoint_types(schema: Schema, other: Any) -> bool:
+    """Return whether the types alone show that no value fits both schemas."""
+    if not isinstance(other, Mapping) or "type" not in schema or "type" not in other:
+        return False
+    return _types_with_integer(schema).isdisjoint(_types_with_integer(other))
+
+
+def _types_with_integer(schema: Mapping[str, Any]) -> set[str]:
+    """Return the types that *schema* states. Every integer is a number, so "number" also means "integer" here."""
+    types = set(stated_types(schema))
+    return types | {"integer"} if "number" in types else types
