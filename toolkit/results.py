@@ -228,6 +228,7 @@ class ToolResult:
             is None after a result was stored, pickled or sent. It is None as well if redaction masked something in the
             result, because the object cannot be masked.
         deferred_text: What `text` and `truncated` are made from when one of them is read.
+        bound_full_text: What `full_text` was set to, and the `text` of the result at that time.
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
@@ -247,6 +248,7 @@ class ToolResult:
     error: ErrorInfo | None = cast("ErrorInfo | None", _NoError())
     returned: Any = _ReturnedOrValue()
     deferred_text: DeferredText | None = None
+    bound_full_text: tuple[str, str] | None = None
 
     def __init__(self, text: str = "", value: Any = None, kind: Kind = "ok", **further: Any) -> None:
         self.text = text
@@ -273,6 +275,21 @@ class ToolResult:
         # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
         self.number = str(value)
 
+    @property
+    def full_text(self) -> str | None:
+        """
+        The whole text, if the tool shows only a part of it in `text`; None otherwise.
+
+        A tool sets it, and the dispatcher keeps it in the session, so that the model can read what `text` leaves out.
+        It is None once `text` has changed: a hook that removes something from `text` removes it from what is kept.
+        """
+        bound = self.bound_full_text
+        return bound[0] if bound is not None and bound[1] == self.text else None
+
+    @full_text.setter
+    def full_text(self, value: str | None) -> None:
+        self.bound_full_text = None if value is None else (value, self.text)
+
     def __copy__(self) -> ToolResult:
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
@@ -283,6 +300,7 @@ class ToolResult:
         text, truncated = self.text, self.truncated  # reading them may change other fields
         fields = {**self.__dict__, "text": text, "truncated": truncated, "returned": None}
         fields.pop("deferred_text", None)
+        fields.pop("bound_full_text", None)
         return fields
 
     @classmethod
@@ -382,7 +400,11 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset([*ToolResult.__annotations__, "call_id"]) - {"number", "deferred_text"}
+_FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "full_text"]) - {
+    "number",
+    "deferred_text",
+    "bound_full_text",
+}
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import re
 from typing import Annotated
 
@@ -322,3 +324,105 @@ def test_two_texts_never_share_a_handle(monkeypatch):
     memory, session = OutputMemory(), Session()
     first, second = keep(memory, session, "aaa"), keep(memory, session, "bbb")
     assert [memory.find(session, handle).text for handle in (first, second)] == ["aaa", "bbb"]
+
+
+# Texts that a tool has cut itself.
+
+
+def show_ends() -> ToolResult:
+    """Show both ends of a log."""
+    return ToolResult(f"{LOG[:100]}\n[...]\n{LOG[-100:]}", full_text=LOG)
+
+
+def read_kept(session, result) -> str:
+    """Return what *session* keeps of *result*; empty if nothing."""
+    kept = output_memory.find(session, (result.metadata or {}).get("output_handle", ""))
+    return "" if kept is None else kept.text
+
+
+@pytest.mark.parametrize("in_thread", [True, False])
+async def test_a_tool_gives_the_whole_text_with_what_it_shows(in_thread):
+    """`ToolResult(text, full_text=...)` shows the text, and names the call that reads the whole one from its gap on."""
+
+    async def show_ends_async() -> ToolResult:
+        """Show both ends of a log."""
+        return show_ends()
+
+    session = Session()
+    function = show_ends if in_thread else show_ends_async
+    result = await make_dispatcher(function).call(function.__name__, {}, session=session)
+    shown = f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
+    handle = result.metadata["output_handle"]
+    assert result.text == (
+        f'{shown}\n[the whole text has 19889 chars; read_output(handle="{handle}", offset=100) reads what is left out]'
+    )
+    assert (result.truncated, result.full_text, output_memory.find(session, handle).text) == (True, None, LOG)
+
+
+@pytest.mark.parametrize(("max_chars", "is_kept"), [(290, True), (207, True), (100, False)])
+async def test_the_line_about_the_whole_text_counts(max_chars, is_kept):
+    """A text that has no room for the line is cut for it; one that has no room for a handle stays as it is."""
+
+    def show_start(count: int) -> ToolResult:
+        """Show the start of a log."""
+        return ToolResult(LOG[:count], full_text=LOG)
+
+    session = Session()
+    dispatcher = make_dispatcher(show_start, max_chars=max_chars)
+    result = await dispatcher.call("show_start", {"count": min(max_chars, 207)}, session=session)
+    assert len(result.text) <= max_chars
+    assert read_kept(session, result) == (LOG if is_kept else "")
+    assert result.text.endswith(") reads on]" if is_kept else LOG[:max_chars])
+
+
+async def test_without_a_reader_the_text_stays_as_it_is():
+    """If the whole text could not be read, it is dropped, and the text says nothing about it."""
+    result = await make_dispatcher(show_ends, reader=False).call("show_ends", {}, session=Session())
+    assert result.text == f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
+    assert (result.truncated, result.full_text) == (False, None)
+
+
+class Scrubber:
+    """A hook that changes the text of a result, in place or in a copy, and perhaps the whole text with it."""
+
+    def __init__(self, *, copies: bool, sets_full_text: bool) -> None:
+        self.copies = copies
+        self.sets_full_text = sets_full_text
+
+    def after(self, call, result: ToolResult) -> ToolResult:
+        full_text = result.full_text
+        if self.copies:
+            result = copy.copy(result)
+        result.text = result.text.replace("log", "***")
+        if self.sets_full_text:
+            result.full_text = full_text.replace("log", "***")
+        return result
+
+
+@pytest.mark.parametrize("copies", [True, False])
+@pytest.mark.parametrize("sets_full_text", [True, False])
+async def test_a_hook_that_changes_the_text_decides_what_is_kept(copies, sets_full_text):
+    """What a hook removes from the text cannot be read in the whole text: the hook gives another one, or none is kept."""
+    session = Session()
+    dispatcher = make_dispatcher(show_ends, hooks=[Scrubber(copies=copies, sets_full_text=sets_full_text)])
+    result = await dispatcher.call("show_ends", {}, session=session)
+    assert read_kept(session, result) == (LOG.replace("log", "***") if sets_full_text else "")
+    assert "of the log" not in result.text
+
+
+async def test_secrets_in_the_whole_text_are_masked():
+    """A secret that is only in the part left out is masked before the text is kept, and no object holds it."""
+    session = Session()
+    dispatcher = make_dispatcher(show_ends, redact=["line 500"])
+    result = await dispatcher.call("show_ends", {}, session=session)
+    kept = read_kept(session, result)
+    assert ("line 499" in kept, "line 500" in kept, result.returned) == (True, False, None)
+
+
+def test_the_whole_text_is_not_part_of_a_stored_result():
+    """Neither the JSON of a result nor a pickle has the whole text."""
+    result = show_ends()
+    assert result.full_text == LOG
+    assert ToolResult.from_json(result.to_json()).full_text is None
+    assert pickle.loads(pickle.dumps(result)).full_text is None
+    assert copy.copy(result).full_text == LOG

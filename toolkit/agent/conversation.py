@@ -73,11 +73,11 @@ class RunConversation:
         """
         Return a copy of *result* as the conversation keeps it.
 
-        It has the tool name that the model called, because providers compare the two names. It has no `returned`, so
-        that a long conversation does not keep every object alive that a tool returned.
+        It has the tool name that the model called, because providers compare the two names. It has no `returned` and no
+        `full_text`, so that a long conversation does not keep every object alive that a tool returned.
         """
         result_copy = copy.copy(result)
-        result_copy.returned = None
+        result_copy.returned = result_copy.full_text = None
         result_copy.tool = call.name
         return mark_result(result_copy) if self._frame_results else remove_mark(result_copy)
 

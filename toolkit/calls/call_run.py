@@ -31,7 +31,7 @@ from .plan import CallPlan
 from .render_result import render_hook_result
 from .result_notes import add_metadata, render_notes
 from .settings import Settings
-from .truncation import truncate_result
+from .truncation import keep_full_text, truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because most calls are not judged
     from ..approvals import Record
@@ -359,8 +359,8 @@ class CallRun:
             return
         max_chars = self.plan.max_chars
         notes = render_notes(self.state, self.state.redaction(), max_chars // 2)
-        if len(result.text) + len(notes) > max_chars:
-            truncate_result(result, max_chars - len(notes), self.plan, self.call.session, self.call.principal)
+        shorten = keep_full_text if len(result.text) + len(notes) <= max_chars else truncate_result
+        shorten(result, max_chars - len(notes), self.plan, self.call.session, self.call.principal)
         result.text = notes + result.text
 
     async def end_after_hook(self, error: BaseException, step: Step) -> ToolResult:

@@ -189,6 +189,7 @@ def _sanitize_result(result: ToolResult) -> ToolResult:
         if result.request is None
         else replace(result.request, arguments=_as_json_object(result.request.arguments)),
         metadata=_as_json_object(result.metadata),
+        full_text=None if result.full_text is None else as_text(require_json(result.full_text)),
     )
 
 

@@ -2,6 +2,7 @@
 Cuts results to size without splitting a character as people see it.
 
 If the session of the call can read kept outputs, the whole text is kept, and the cut text names the call that reads on.
+The same holds for a text that the tool has cut itself, if the tool gives the whole one with it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 else:
     unicodedata = LazyModule("unicodedata")
 
-__all__ = ["truncate_result", "write_text"]
+__all__ = ["keep_full_text", "truncate_result", "write_text"]
 
 _HANDLE_CHARS = len("output_0123456789ab")
 
@@ -59,9 +60,10 @@ def truncate_result(
     limited to *max_chars* characters together.
 
     *plan* is the plan of the call's tool. If its catalog has a tool that reads kept outputs, and *session* may call it,
-    the whole text is kept in *session*, for *principal*.
+    the whole text is kept in *session*, for *principal*. It is `result.full_text` if the tool has set that.
     """
     cut = _cut_text(result, result.text, _render_whole(result), max_chars, _find_reader(plan, session, principal), plan)
+    result.full_text = None
     if isinstance(result.value, str) and result.value == result.text:
         result.returned = result.returned  # a result of the fast path would take it from the value, which is cut here
         result.value = cut
@@ -69,6 +71,28 @@ def truncate_result(
         result.parts = _truncate_parts(result.parts, max_chars)
     result.text = cut
     result.truncated = True
+
+
+def keep_full_text(
+    result: ToolResult, max_chars: int, plan: CallPlan | None, session: Session | None, principal: str | None
+) -> None:
+    """
+    Keep the `full_text` of *result* if it has one, and add a line to the text that names the call that reads it.
+
+    The arguments are those of `truncate_result`. The text is cut if the line would make it longer than *max_chars*
+    characters. If no tool could read the whole text, it is not kept.
+    """
+    whole, text = result.full_text, result.text
+    reader = None if whole is None else _find_reader(plan, session, principal)
+    if plan is not None and whole is not None and reader is not None:
+        line = _build_full_text_line(text, whole, reader, "x" * _HANDLE_CHARS)
+        if len(text) + len(line) <= max_chars:
+            handle = _keep(result, whole, reader, plan)
+            result.text = text + _build_full_text_line(text, whole, reader, handle)
+            result.truncated = True
+        elif _has_room_for_handle(whole, max_chars, reader):
+            truncate_result(result, max_chars, plan, session, principal)
+    result.full_text = None
 
 
 def _truncate_parts(parts: Iterable[Part], max_chars: int) -> list[Part]:
@@ -95,6 +119,8 @@ def _truncate_text(text: str, max_chars: int) -> str:
 
 def _find_end(text: str, length: int) -> int:
     """Return the end of the last whole character among the first *length* code points of *text*."""
+    if length >= len(text):
+        return len(text)
     # Search back a limited way for the end of a character. A longer sequence is not a real character.
     for position in range(length, max(0, length - 40), -1):
         if not _is_one_character(text[position - 1], text[position]):
@@ -109,11 +135,16 @@ def _cut_text(
     result: ToolResult, text: str, whole: str, max_chars: int, reader: KeptOutputReader | None, plan: CallPlan | None
 ) -> str:
     """Return *text* cut to *max_chars* characters. Keep *whole* if it can be read, and note its handle in *result*."""
-    if plan is None or reader is None or not _has_room_for_handle(text, max_chars, reader):
+    if plan is None or reader is None or not _has_room_for_handle(whole, max_chars, reader):
         return _truncate_text(text, max_chars)
+    return _truncate_kept_text(text, whole, max_chars, reader, _keep(result, whole, reader, plan))
+
+
+def _keep(result: ToolResult, whole: str, reader: KeptOutputReader, plan: CallPlan) -> str:
+    """Keep *whole*, note its handle in *result*, and return the handle."""
     handle = reader.keep(whole, tool=plan.name, max_chars=plan.max_chars)
     result.metadata = {**(result.metadata or {}), "output_handle": handle}
-    return _truncate_kept_text(text, max_chars, reader, handle)
+    return handle
 
 
 def _find_reader(plan: CallPlan | None, session: Session | None, principal: str | None) -> KeptOutputReader | None:
@@ -127,25 +158,45 @@ def _find_reader(plan: CallPlan | None, session: Session | None, principal: str 
     return find_output_reader(plan.catalog.table, plan.settings.judges, session, principal)
 
 
-def _has_room_for_handle(text: str, max_chars: int, reader: KeptOutputReader) -> bool:
-    """Return whether a text of *max_chars* characters can name a handle and still show something of *text*."""
-    return 2 * len(_build_kept_suffix(text, reader, "x" * _HANDLE_CHARS, len(text))) <= max_chars
+def _has_room_for_handle(whole: str, max_chars: int, reader: KeptOutputReader) -> bool:
+    """Return whether a text of *max_chars* characters can name a handle and still show something of *whole*."""
+    return 2 * len(_build_kept_suffix(whole, reader, "x" * _HANDLE_CHARS, len(whole))) <= max_chars
 
 
-def _truncate_kept_text(text: str, max_chars: int, reader: KeptOutputReader, handle: str) -> str:
-    longest_suffix = _build_kept_suffix(text, reader, handle, len(text))
+def _truncate_kept_text(text: str, whole: str, max_chars: int, reader: KeptOutputReader, handle: str) -> str:
+    longest_suffix = _build_kept_suffix(whole, reader, handle, len(whole))
     end = _find_end(text, max(0, max_chars - len(longest_suffix)))
-    return text[:end] + _build_kept_suffix(text, reader, handle, end)
+    # If the tool has cut the text before that place, the model reads on at the first cut.
+    return text[:end] + _build_kept_suffix(whole, reader, handle, min(end, _count_common_chars(text, whole)))
 
 
 def _build_kept_suffix(text: str, reader: KeptOutputReader, handle: str, offset: int) -> str:
     return f"... [truncated, {len(text)} chars total; {reader.call_text(handle, offset)} reads on]"
 
 
+def _build_full_text_line(text: str, whole: str, reader: KeptOutputReader, handle: str) -> str:
+    reading_call = reader.call_text(handle, _count_common_chars(text, whole))
+    return f"\n[the whole text has {len(whole)} chars; {reading_call} reads what is left out]"
+
+
+def _count_common_chars(text: str, whole: str) -> int:
+    """Return how many characters *text* and *whole* have in common at their beginning."""
+    low, high = 0, min(len(text), len(whole))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text.startswith(whole[:middle]) else (low, middle - 1)
+    return low
+
+
 def _render_whole(result: ToolResult) -> str:
-    """Return the text of *result*, and after it the texts and values of its parts that the text does not contain."""
+    """
+    Return the whole text of *result*.
+
+    After it come the texts and values of the parts that it does not contain.
+    """
+    whole = result.text if result.full_text is None else result.full_text
     texts = [render_part(part) for part in result.parts if isinstance(part, (TextPart, JsonPart))]
-    return "\n".join([result.text, *(text for text in texts if text not in result.text)])
+    return "\n".join([whole, *(text for text in texts if text not in whole)])
 
 
 def _is_one_character(before: str, after: str) -> bool:

@@ -19,7 +19,7 @@ from .attempt import must_propagate
 from .error_results import build_hook_error_result
 from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
-from .truncation import truncate_result
+from .truncation import keep_full_text, truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
@@ -65,6 +65,8 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
     max_chars = settings.max_chars if plan is None else plan.max_chars
     if len(result.text) > max_chars:
         truncate_result(result, max_chars, plan, call.session, call.principal)
+    else:
+        keep_full_text(result, max_chars, plan, call.session, call.principal)
     if settings.audit is not None:
         await _write_outcome(settings.audit, call, result, plan, settings)
     return result

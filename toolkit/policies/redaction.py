@@ -109,10 +109,11 @@ class Redaction:
 
     def mask_result(self, result: ToolResult) -> ToolResult:
         """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
-        text, value = result.text, result.value
+        text, value, full_text = result.text, result.value, result.full_text
         result.text = self.mask_text(text)
         result.value = self.mask_value(value)
-        if result.text != text or _differ(result.value, value):
+        result.full_text = None if full_text is None else self.mask_text(full_text)
+        if result.text != text or result.full_text != full_text or _differ(result.value, value):
             result.returned = None  # it holds what was masked
         result.parts = [self._mask_part(part) for part in result.parts]
         result.repairs = [self.mask_text(note) for note in result.repairs]

@@ -81,13 +81,13 @@ def test_the_latest_is_handed_out_once():
     """What came since, and how much of it did not fit."""
     output = TailBuffer(10)
     output.add(b"first")
-    assert output.take() == "first"
-    assert output.take() == ""
+    assert output.take().text == "first"
+    assert output.take().text == ""
     output.add(b"x" * 25)
     output.add(b"0123456789")
-    assert output.take() == "[... 25 bytes left out ...]\n0123456789"
+    assert output.take().text == "[... 25 bytes left out ...]\n0123456789"
     output.add(b"then")
-    assert output.take() == "then"
+    assert output.take().text == "then"
 
 
 def test_news_are_told_not_too_often():

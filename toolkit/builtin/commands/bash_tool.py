@@ -24,7 +24,7 @@ from ...sandbox.visible_files import visible_files_of
 from ...spec import Tool
 from ...workspace.space import Workspace
 from .jobs import UNCOVERED_MESSAGE
-from .outputs import make_readable
+from .outputs import MAX_KEPT_BYTES, make_readable
 from .process import CommandOutcome
 from .runner import CommandResult, CommandRunner
 from .shell_state import check_variable_names, shell_for, shell_of
@@ -48,6 +48,7 @@ def bash_for(
     env: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
     max_output_bytes: int = 30_000,
+    max_kept_bytes: int = MAX_KEPT_BYTES,
 ) -> Tool:
     """
     Return the tool that runs commands in *workspace*.
@@ -60,7 +61,10 @@ def bash_for(
         env: Variables for the environment of every command, besides a few harmless ones. No other variable of this
             process is passed on.
         keep: Names of variables whose values a command passes on to the next one of its conversation.
-        max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are kept.
+        max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are
+            shown.
+        max_kept_bytes: How much of each longer output stream is kept, so that the model can read the middle with
+            `read_output`. 0 keeps nothing.
     """
     command_sandbox = _choose_sandbox(workspace, sandbox, network)
     start_states = StartStates(workspace)
@@ -70,6 +74,7 @@ def bash_for(
         env=_check_environment(env or {}),
         keep=check_variable_names(keep),
         max_output_bytes=max_output_bytes,
+        max_kept_bytes=max_kept_bytes,
         marks=visible_files_of(workspace).snapshot_read_only_files,
     )
 
@@ -134,7 +139,7 @@ def _describe_tool(sandbox: Sandbox, max_output_bytes: int) -> str:
         "Run a command with bash in the workspace, and return what it printed.\n\n"
         "It starts in the folder where the last command ended, without a terminal and with empty standard input, "
         f"and {network}.{scope} What it leaves running is ended with it: use `background` for servers and watchers. "
-        f"Of more than {max_output_bytes:,} bytes of output the beginning and the end are kept."
+        f"Of more than {max_output_bytes:,} bytes of output the beginning and the end are shown."
     )
 
 
@@ -143,7 +148,7 @@ def _start_job(runner: CommandRunner, command: str, start_state: StartState, con
         raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
     spec = runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS)
-    job = shell.jobs.start(command, spec, principal=context.call.principal)
+    job = shell.jobs.start(command, spec, principal=context.call.principal, max_kept_bytes=runner.max_kept_bytes)
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 
@@ -153,12 +158,16 @@ async def _run_to_end(
     with shell_for(context.session, runner.workspace.root) as shell:
         seconds = _limit_to_deadline(timeout_seconds, context.deadline)
         result = await runner.run(command, shell, start_state, seconds, lambda text: context.report(message=text))
-    text = _render_result(result, seconds, runner.workspace)
-    return (
-        _build_failure(text, result.outcome, seconds)
-        if result.outcome.stop_reason is not None or result.outcome.exit_code
-        else text
-    )
+    stdout, stderr = result.stdout, result.stderr
+    text = full_text = _render_result(result, stdout.text, stderr.text, seconds, runner.workspace)
+    if stdout.full_text is not None or stderr.full_text is not None:
+        printed = stdout.full_text or stdout.text, stderr.full_text or stderr.text
+        full_text = _render_result(result, *printed, seconds, runner.workspace)
+    if result.outcome.stop_reason is not None or result.outcome.exit_code:
+        failure = _build_failure(text, result.outcome, seconds)
+        failure.full_text = None if full_text == text else full_text
+        return failure
+    return text if full_text == text else ToolResult(text, text, full_text=full_text)
 
 
 def _build_failure(text: str, outcome: CommandOutcome, seconds: float) -> ToolResult:
@@ -181,14 +190,14 @@ def _explain_failure(outcome: CommandOutcome, seconds: float) -> str:
     return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
 
 
-def _render_result(result: CommandResult, seconds: float, workspace: Workspace) -> str:
+def _render_result(result: CommandResult, stdout: str, stderr: str, seconds: float, workspace: Workspace) -> str:
     """Return the text for the model: stdout first, then the other parts, each with its name."""
     outcome = result.outcome
     if outcome.stop_reason == "uncovered":
         return _STOP_REASONS[outcome.stop_reason]  # leave out everything that the command printed
-    lines = [result.stdout.rstrip("\n")] if result.stdout.strip() else []
-    if result.stderr.strip():
-        lines.append(f"stderr: {result.stderr.rstrip(chr(10))}")
+    lines = [stdout.rstrip("\n")] if stdout.strip() else []
+    if stderr.strip():
+        lines.append(f"stderr: {stderr.rstrip(chr(10))}")
     if reason := _explain_failure(outcome, seconds):
         lines.append(reason)
     if outcome.left_running and outcome.stop_reason is None:

@@ -13,7 +13,8 @@ from ...errors import BadArgs, Problem
 from ...results import ToolCall, ToolResult
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .outputs import make_readable
+from .jobs import BackgroundJob
+from .outputs import OutputText, make_readable
 from .shell_state import find_shell
 
 __all__ = ["find_job", "job_output_for", "list_jobs"]
@@ -54,10 +55,12 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
         _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
-        printed = make_readable(background_job.read()).rstrip("\n")
-        text = f"{printed or '(no new output)'}\n{background_job.id}: {state}"
+        output = _take_output(background_job)
+        text = _render_output(output.text, background_job, state)
+        full_text = None if output.full_text is None else _render_output(output.full_text, background_job, state)
         result = background_job.result if isinstance(background_job, CallJob) else None
-        return ToolResult(text, text, parts=result.parts) if result is not None and result.parts else text
+        parts = () if result is None else result.parts
+        return ToolResult(text, text, parts=parts, full_text=full_text) if parts or full_text is not None else text
 
     return Tool.of(job_output)
 
@@ -87,6 +90,15 @@ def find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
     if name not in jobs:
         raise build_unknown_job_error(name, list(jobs))
     return jobs[name]
+
+
+def _take_output(job: Job) -> OutputText:
+    return job.take_output() if isinstance(job, BackgroundJob) else OutputText(make_readable(job.read()))
+
+
+def _render_output(output: str, job: Job, state: str) -> str:
+    printed = output.rstrip("\n")
+    return f"{printed or '(no new output)'}\n{job.id}: {state}"
 
 
 def _wait(job: Job, seconds: float, context: Context) -> None:

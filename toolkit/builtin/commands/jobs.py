@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from ..._plumbing.forks import unlock_in_children
 from ...calls.background_jobs import SessionJobs, build_unknown_job_error
 from ...errors import ToolError
-from .outputs import TailBuffer
+from .outputs import MAX_KEPT_BYTES, OutputText, TailBuffer
 from .process import CommandSpec, Process
 
 __all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "Jobs"]
 
 _MAX_RUNNING = 20
 _MAX_JOBS = 50
-_MAX_OUTPUT_BYTES = 200_000
+_MAX_OUTPUT_BYTES = 80_000  # less than a result may have, so that the end of the output is not cut off again
 
 
 @dataclass(slots=True, eq=False)
@@ -70,14 +70,18 @@ class BackgroundJob:
         return _STOP_REASONS.get(outcome.stop_reason or "", f"exit code: {outcome.exit_code}")
 
     def read(self) -> str:
-        """
-        Return what the job printed since the last `read`, with both streams in the order in which they arrived.
+        """Return what the job printed since it was last read, as `take_output` does."""
+        return self.take_output().text
 
-        The result is empty if the output is withheld because a protected file could be seen.
+    def take_output(self) -> OutputText:
+        """
+        Return what the job printed since it was last read, with both streams in the order in which they arrived.
+
+        The text is empty if the output is withheld because a protected file could be seen.
         """
         with self.lock:
             printed = self.output.take()
-        return "" if self.state() == _STOP_REASONS["uncovered"] else printed
+        return OutputText("") if self.state() == _STOP_REASONS["uncovered"] else printed
 
 
 UNCOVERED_MESSAGE = (
@@ -107,9 +111,18 @@ class Jobs:
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
-    def start(self, command: str, spec: CommandSpec, *, principal: str | None = None) -> BackgroundJob:
+    def start(
+        self,
+        command: str,
+        spec: CommandSpec,
+        *,
+        principal: str | None = None,
+        max_kept_bytes: int = MAX_KEPT_BYTES,
+    ) -> BackgroundJob:
         """
         Start *command* in the background, on behalf of *principal*.
+
+        Of a long output its first *max_kept_bytes* are kept, besides the end that is shown.
 
         Raises:
             ToolError: Too many jobs run already, or the conversation has ended.
@@ -122,7 +135,8 @@ class Jobs:
                 raise ToolError(
                     f"{len(running)} jobs run already ({', '.join(other.id for other in running)}); stop one"
                 )
-            output, lock = TailBuffer(_MAX_OUTPUT_BYTES), unlock_in_children(threading.Lock())
+            output = TailBuffer(_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
+            lock = unlock_in_children(threading.Lock())
 
             def record_output(stream: str, data: bytes) -> None:
                 with lock:

@@ -2,7 +2,8 @@
 The output of a command, limited in size and made readable.
 
 The beginning and the end are kept: the beginning says what was done, and the end says how it went. Terminal escape
-codes are removed. Other control characters are shown by their numbers.
+codes are removed. Other control characters are shown by their numbers. What is left out can be kept as well, so that
+the model can ask for it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ import codecs
 import re
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..._plumbing.wording import format_count
+from .spooled_bytes import SpooledBytes
 
-__all__ = ["HeadAndTail", "ProgressTicker", "TailBuffer", "make_readable"]
+__all__ = ["MAX_KEPT_BYTES", "HeadAndTail", "OutputText", "ProgressTicker", "TailBuffer", "make_readable"]
+
+MAX_KEPT_BYTES = 4_000_000
+"""How many bytes of an output are kept, so that the model can read what it is not shown."""
 
 # Terminal escape codes: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
 _ESCAPES = re.compile(
@@ -23,6 +29,7 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\n\x1b\x9c]*(?:\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
+_ESCAPE_STARTS = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -32,22 +39,45 @@ def make_readable(text: str) -> str:
 
     A carriage return becomes a newline, so that no text is overwritten.
     """
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if _ESCAPE_STARTS.search(text) is not None:  # the search for whole codes takes twenty times as long
+        text = _ESCAPES.sub("", text)
     text = text.replace("\r", "\n")
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
-class HeadAndTail:
-    """A buffer that keeps the first and the last bytes that are added, and counts the bytes between them."""
+class OutputText(NamedTuple):
+    """
+    The output of a command, made readable.
 
-    def __init__(self, max_bytes: int) -> None:
+    Attributes:
+        text: The part of it that is shown, with a line that stands for the bytes left out.
+        full_text: The whole output, or as much of it as was kept; None if nothing is left out of `text`.
+    """
+
+    text: str
+    full_text: str | None = None
+
+
+class HeadAndTail:
+    """
+    A buffer that shows the first and the last bytes that are added, and counts the bytes between them.
+
+    Args:
+        max_bytes: How many bytes are shown.
+        max_kept_bytes: How many of the first bytes are kept besides, so that the middle can be read.
+    """
+
+    def __init__(self, max_bytes: int, *, max_kept_bytes: int = 0) -> None:
         self._half = max(1, max_bytes // 2)
         self._head = bytearray()
         self._tail = bytearray()
+        self._kept = SpooledBytes(max_kept_bytes)
         self.total = 0
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
+        self._kept.add(data)
         room = self._half - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -57,8 +87,13 @@ class HeadAndTail:
         if len(self._tail) > 4 * self._half:
             del self._tail[: -self._half]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether some bytes are not shown."""
+        return self.total > len(self._head) + min(len(self._tail), self._half)
+
     def text(self) -> str:
-        """Return the kept bytes as readable text, with a line that stands for the bytes left out."""
+        """Return the shown bytes as readable text, with a line that stands for the bytes left out."""
         tail = self._tail[-self._half :]
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
@@ -66,34 +101,54 @@ class HeadAndTail:
         head, end = make_readable(_decode_whole_characters(self._head)), make_readable(_decode_whole_characters(tail))
         return f"{head}\n[... {format_count(left_out, 'byte')} left out ...]\n{end}"
 
+    def full_text(self) -> str | None:
+        """Return all bytes that are kept as readable text; None if `text` has them, or none are kept besides."""
+        return _render_kept(self._kept, bytes(self._tail[-self._half :]), self.total) if self.is_cut else None
+
+    def close(self) -> None:
+        """Drop the bytes that are kept besides the shown ones."""
+        self._kept.close()
+
 
 class TailBuffer:
-    """A buffer that keeps the last bytes that are added, and returns them once."""
+    """
+    A buffer that shows the last bytes that are added, and returns them once.
 
-    def __init__(self, max_bytes: int) -> None:
+    Args:
+        max_bytes: How many bytes are shown.
+        max_kept_bytes: How many of the first bytes since the last `take` are kept besides.
+    """
+
+    def __init__(self, max_bytes: int, *, max_kept_bytes: int = 0) -> None:
         self._max_bytes = max_bytes
+        self._max_kept_bytes = max_kept_bytes
         self._data = bytearray()
         self._lost_bytes = 0
+        self._kept = SpooledBytes(max_kept_bytes)
         self.total = 0
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
+        self._kept.add(data)
         self._data += data
         if len(self._data) > 2 * self._max_bytes:
             self._lost_bytes += len(self._data) - self._max_bytes
             del self._data[: -self._max_bytes]
 
-    def take(self) -> str:
+    def take(self) -> OutputText:
         """
         Return what was added since the last `take`, as readable text.
 
-        The bytes that did not fit are counted in it.
+        The bytes that are left out are counted in it.
         """
         tail, lost = bytes(self._data[-self._max_bytes :]), self._lost_bytes + max(0, len(self._data) - self._max_bytes)
+        full_text = _render_kept(self._kept, tail, lost + len(tail)) if lost else None
         self._data.clear()
         self._lost_bytes = 0
+        self._kept.close()
+        self._kept = SpooledBytes(self._max_kept_bytes)
         text = make_readable(_decode_whole_characters(tail))
-        return f"[... {format_count(lost, 'byte')} left out ...]\n{text}" if lost else text
+        return OutputText(f"[... {format_count(lost, 'byte')} left out ...]\n{text}" if lost else text, full_text)
 
 
 class ProgressTicker:
@@ -137,6 +192,19 @@ class ProgressTicker:
         text, self._waiting = make_readable(self._waiting)[-self._max_chars :], ""
         if text:
             self._on_text(text)
+
+
+def _render_kept(kept: SpooledBytes, tail: bytes, total: int) -> str | None:
+    """Return an output of *total* bytes that ends with *tail* as readable text, as far as its beginning is *kept*."""
+    head = kept.read()
+    missing = total - len(head)
+    left_out = missing - len(tail)
+    if not head:
+        return None
+    if left_out <= 0:
+        return make_readable((head + tail[len(tail) - missing :]).decode(errors="replace"))
+    beginning, end = make_readable(_decode_whole_characters(head)), make_readable(_decode_whole_characters(tail))
+    return f"{beginning}\n[... {format_count(left_out, 'byte')} left out, which were too many to keep ...]\n{end}"
 
 
 def _decode_whole_characters(data: bytes | bytearray) -> str:

@@ -4,6 +4,7 @@ How one `bash` tool runs its commands: the sandbox, the environment and the limi
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from ...sandbox.base import Sandbox
 from ...workspace.space import Workspace
-from .outputs import HeadAndTail, ProgressTicker
+from .outputs import HeadAndTail, OutputText, ProgressTicker
 from .process import CommandOutcome, CommandSpec, Process
 from .shell_state import Shell, build_environment, build_script
 from .start_state import StartState
@@ -24,13 +25,13 @@ class CommandResult(NamedTuple):
     The result of one command.
 
     Attributes:
-        stdout: The beginning and the end of what the command printed, as readable text. `stderr` is the same for that
-            stream.
+        stdout: The beginning and the end of what the command printed, as readable text, and all of it if that is more.
+            `stderr` is the same for that stream.
         note: What happened to the working folder of the command, if the model should know, else empty.
     """
 
-    stdout: str
-    stderr: str
+    stdout: OutputText
+    stderr: OutputText
     outcome: CommandOutcome
     note: str
 
@@ -43,7 +44,8 @@ class CommandRunner:
     Attributes:
         env: Variables for the environment of the commands, besides a few harmless ones.
         keep: Names of the variables whose values a command passes on to the next one.
-        max_output_bytes: The limit for each output stream.
+        max_output_bytes: How much of each output stream is shown.
+        max_kept_bytes: How much of each output stream is kept besides.
         marks: Returns a mark for each file that commands should not change. A mark that differs later shows a change.
     """
 
@@ -52,6 +54,7 @@ class CommandRunner:
     env: Mapping[str, str]
     keep: tuple[str, ...]
     max_output_bytes: int
+    max_kept_bytes: int
     marks: Callable[[], Mapping[str, object]]
 
     def build_spec(self, command: str, shell: Shell, start_state: StartState, timeout_seconds: float) -> CommandSpec:
@@ -81,20 +84,34 @@ class CommandRunner:
         """
         # The command starts in the state that was judged. Another call may have moved the conversation since then.
         folder_note = shell.explain_lost_folder(self.workspace) if start_state.folder == self.workspace.root else ""
-        streams = {name: HeadAndTail(self.max_output_bytes) for name in ("stdout", "stderr")}
+        streams = {
+            name: HeadAndTail(self.max_output_bytes, max_kept_bytes=self.max_kept_bytes)
+            for name in ("stdout", "stderr")
+        }
         tickers = {name: ProgressTicker(on_text) for name in streams}
 
         def record_output(stream: str, data: bytes) -> None:
             streams[stream].add(data)
             tickers[stream].add(data)
 
-        outcome = await Process(
-            self.build_spec(command, shell, start_state, timeout_seconds), record_output
-        ).wait_for_outcome()
-        for ticker in tickers.values():
-            ticker.flush()
-        note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
-        return CommandResult(streams["stdout"].text(), streams["stderr"].text(), outcome, note)
+        try:
+            outcome = await Process(
+                self.build_spec(command, shell, start_state, timeout_seconds), record_output
+            ).wait_for_outcome()
+            for ticker in tickers.values():
+                ticker.flush()
+            note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
+            stdout, stderr = [await _read_stream(stream) for stream in streams.values()]
+        finally:
+            for stream in streams.values():
+                stream.close()
+        return CommandResult(stdout, stderr, outcome, note)
+
+
+async def _read_stream(stream: HeadAndTail) -> OutputText:
+    # Making some megabytes readable takes a while, and meanwhile the event loop has other work.
+    full_text = await asyncio.to_thread(stream.full_text) if stream.is_cut else None
+    return OutputText(stream.text(), full_text)
 
 
 def _shell_program() -> list[str]:
