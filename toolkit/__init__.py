@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
     from .calls.resources import PER_CALL
     from .catalogs.search.finder import SearchResult, SearchResults
-    from .content import FilePart, ImagePart, JsonPart, TextPart
+    from .content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
     from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .dispatcher import Dispatcher
     from .permissions import PermissionGate, Permissions, Rule
@@ -58,6 +58,7 @@ __all__ = [
     "ApprovalError",
     "ApprovalRequest",
     "Approvals",
+    "AudioPart",
     "AuditError",
     "AuditLog",
     "AuthNeeded",
@@ -86,6 +87,7 @@ __all__ = [
     "Progress",
     "ProviderError",
     "Reads",
+    "ResourcePart",
     "RetryPolicy",
     "Rule",
     "SQLiteApprovals",
@@ -123,7 +125,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
         **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "decisions"),
         **dict.fromkeys(("AuditError", "AuditLog"), "policies.audit"),
-        **dict.fromkeys(("FilePart", "ImagePart", "JsonPart", "TextPart"), "content"),
+        **dict.fromkeys(("AudioPart", "FilePart", "ImagePart", "JsonPart", "ResourcePart", "TextPart"), "content"),
         **dict.fromkeys(("SearchResult", "SearchResults"), "catalogs.search.finder"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),

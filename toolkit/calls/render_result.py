@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._plumbing.wording import format_count
-from ..content import PART_TYPES, FilePart, ImagePart, JsonPart, Part, TextPart
+from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from ..errors import Problem
 from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
+from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.unsendable_value import UnsendableValue
 from .plan import CallPlan
 
-__all__ = ["new_blank", "render_hook_result", "render_part", "render_result"]
+__all__ = ["new_blank", "render_hook_result", "render_result"]
 
 _log = logging.getLogger("toolkit")
 
@@ -222,6 +222,12 @@ def _clean_part(part: Any) -> Part:
             return FilePart(
                 as_text(require_json(part.uri)), _as_optional_text(part.media_type), _as_optional_text(part.name)
             )
+        case AudioPart():
+            return part
+        case ResourcePart(content=str() as content):
+            return replace(part, content=replace_surrogates(content))
+        case ResourcePart():
+            return part
         case JsonPart(value=value):
             return JsonPart(require_json(value))
         case str():
@@ -236,16 +242,3 @@ def _as_optional_text(value: Any) -> str | None:
 
 def _join_parts(parts: Sequence[Part]) -> str:
     return "\n".join(map(render_part, parts))
-
-
-def render_part(part: Part) -> str:
-    """Return *part* as text."""
-    match part:
-        case TextPart(text=text):
-            return text
-        case JsonPart(value=value):
-            return as_text(value)
-        case ImagePart(data=data, media_type=media_type):
-            return f"[{media_type}, {format_count(len(data), 'byte')}]"
-        case _:
-            return f"[file {part.uri}]"

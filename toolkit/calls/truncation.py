@@ -8,15 +8,16 @@ The same holds for a text that the tool has cut itself, if the tool gives the wh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .._lazy_names import LazyModule
-from ..content import JsonPart, Part, TextPart
+from ..content import Part, ResourcePart, TextPart
 from ..results import ToolResult
 from ..session import Session
+from ..values.part_texts import has_text, render_part
 from ..values.rendering import as_text
 from .plan import CallPlan
-from .render_result import render_part
 
 if TYPE_CHECKING:
     import unicodedata
@@ -56,8 +57,8 @@ def truncate_result(
     """
     Cut the text of *result* to *max_chars* characters.
 
-    A `value` that is the same text is cut too; any other value stays whole. Texts and JSON values in the parts are
-    limited to *max_chars* characters together.
+    A `value` that is the same text is cut too; any other value stays whole. Texts, JSON values and the texts of
+    resources in the parts are limited to *max_chars* characters together.
 
     *plan* is the plan of the call's tool. If its catalog has a tool that reads kept outputs, and *session* may call it,
     the whole text is kept in *session*, for *principal*. It is `result.full_text` if the tool has set that.
@@ -96,18 +97,25 @@ def keep_full_text(
 
 
 def _truncate_parts(parts: Iterable[Part], max_chars: int) -> list[Part]:
-    """Return *parts* with at most *max_chars* characters in their texts and values. Other parts do not count."""
+    """
+    Return *parts* with at most *max_chars* characters in their texts and values. Other parts do not count.
+
+    A resource whose text has no room becomes a link.
+    """
     new_parts: list[Part] = []
     left = max_chars
     for part in parts:
-        if not isinstance(part, (TextPart, JsonPart)):
+        if not has_text(part):
             new_parts.append(part)
             continue
-        text = render_part(part)
+        text = part.content if isinstance(part, ResourcePart) and isinstance(part.content, str) else render_part(part)
+        cut = _truncate_text(text, left) if len(text) > left > 0 else None
         if len(text) <= left:
             new_parts.append(part)
-        elif left > 0:
-            new_parts.append(TextPart(_truncate_text(text, left)))
+        elif isinstance(part, ResourcePart):
+            new_parts.append(replace(part, content=cut))
+        elif cut is not None:
+            new_parts.append(TextPart(cut))
         left -= len(text)
     return new_parts
 
@@ -195,7 +203,7 @@ def _render_whole(result: ToolResult) -> str:
     After it come the texts and values of the parts that it does not contain.
     """
     whole = result.text if result.full_text is None else result.full_text
-    texts = [render_part(part) for part in result.parts if isinstance(part, (TextPart, JsonPart))]
+    texts = [render_part(part) for part in result.parts if has_text(part)]
     return "\n".join([whole, *(text for text in texts if text not in whole)])
 
 

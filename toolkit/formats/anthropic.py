@@ -22,8 +22,9 @@ from .base import (
     list_offered_tools,
 )
 from .call_ids import sent_id
+from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, get_found_names, images_of, text_of
+from .result_content import check_results, get_found_names, media_of, text_of
 from .schemas.anthropic_budget import StrictBudget, strict_schemas
 from .schemas.property_names import use_plain_names
 from .schemas.remarks import prepare_schema
@@ -31,6 +32,8 @@ from .schemas.remarks import prepare_schema
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Anthropic", any_property_names=False)
+
+MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
 
 _SEARCH_TOOL = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
@@ -129,16 +132,18 @@ def results(
 
 def _block(result: ToolResult, names: Sequence[str]) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sent_id(result.call_id)}
-    pictures = images_of(result)
+    media = media_of(result, MEDIA_FORMATS)
     if names:
         block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in names]
-    elif pictures:
-        block["content"] = [{"type": "text", "text": text_of(result)}]
-        for picture in pictures:
-            source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
-            block["content"].append({"type": "image", "source": source})
     else:
-        block["content"] = text_of(result)
+        text = text_of(result, MEDIA_FORMATS)
+        block["content"] = [{"type": "text", "text": text}, *map(build_media_block, media)] if media else text
     if result.is_error:
         block["is_error"] = True
     return block
+
+
+def build_media_block(media: ResultMedia) -> dict[str, Any]:
+    """Return the block for an image or a document."""
+    source = {"type": "base64", "media_type": media.media_type, "data": media.base64}
+    return {"type": media.kind, "source": source}

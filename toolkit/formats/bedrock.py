@@ -6,6 +6,7 @@ Use `toolConfig={"tools": definitions(catalog)}`, then `calls(response)`, then `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Definitions, Naming, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
+from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, images_of, text_of, value_of
+from .result_content import check_results, media_of, text_of, value_of
 from .schemas.anthropic_budget import StrictBudget, strict_schemas
 from .schemas.property_names import use_plain_names
 from .schemas.remarks import prepare_schema
@@ -22,6 +24,10 @@ from .schemas.remarks import prepare_schema
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Bedrock", any_property_names=False)
+
+_MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
+_ILLEGAL_IN_DOCUMENT_NAME = re.compile(r"[^A-Za-z0-9]+")
+_MAX_DOCUMENT_NAME_CHARS = 200
 
 
 def definitions(
@@ -87,13 +93,19 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
-    value = value_of(result)
-    content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text_of(result)}]
+    value = value_of(result, _MEDIA_FORMATS)
+    text = text_of(result, _MEDIA_FORMATS)
+    call_id = sent_id(result.call_id)
+    content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text}]
     content += [
-        {"image": {"format": picture.image_format, "source": {"bytes": picture.data}}} for picture in images_of(result)
+        _media_block(media, f"document-{number}-{call_id}")
+        for number, media in enumerate(media_of(result, _MEDIA_FORMATS), 1)
     ]
-    return {
-        "toolUseId": sent_id(result.call_id),
-        "content": content,
-        "status": "error" if result.is_error else "success",
-    }
+    return {"toolUseId": call_id, "content": content, "status": "error" if result.is_error else "success"}
+
+
+def _media_block(media: ResultMedia, name: str) -> dict[str, Any]:
+    block: dict[str, Any] = {"format": media.name, "source": {"bytes": media.data}}
+    if media.kind == "document":
+        block["name"] = _ILLEGAL_IN_DOCUMENT_NAME.sub("-", name)[:_MAX_DOCUMENT_NAME_CHARS]
+    return {media.kind: block}

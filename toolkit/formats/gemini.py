@@ -17,14 +17,20 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
+from .call_ids import sent_id
+from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, get_provider_id, images_of, text_of, value_of
+from .result_content import check_results, get_provider_id, media_of, text_of, value_of
 from .schemas.dialects import GEMINI
 from .schemas.rewriting import rewrite_schema
 
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Gemini", allows_dots=True, max_chars=128)
+
+_RESPONSE_FORMATS = IMAGE_FORMATS | {"pdf"}
+_AUDIO_FORMATS = frozenset(("wav", "mp3", "flac", "ogg", "aac", "aiff"))
+MEDIA_FORMATS = _RESPONSE_FORMATS | _AUDIO_FORMATS
 
 _NO_PARAMETERS = {"type": "object", "additionalProperties": False}
 
@@ -73,8 +79,15 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return one user content with all results of a turn. A structured value is sent as it is, and anything else as text.
+
+    A function response can hold images and PDF documents. Sound follows after all function responses.
     """
-    parts = [{"functionResponse": _answer(result)} for result in check_results(results)]
+    answers = check_results(results)
+    parts: list[dict[str, Any]] = [{"functionResponse": _answer(result)} for result in answers]
+    for result in answers:
+        for media in media_of(result, _AUDIO_FORMATS):
+            label = f"A recording from the result of `{result.tool}` ({sent_id(result.call_id)}):"
+            parts += [{"text": label}, build_media_part(media)]
     return [{"role": "user", "parts": parts}] if parts else []
 
 
@@ -102,16 +115,19 @@ def _first_field(part: Any, *names: str) -> Any:
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
-    value = value_of(result)
-    output = text_of(result) if value is None else value
+    value = value_of(result, MEDIA_FORMATS)
+    output = text_of(result, MEDIA_FORMATS) if value is None else value
     response = {"error" if result.is_error else "output": output}
     answer: dict[str, Any] = {"name": NAMING.wire(result.tool), "response": response}
     call_id = get_provider_id(result)
     if call_id is not None:
         answer["id"] = call_id
-    pictures = images_of(result)
-    if pictures:
-        answer["parts"] = [
-            {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}} for picture in pictures
-        ]
+    media = media_of(result, _RESPONSE_FORMATS)
+    if media:
+        answer["parts"] = [build_media_part(item) for item in media]
     return answer
+
+
+def build_media_part(media: ResultMedia) -> dict[str, Any]:
+    """Return the part for an image, sound or a document."""
+    return {"inlineData": {"mimeType": media.media_type, "data": media.base64}}

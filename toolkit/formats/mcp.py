@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..content import FilePart, ImagePart
+from ..content import ResourcePart
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..values.part_texts import describe_resource, render_part
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
+from .mcp_content import build_block, read_content
 from .responses import build_call, build_response_error, get_field, has_field
-from .result_content import check_results, encode_base64, text_of
+from .result_content import check_results, text_of
 from .schemas.merging import types_of
 
-__all__ = ["calls", "definitions", "results"]
+__all__ = ["calls", "definitions", "read_content", "results"]
 
 NAMING = Naming(provider="MCP", allows_dots=True, max_chars=128)
 
@@ -50,7 +52,8 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return a `CallToolResult` for each result, in the same order.
 
-    Values are sent as `structuredContent`. A value that is not an object is wrapped in one.
+    Values are sent as `structuredContent`. A value that is not an object is wrapped in one. Images, sound, resources
+    and files follow the text as blocks of their own.
     """
     return [_answer(result) for result in check_results(results)]
 
@@ -83,12 +86,8 @@ def _wrap_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [{"type": "text", "text": text_of(result, shows_all=True)}]
-    for part in result.parts:
-        if isinstance(part, ImagePart):
-            content.append({"type": "image", "data": encode_base64(part.data), "mimeType": part.media_type})
-        elif isinstance(part, FilePart):
-            content.append(_link(part))
+    blocks = [block for part in result.parts if (block := build_block(part)) is not None]
+    content: list[dict[str, Any]] = [{"type": "text", "text": _text(result)}, *blocks]
     answer: dict[str, Any] = {"content": content, "isError": result.is_error}
     value = result.value
     if result.kind == "ok" and not (value is None and result.parts):
@@ -96,6 +95,10 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     return answer
 
 
-def _link(part: FilePart) -> dict[str, Any]:
-    link = {"type": "resource_link", "uri": part.uri, "name": part.name or part.uri}
-    return link if part.media_type is None else {**link, "mimeType": part.media_type}
+def _text(result: ToolResult) -> str:
+    """Return the text of *result* without the texts of its resources, which are blocks of their own."""
+    text = text_of(result, None)
+    for part in result.parts:
+        if isinstance(part, ResourcePart) and isinstance(part.content, str):
+            text = text.replace(render_part(part), describe_resource(part), 1)
+    return text

@@ -12,11 +12,14 @@ from ..session import Session
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
-from .result_content import check_results, images_of, text_of
+from .media import IMAGE_FORMATS, ResultMedia
+from .result_content import check_results, media_of, text_of
 
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Mistral")
+
+_MEDIA_FORMATS = IMAGE_FORMATS | {"wav", "mp3", "pdf"}
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
@@ -38,7 +41,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 
 def results(results: Sequence[ToolResult]) -> list[WireObject]:
-    """Return one message for each result, with images next to the text."""
+    """Return one message for each result, with images, sound and PDF documents next to the text."""
     return [
         {
             "role": "tool",
@@ -51,8 +54,15 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 
 
 def _content(result: ToolResult) -> str | list[dict[str, Any]]:
-    pictures = images_of(result)
-    if not pictures:
-        return text_of(result)
-    images = [{"type": "image_url", "image_url": {"url": picture.url}} for picture in pictures]
-    return [{"type": "text", "text": text_of(result)}, *images]
+    text, media = text_of(result, _MEDIA_FORMATS), media_of(result, _MEDIA_FORMATS)
+    return [{"type": "text", "text": text}, *map(_chunk, media)] if media else text
+
+
+def _chunk(media: ResultMedia) -> dict[str, Any]:
+    match media.kind:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": media.url}}
+        case "audio":
+            return {"type": "input_audio", "input_audio": media.base64}
+        case "document":
+            return {"type": "document_url", "document_url": media.url}

@@ -18,7 +18,7 @@ from ..spec import Tool
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .chat_completions import chat_calls
 from .responses import build_response_error, get_field, has_field
-from .result_content import check_results, get_provider_id, images_of, text_of
+from .result_content import check_results, get_provider_id, media_of, text_of
 from .schemas.merging import definition_of, types_of
 from .schemas.remarks import add_remarks, prepare_schema
 
@@ -62,7 +62,7 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
         call_id = get_provider_id(result)
         if call_id is not None:
             message["tool_call_id"] = call_id
-        pictures = images_of(result)
+        pictures = media_of(result)
         if pictures:
             message["images"] = [picture.base64 for picture in pictures]
         messages.append(message)

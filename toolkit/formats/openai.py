@@ -10,11 +10,16 @@ from ..session import Session
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
 from .chat_completions import chat_calls, chat_function
-from .result_content import check_results, images_of, text_of
+from .media import IMAGE_FORMATS, ResultMedia
+from .result_content import check_results, media_of, text_of
 
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="OpenAI")
+
+MEDIA_FORMATS = IMAGE_FORMATS | {"wav", "mp3", "pdf"}
+
+_LABELS = {"image": "An image", "audio": "A recording", "document": "A document"}
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
@@ -46,17 +51,27 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     Return one message for each result.
 
-    These messages cannot hold images, so images follow in a user message.
+    These messages hold text alone, so images, sound and PDF documents follow in a user message.
     """
     answers = check_results(results)
     messages: list[dict[str, Any]] = [
-        {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result)} for result in answers
+        {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result, MEDIA_FORMATS)}
+        for result in answers
     ]
-    images: list[dict[str, Any]] = []
+    content: list[dict[str, Any]] = []
     for result in answers:
-        for picture in images_of(result):
-            images.append(
-                {"type": "text", "text": f"An image from the result of `{result.tool}` ({sent_id(result.call_id)}):"}
-            )
-            images.append({"type": "image_url", "image_url": {"url": picture.url}})
-    return [*messages, {"role": "user", "content": images}] if images else messages
+        for media in media_of(result, MEDIA_FORMATS):
+            label = f"{_LABELS[media.kind]} from the result of `{result.tool}` ({sent_id(result.call_id)}):"
+            content += [{"type": "text", "text": label}, build_media_part(media)]
+    return [*messages, {"role": "user", "content": content}] if content else messages
+
+
+def build_media_part(media: ResultMedia) -> dict[str, Any]:
+    """Return the part of a user message for an image, sound or a document."""
+    match media.kind:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": media.url}}
+        case "audio":
+            return {"type": "input_audio", "input_audio": {"data": media.base64, "format": media.name}}
+        case "document":
+            return {"type": "file", "file": {"filename": f"document.{media.name}", "file_data": media.url}}

@@ -25,12 +25,15 @@ from .base import (
 )
 from .call_ids import sent_id
 from .chat_completions import parameters_of
+from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, get_found_names, images_of, text_of
+from .result_content import check_results, get_found_names, media_of, text_of
 
 __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="OpenAI")
+
+MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
 
 
 def definitions(
@@ -80,7 +83,7 @@ def results(
     native_loading: bool = False,
 ) -> list[WireObject]:
     """
-    Return one item for each result, with images next to the text.
+    Return one item for each result, with images and PDF documents next to the text.
 
     With *native_loading*, the tools that our `tool_search` found in *catalog* are described as the provider wants it.
     """
@@ -140,11 +143,15 @@ def _qualify_name(item: Any) -> Any:
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:
-    pictures = images_of(result)
-    if not pictures:
-        return text_of(result)
-    images = [{"type": "input_image", "image_url": picture.url} for picture in pictures]
-    return [{"type": "input_text", "text": text_of(result)}, *images]
+    text, media = text_of(result, MEDIA_FORMATS), media_of(result, MEDIA_FORMATS)
+    return [{"type": "input_text", "text": text}, *map(build_media_item, media)] if media else text
+
+
+def build_media_item(media: ResultMedia) -> dict[str, Any]:
+    """Return the item of a content for an image or a document."""
+    if media.kind == "document":
+        return {"type": "input_file", "filename": f"document.{media.name}", "file_data": media.url}
+    return {"type": "input_image", "image_url": media.url}
 
 
 def _build_search_output(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:

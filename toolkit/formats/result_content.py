@@ -1,31 +1,31 @@
 """
-The parts of a result that the model gets: its text, its images, its value.
+The parts of a result that the model gets: its text, its images, sound and documents, its value.
 
-The text says everything. Images are sent with the text if the provider accepts them. A value is sent instead of the
-text only if the text says the same: a text that was cut, framed or changed by a hook must stay so.
+The text says everything. Images, sound and documents are sent with the text if the provider accepts them; otherwise
+the text says that they are missing. A value is sent instead of the text only if the text says the same: a text that was
+cut, framed or changed by a hook must stay so.
 """
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from .._option_checks import require_list
-from ..content import ImagePart
+from ..content import AudioPart, ImagePart, Part, ResourcePart
 from ..results import ToolResult
+from ..values.part_texts import describe_resource
 from ..values.strictjson.checks import is_plain_json, loads
 from .call_ids import sent_id
+from .media import IMAGE_FORMATS, ResultMedia, explain_accepted, find_media
 
 __all__ = [
-    "ResultImage",
     "check_results",
-    "encode_base64",
+    "explain_missing",
     "get_found_names",
     "get_provider_id",
-    "images_of",
+    "media_of",
     "text_of",
     "value_of",
 ]
@@ -36,37 +36,7 @@ _WAITING_TEXT = (
     "go on with what does not depend on it, or tell the user that it waits."
 )
 _GENERATED_ID = re.compile(r"call_\d+")
-_SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
-    (re.compile(rb"\xff\xd8\xff"), "jpeg"),
-    (re.compile(rb"GIF8[79]a"), "gif"),
-    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "webp"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ResultImage:
-    """
-    An image that providers can show to a model.
-
-    Attributes:
-        image_format: "png", "jpeg", "gif" or "webp", as the first bytes of the image say.
-    """
-
-    data: bytes
-    image_format: str
-
-    @property
-    def media_type(self) -> str:
-        return f"image/{self.image_format}"
-
-    @property
-    def base64(self) -> str:
-        return encode_base64(self.data)
-
-    @property
-    def url(self) -> str:
-        return f"data:{self.media_type};base64,{self.base64}"
+_MAX_NAMED_RESOURCES = 10
 
 
 def check_results(results: Iterable[ToolResult]) -> list[ToolResult]:
@@ -85,42 +55,68 @@ def check_results(results: Iterable[ToolResult]) -> list[ToolResult]:
     return items
 
 
-def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
+def text_of(result: ToolResult, accepted: Collection[str] | None = IMAGE_FORMATS) -> str:
     """
     Return the text that the model reads. It is never empty, because some providers refuse an empty text.
 
-    The text says how many images cannot be shown. With *shows_all*, it does not, because the format accepts every kind
-    of image.
+    The text says what is missing, because its format is none of *accepted*. None stands for all formats.
     """
     # A hook may leave half of a surrogate pair in the text, and no client could send that.
     text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
-    unreadable_count = sum(
-        isinstance(part, ImagePart) and _detect_image_format(part.data) is None for part in result.parts
-    )
-    if unreadable_count and not shows_all:
-        text = f"{text}\n({unreadable_count} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
+    if result.parts and accepted is not None:
+        text = "\n".join([text, *_find_missing(result.parts, accepted), *_name_resources(result.parts, text)])
     return f"{text}\n{_WAITING_TEXT}" if result.kind == "waiting" else text
 
 
-def images_of(result: ToolResult) -> list[ResultImage]:
-    """
-    Return the images that a provider accepts.
+def _find_missing(parts: Iterable[Part], accepted: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each kind of parts that cannot be sent."""
+    missing = [part for part in parts if explain_missing(part, accepted) is not None]
+    for kind, noun in ((ImagePart, "images"), (AudioPart, "recordings"), (ResourcePart, "resources")):
+        missing_of_kind = [part for part in missing if isinstance(part, kind)]
+        if missing_of_kind:
+            reason = explain_missing(missing_of_kind[0], accepted)
+            yield f"({len(missing_of_kind)} of the {noun} cannot be shown: {reason})"
 
-    The kind of an image is read from its own bytes. A provider refuses the whole request if the media type is wrong,
-    and some clients read the file of that name if base64 text happens to be a path.
-    """
-    images = ((part.data, _detect_image_format(part.data)) for part in result.parts if isinstance(part, ImagePart))
-    return [ResultImage(data, form) for data, form in images if form is not None]
+
+def _name_resources(parts: Iterable[Part], text: str) -> Iterator[str]:
+    """Yield a line about the resources that *text* does not name. They may be many, so few of them are named."""
+    lines = [describe_resource(part) for part in parts if isinstance(part, ResourcePart)]
+    unnamed = [line for line in lines if line not in text]
+    if unnamed:
+        further = len(unnamed) - _MAX_NAMED_RESOURCES
+        names = ", ".join(unnamed[:_MAX_NAMED_RESOURCES])
+        yield f"(not shown: {names}{f' and {further} more' if further > 0 else ''})"
 
 
-def value_of(result: ToolResult) -> Any:
-    """Return the structured value if the text is exactly this value; otherwise None."""
+def explain_missing(part: Part, accepted: Collection[str]) -> str | None:
+    """Return why the bytes in *part* cannot be sent to a provider of *accepted* formats; None if they can be sent."""
+    if find_media(part, accepted) is not None:
+        return None
+    match part:
+        case ImagePart():
+            return explain_accepted(accepted, "image")
+        case AudioPart():
+            return explain_accepted(accepted, "audio")
+        case ResourcePart(content=bytes()):
+            return explain_accepted(accepted, "image", "document", "audio")
+        case _:
+            return None
+
+
+def media_of(result: ToolResult, accepted: Collection[str] = IMAGE_FORMATS) -> list[ResultMedia]:
+    """Return the images, the sound and the documents whose format is one of *accepted*."""
+    return [media for part in result.parts if (media := find_media(part, accepted)) is not None]
+
+
+def value_of(result: ToolResult, accepted: Collection[str] = IMAGE_FORMATS) -> Any:
+    """Return the structured value if the text that the model reads is exactly this value; otherwise None."""
     if result.kind != "ok" or not isinstance(result.value, (dict, list)):
         return None
     try:
-        return result.value if loads(result.text) == result.value and is_plain_json(result.value) else None
+        is_same = loads(text_of(result, accepted)) == result.value and is_plain_json(result.value)
     except ValueError:
         return None
+    return result.value if is_same else None
 
 
 def get_found_names(result: ToolResult) -> list[str] | None:
@@ -142,12 +138,3 @@ def get_provider_id(result: ToolResult) -> str | None:
     """
     call_id = sent_id(result.call_id)
     return None if _GENERATED_ID.fullmatch(call_id) or not call_id else call_id
-
-
-def encode_base64(data: bytes) -> str:
-    """Return *data* as base64 text, the form for JSON."""
-    return base64.b64encode(data).decode()
-
-
-def _detect_image_format(data: bytes) -> str | None:
-    return next((form for signature, form in _SIGNATURES if signature.match(data)), None)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lazy_names import LazyModule
 from .._plumbing.wording import MASK
-from ..content import FilePart, JsonPart, Part, TextPart
+from ..content import FilePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..results import ErrorInfo, ToolResult
@@ -109,13 +109,14 @@ class Redaction:
 
     def mask_result(self, result: ToolResult) -> ToolResult:
         """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
-        text, value, full_text = result.text, result.value, result.full_text
+        text, value, full_text, parts = result.text, result.value, result.full_text, list(result.parts)
         result.text = self.mask_text(text)
         result.value = self.mask_value(value)
         result.full_text = None if full_text is None else self.mask_text(full_text)
-        if result.text != text or result.full_text != full_text or _differ(result.value, value):
+        result.parts = [self._mask_part(part) for part in parts]
+        is_same_text = result.text == text and result.full_text == full_text
+        if not is_same_text or _differ(result.value, value) or _differ(result.parts, parts):
             result.returned = None  # it holds what was masked
-        result.parts = [self._mask_part(part) for part in result.parts]
         result.repairs = [self.mask_text(note) for note in result.repairs]
         result.retries = [self.mask_text(note) for note in result.retries]
         result.metadata = self.mask_value(result.metadata)
@@ -159,7 +160,27 @@ class Redaction:
             return replace(
                 part, uri=self.mask_text(part.uri), name=None if part.name is None else self.mask_text(part.name)
             )
+        if isinstance(part, ResourcePart):
+            return replace(part, uri=self._mask_uri(part.uri), content=self._mask_content(part.content))
         return JsonPart(self.mask_value(part.value)) if isinstance(part, JsonPart) else part
+
+    def _mask_uri(self, uri: str) -> str:
+        """Return *uri* masked. What is no URI any more, because its scheme was masked too, becomes one."""
+        masked = self.mask_text(uri)
+        return masked if is_uri(masked) else f"redacted:{url_parsing.quote(masked, errors='replace') or 'all'}"
+
+    def _mask_content(self, content: str | bytes | None) -> str | bytes | None:
+        """Return the content of a resource masked. Bytes are masked if they are a text in UTF-8."""
+        if content is None:
+            return None
+        if isinstance(content, str):
+            return self.mask_text(content)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            return content
+        masked = self.mask_text(text)
+        return content if masked == text else masked.encode(errors="replace")
 
 
 def _apply_function(function: Callable[[str], str], text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..formats import anthropic
-from ..formats.result_content import ResultImage
+from ..formats.media import ResultMedia
 from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
@@ -85,7 +85,8 @@ class AnthropicProvider(RemoteProvider):
 
     def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_build_block(part) for part in build_user_content(message)]}]
+            user_content = build_user_content(message, anthropic.MEDIA_FORMATS)
+            return [{"role": "user", "content": [_build_block(part) for part in user_content]}]
         if isinstance(message, ToolMessage):
             return [_replace_ids(wire_message) for wire_message in anthropic.results(message.results)]
         content = as_object_list(copy_native_content(message, self.name))
@@ -114,11 +115,10 @@ class AnthropicProvider(RemoteProvider):
         return _AnthropicAssembler()
 
 
-def _build_block(part: str | ResultImage) -> dict[str, Any]:
+def _build_block(part: str | ResultMedia) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
-    return {"type": "image", "source": source}
+    return anthropic.build_media_block(part)
 
 
 def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:

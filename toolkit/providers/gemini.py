@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from ..formats import gemini
 from ..formats.base import Definitions, Offering
-from ..formats.result_content import ResultImage, get_provider_id
+from ..formats.media import ResultMedia
+from ..formats.result_content import get_provider_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
@@ -110,7 +111,8 @@ class GeminiProvider(RemoteProvider):
 
     def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "parts": [_build_part(part) for part in build_user_content(message)]}]
+            user_content = build_user_content(message, gemini.MEDIA_FORMATS)
+            return [{"role": "user", "parts": [_build_part(part) for part in user_content]}]
         if isinstance(message, ToolMessage):
             return gemini.results(message.results)
         parts = as_object_list(copy_native_content(message, self.name))
@@ -143,10 +145,10 @@ class GeminiProvider(RemoteProvider):
         return _GeminiAssembler()
 
 
-def _build_part(part: str | ResultImage) -> dict[str, Any]:
+def _build_part(part: str | ResultMedia) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
-    return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
+    return gemini.build_media_part(part)
 
 
 def _build_function_call(call: ToolCall) -> dict[str, Any]:
@@ -158,7 +160,8 @@ def _build_function_call(call: ToolCall) -> dict[str, Any]:
 def _copy_call_names(call_parts: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
     """Give each answer the name and the id of its call, because the model may have used an alias or a wrong name."""
     calls = [part["functionCall"] for part in call_parts if "functionCall" in part]
-    responses = [part["functionResponse"] for content in answers for part in content["parts"]]
+    parts = [part for content in answers for part in content["parts"]]
+    responses = [part["functionResponse"] for part in parts if "functionResponse" in part]
     if len(calls) == len(responses):
         for call, answer in zip(calls, responses, strict=True):
             answer["name"] = call["name"]

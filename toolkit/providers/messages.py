@@ -46,7 +46,7 @@ class _ComparableMessage(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserMessage(_ComparableMessage):
-    """A message of the user: text, images and files, in order."""
+    """A message of the user: text, images, sound, resources and files, in order."""
 
     parts: tuple[Part, ...]
 
@@ -212,6 +212,7 @@ def _read_part(data: Mapping[str, Any]) -> Part:
     return part
 
 
+# The other parts check their fields themselves.
 _PART_FIELDS: dict[type, dict[str, Any]] = {
     TextPart: {"text": str},
     FilePart: {"uri": str, "media_type": str | None, "name": str | None},

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai
-from ..formats.result_content import ResultImage
+from ..formats.media import ResultMedia
 from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
@@ -95,7 +95,8 @@ class OpenAIProvider(RemoteProvider):
 
     def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_build_part(part) for part in build_user_content(message)]}]
+            user_content = build_user_content(message, openai.MEDIA_FORMATS)
+            return [{"role": "user", "content": [_build_part(part) for part in user_content]}]
         if isinstance(message, ToolMessage):
             return openai.results(message.results)
         wire_message = _build_wire_message(message)
@@ -134,10 +135,10 @@ class OpenAIProvider(RemoteProvider):
         return _ChatCompletionsAssembler()
 
 
-def _build_part(part: str | ResultImage) -> dict[str, Any]:
+def _build_part(part: str | ResultMedia) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    return {"type": "image_url", "image_url": {"url": part.url}}
+    return openai.build_media_part(part)
 
 
 def _build_wire_message(message: AssistantMessage) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai_responses
-from ..formats.result_content import ResultImage
+from ..formats.media import ResultMedia
 from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
@@ -83,7 +83,8 @@ class OpenAIResponsesProvider(RemoteProvider):
 
     def _translate_message(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_build_part(part) for part in build_user_content(message)]}]
+            user_content = build_user_content(message, openai_responses.MEDIA_FORMATS)
+            return [{"role": "user", "content": [_build_part(part) for part in user_content]}]
         if isinstance(message, ToolMessage):
             return openai_responses.results(message.results)
         items = as_object_list(copy_native_content(message, self.name))
@@ -124,10 +125,11 @@ def _replace_id(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "call_id": wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
 
 
-def _build_part(part: str | ResultImage) -> dict[str, Any]:
+def _build_part(part: str | ResultMedia) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
-    return {"type": "input_image", "image_url": part.url, "detail": "auto"}
+    item = openai_responses.build_media_item(part)
+    return {**item, "detail": "auto"} if part.kind == "image" else item
 
 
 def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..content import FilePart, ImagePart, JsonPart, Part, TextPart
+from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart
 from ..formats.base import Naming
-from ..formats.result_content import ResultImage, images_of
-from ..results import GeneratedId, ToolCall, ToolResult
+from ..formats.media import ResultMedia, find_media
+from ..formats.result_content import explain_missing
+from ..results import GeneratedId, ToolCall
+from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json, loads
 from .base import Request, StopReason, Usage
@@ -47,25 +49,33 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def build_user_content(message: UserMessage) -> list[str | ResultImage]:
+def build_user_content(message: UserMessage, accepted: Collection[str]) -> list[str | ResultMedia]:
     """
-    Return the texts and pictures of *message*, in order.
+    Return the texts of *message*, and its images, sound and documents whose formats are *accepted*, in order.
 
     The list has at least one item, because providers refuse an empty message.
     """
-    contents = [_render_part(part) for part in message.parts]
+    contents = [_render_part(part, accepted) for part in message.parts]
     return [content for content in contents if not isinstance(content, str) or content.strip()] or [_EMPTY_MESSAGE_TEXT]
 
 
-def _render_part(part: Part) -> str | ResultImage:
-    if isinstance(part, TextPart):
-        return part.text
-    if isinstance(part, JsonPart):
-        return as_text(as_json(part.value))  # the user may have put any object there
-    if isinstance(part, ImagePart):
-        pictures = images_of(ToolResult(parts=[part]))
-        return pictures[0] if pictures else "(an image that cannot be shown: only PNG, JPEG, GIF and WebP can)"
-    return f"({_describe_file(part)})"
+def _render_part(part: Part, accepted: Collection[str]) -> str | ResultMedia:
+    """Return the text or the media that is sent for *part*. A part that cannot be sent is a text that says so."""
+    if (media := find_media(part, accepted)) is not None:
+        return media
+    match part:
+        case JsonPart(value=value):
+            return as_text(as_json(value))  # the user may have put any object there
+        case ImagePart():
+            return f"(an image that cannot be shown: {explain_missing(part, accepted)})"
+        case AudioPart():
+            return f"(a recording that cannot be played, {render_part(part)}: {explain_missing(part, accepted)})"
+        case ResourcePart(content=bytes()):
+            return f"(a resource that cannot be shown, {render_part(part)}: {explain_missing(part, accepted)})"
+        case FilePart():
+            return f"({_describe_file(part)})"
+        case _:
+            return render_part(part)
 
 
 def _describe_file(part: FilePart) -> str:
