@@ -11,6 +11,7 @@ import pytest
 import toolkit
 
 EXPORTS = [
+    "DECLINED",
     "PER_CALL",
     "Access",
     "Agent",
@@ -44,6 +45,7 @@ EXPORTS = [
     "Problem",
     "Progress",
     "ProviderError",
+    "Question",
     "Reads",
     "RetryPolicy",
     "Rule",
