@@ -23,12 +23,16 @@ from toolkit.decisions import (
     Precondition,
 )
 from toolkit.errors import ToolError
+from toolkit.questions import DECLINED, AnsweredQuestion, Question
 
 texts = st.text(max_size=8)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 times = st.floats(0, 2**40)
 arguments = st.dictionaries(texts, values, max_size=3)
+QUESTIONS = st.builds(
+    Question, key=texts.filter(str.strip), message=texts.filter(str.strip), schema=st.just({"type": "string"})
+)
 REQUESTS = st.builds(
     ApprovalRequest,
     tool=texts,
@@ -62,6 +66,10 @@ REQUESTS = st.builds(
     | st.builds(
         AuthRequest, provider=texts, scopes=st.lists(texts, max_size=2).map(tuple), url=st.none() | texts, reason=texts
     ),
+    questions=st.lists(QUESTIONS, max_size=2).map(tuple),
+    answers=st.lists(
+        st.builds(AnsweredQuestion, question=QUESTIONS, answer=values | st.just(DECLINED)), max_size=2
+    ).map(tuple),
     created_at=times,
     expires_at=st.none() | times,
     digest=texts,
@@ -76,7 +84,8 @@ def test_a_request_comes_back_from_json_as_it_was(request):
     assert ApprovalRequest.from_json(data) == request
     names = {each.name for each in fields(ApprovalRequest)}
     # A request without these looks as before the fields existed, so that older seals and signatures still fit.
-    missing = ({"edits"} if not request.edits else set()) | ({"origin"} if request.origin == "python" else set())
+    missing = {name for name in ("edits", "questions", "answers") if not getattr(request, name)}
+    missing |= {"origin"} if request.origin == "python" else set()
     assert data.keys() == {"version", *(names - missing)}
 
 
@@ -199,8 +208,14 @@ def test_what_is_no_edit_is_refused(edit):
         ({"approved": True, "by": 5}, TypeError, "by cannot be int; give the name of the person as a text"),
         ({"approved": True, "principal": 5}, TypeError, "principal cannot be int"),
         ({"approved": False, "reason": None}, TypeError, "reason cannot be None; give a text"),
-        ({"approved": False, "arguments": {"path": "x"}}, ValueError, "a denial has no arguments and no grant"),
+        ({"approved": False, "arguments": {"path": "x"}}, ValueError, "a denial has no arguments, grant or answers"),
         ({"approved": False, "grant": Grant(tool="t", scope="tool")}, ValueError, "a denial has no arguments"),
+        ({"approved": False, "answers": {}}, ValueError, "a denial has no arguments, grant or answers"),
+        (
+            {"approved": True, "answers": ["x"]},
+            TypeError,
+            "answers are a dictionary from the keys of request.questions",
+        ),
     ],
 )
 def test_an_answer_that_could_not_be_recorded_or_would_be_ignored_is_refused(fields, error, words):

@@ -11,6 +11,7 @@ import pytest
 import toolkit
 
 EXPORTS = [
+    "DECLINED",
     "PER_CALL",
     "Access",
     "Agent",
@@ -45,6 +46,7 @@ EXPORTS = [
     "Problem",
     "Progress",
     "ProviderError",
+    "Question",
     "Reads",
     "ResourcePart",
     "RetryPolicy",

@@ -16,10 +16,10 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks records tracebacks versioned_json wording __init__",
     "agent": "budgets compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs events call_watcher plan_mode options result_marks kept_messages conversation toolbox active_run answer_checks lifecycle summarizer loop resume subruns agent_inputs event_stream agent run_seal __init__",
-    "approvals": "edits askers records store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
+    "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
     "approvals/terminal": "screens conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle tool_search_tool __init__",
     "builtin/commands": "spooled_bytes outputs process jobs folder_removal shell_state start_state runner bash_tool job_output_tool job_stop_tool __init__",
@@ -27,7 +27,7 @@ ORDER = {
     "builtin/memory": "notes secret_texts memory_folder memory_tools __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
-    "calls": "background_jobs resources progress attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result execution result_notes kept_outputs truncation call_run specialized stages pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
+    "calls": "background_jobs resources progress attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result question_book execution result_notes kept_outputs truncation call_run specialized stages pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values atomic_files output settings_options display/ completion/ targets user_extensions kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop confirmation commands/ main __init__",

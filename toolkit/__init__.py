@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .permissions import PermissionGate, Permissions, Rule
     from .policies.audit import AuditError, AuditLog
     from .policies.retry import RetryPolicy, retrying
+    from .questions import DECLINED, Question
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from .verdicts import Verdict
 
 __all__ = [
+    "DECLINED",
     "PER_CALL",
     "Access",
     "Agent",
@@ -86,6 +88,7 @@ __all__ = [
     "Problem",
     "Progress",
     "ProviderError",
+    "Question",
     "Reads",
     "ResourcePart",
     "RetryPolicy",
@@ -126,6 +129,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "decisions"),
         **dict.fromkeys(("AuditError", "AuditLog"), "policies.audit"),
         **dict.fromkeys(("AudioPart", "FilePart", "ImagePart", "JsonPart", "ResourcePart", "TextPart"), "content"),
+        **dict.fromkeys(("DECLINED", "Question"), "questions"),
         **dict.fromkeys(("SearchResult", "SearchResults"), "catalogs.search.finder"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),

@@ -21,10 +21,21 @@ if TYPE_CHECKING:  # these modules take long to load, and reading a signature do
 
     from .access import Access
     from .decisions import Precondition
+    from .questions import Question
     from .results import ToolCall
     from .session import Session
 
-__all__ = ["AccessChecker", "Context", "Inject", "Injected", "Progress", "Secret", "find_injected_type", "is_secret"]
+__all__ = [
+    "AccessChecker",
+    "Context",
+    "Inject",
+    "Injected",
+    "Progress",
+    "QuestionBook",
+    "Secret",
+    "find_injected_type",
+    "is_secret",
+]
 
 T = TypeVar("T")
 
@@ -94,6 +105,27 @@ class _UncheckedAccess:
         return catalog
 
 
+class QuestionBook(Protocol):
+    """The questions of a running tool: those that its user has answered, and those that are open."""
+
+    @property
+    def open_count(self) -> int:
+        """How many questions have no answer yet."""
+
+    def ask(self, question: Question) -> bool:
+        """Return whether *question* has an answer. If it has none, note it as open."""
+
+    def get_answer(self, key: str) -> Any:
+        """Return the user's answer, or raise `AnswersNeeded` with all open questions if there is none."""
+
+
+def _refuse_questions() -> QuestionBook:
+    raise RuntimeError("there is no user to ask: run the tool with a dispatcher, whose `approvals` ask a person")
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
 @record(slots=True, kw_only=True, eq=False)
 class Context:
     """
@@ -107,6 +139,7 @@ class Context:
         resources: The objects provided for this call, by type.
         logger: The logger that the tool may write to. It has the name of the tool.
         permissions: Judges what else the tool is about to touch: `context.permissions.check(Writes(path))`.
+        open_questions: Returns the questions of the call, for `ask`. The dispatcher sets it.
     """
 
     facts: Facts
@@ -118,6 +151,8 @@ class Context:
     permissions: AccessChecker = field(default_factory=_UncheckedAccess, repr=False)
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
+    _book: QuestionBook | None = field(default=None, init=False, repr=False)
 
     @property
     def session(self) -> Session | None:
@@ -138,6 +173,51 @@ class Context:
         tool = self.call.name if self.call.tool is None else self.call.tool.name
         event = Progress(call_id=self.call.id, tool=tool, progress=progress, total=total, message=message)
         self.on_progress(event)
+
+    async def ask(self, key: str, message: str, schema: Mapping[str, Any] = _TEXT) -> Any:
+        """
+        Ask the user a question: `size = await context.ask("size", "Which size?", {"enum": ["S", "M", "L"]})`.
+
+        The first time, there is no answer. The call then ends here with an exception and waits for the user. After the
+        user has answered, the tool runs again from its start, and `ask` returns the answer. So a tool has to ask before
+        it changes anything. Questions that are asked at the same time, with `asyncio.gather` or in a task group, reach
+        the user together.
+
+        Args:
+            key: The name of the question, which is unique in the call. The same key gives the same answer.
+            message: What the user reads.
+            schema: The JSON Schema that the answer has to fit. The default is any text.
+
+        Returns:
+            The answer in JSON form, or `DECLINED` if the user does not want to answer.
+        """
+        import asyncio
+
+        book = self._open_book()
+        if not book.ask(_build_question(key, message, schema)):
+            # Other tasks of the tool get the time to ask as well.
+            count = 0
+            while book.open_count > count:
+                count = book.open_count
+                await asyncio.sleep(0)
+        return book.get_answer(key)
+
+    def ask_sync(self, key: str, message: str, schema: Mapping[str, Any] = _TEXT) -> Any:
+        """Ask the user a question as `ask` does, from a sync tool. Its questions are asked one after the other."""
+        book = self._open_book()
+        book.ask(_build_question(key, message, schema))
+        return book.get_answer(key)
+
+    def _open_book(self) -> QuestionBook:
+        if self._book is None:
+            self._book = self.open_questions()
+        return self._book
+
+
+def _build_question(key: str, message: str, schema: Mapping[str, Any]) -> Question:
+    from .questions import Question  # few tools ask
+
+    return Question(key=key, message=message, schema=schema)
 
 
 class Injected:

@@ -16,6 +16,7 @@ from ._option_checks import OptionTypes, check_option_types
 from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
 from .errors import ToolError
+from .questions import AnsweredQuestion, Question
 
 __all__ = [
     "ApprovalRequest",
@@ -148,6 +149,9 @@ class ApprovalRequest:
         edits: What people have changed in the arguments, if the call is asked about again after that.
         waits_for: The id of the call that this one is held back for, if it does not wait for its own approval.
         auth: The missing credentials, if the request asks for credentials.
+        questions: What the tool asks its user, if the request is about questions. An approval has to answer all of
+            them: `Decision.approve(answers={question.key: ...})`.
+        answers: The questions of the same call that were answered before, in requests that came before this one.
         created_at: Seconds since 1970.
         expires_at: The time after which an answer is too late; None if there is no limit.
         digest: A digest of the tool's identity, the canonical arguments, the session and the principal. It authorises
@@ -170,12 +174,19 @@ class ApprovalRequest:
     principal: str | None = None
     waits_for: str | None = None
     auth: AuthRequest | None = None
+    questions: tuple[Question, ...] = ()
+    answers: tuple[AnsweredQuestion, ...] = ()
     created_at: float = field(default_factory=time.time)
     expires_at: float | None = None
     digest: str = ""
     seal: str | None = None
     origin: str = "python"
     id: str = field(default_factory=lambda: os.urandom(16).hex())
+
+    @property
+    def is_approval(self) -> bool:
+        """Whether the person decides if the call may run: it asks for no credentials and has no questions."""
+        return self.auth is None and not self.questions
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
@@ -200,6 +211,8 @@ class ApprovalRequest:
         for name, kind in (("preconditions", Precondition), ("grants", Grant)):
             values[name] = tuple(_build_record(kind, item) for item in values.get(name, ()))
         values["edits"] = tuple(map(_build_edit, values.get("edits", ())))
+        for name, record_class in (("questions", Question), ("answers", AnsweredQuestion)):
+            values[name] = tuple(_build_question(record_class, item) for item in values.get(name, ()))
         for name in ("asked_by", "repairs"):
             values[name] = tuple(values.get(name, ()))
             if not _is_tuple_of_texts(values[name]):
@@ -212,7 +225,7 @@ class ApprovalRequest:
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), (str,)),
     **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
-    **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by"), (list,)),
+    **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by", "questions", "answers"), (list,)),
     "arguments": (dict,),
     "is_cut": (bool,),
     "auth": (dict, type(None)),
@@ -221,14 +234,14 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-_LATER_FIELDS: dict[str, Any] = {"edits": (), "origin": "python"}
+_LATER_FIELDS: dict[str, Any] = {"edits": (), "questions": (), "answers": (), "origin": "python"}
 """The fields that older requests do not have, each with the value that is not written."""
 
 
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_to_json_value(item) for item in value]
-    if isinstance(value, ArgumentEdit):
+    if isinstance(value, (ArgumentEdit, Question, AnsweredQuestion)):
         return value.to_json()
     if isinstance(value, (Precondition, Grant, AuthRequest)):
         # A grant without a rule looks the same as before the field existed, so the seals of older requests still fit.
@@ -266,6 +279,13 @@ def _build_edit(data: Any) -> ArgumentEdit:
     return ArgumentEdit(**data)
 
 
+def _build_question(kind: type[Question | AnsweredQuestion], data: Any) -> Question | AnsweredQuestion:
+    try:
+        return kind.from_json(data)
+    except ValueError as error:
+        raise ValueError(f"not an approval request: {error}") from None
+
+
 _NULLABLE = ("sha256", "url")
 
 
@@ -289,6 +309,7 @@ class Decision:
         approved: Whether the call may run.
         reason: Why the call may not run. The model reads it.
         arguments: Arguments to run the call with instead, in JSON form. They are judged anew.
+        answers: The answers to the questions of the request, by their keys: JSON values, or `DECLINED`.
         grant: One of the request's grants, to agree to more than this call.
         by: The person who answered. It is written to the audit log.
         principal: On whose behalf the person answered. If the request has a principal, this must be the same.
@@ -300,6 +321,7 @@ class Decision:
     grant: Grant | None = None
     by: str | None = None
     principal: str | None = None
+    answers: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # Only a bool is accepted, because a text such as "no" is true in Python.
@@ -307,13 +329,19 @@ class Decision:
             raise TypeError(f"approved is True or False, got {self.approved!r:.60}")
         if not (self.arguments is None or isinstance(self.arguments, Mapping)):
             raise TypeError(f"arguments are a dictionary, got {type(self.arguments).__name__}")
+        if not (self.answers is None or isinstance(self.answers, Mapping)):
+            raise TypeError(
+                f"answers are a dictionary from the keys of request.questions, got {type(self.answers).__name__}"
+            )
         if not (self.grant is None or isinstance(self.grant, Grant)):
             raise TypeError(f"a grant is one of request.grants, got {type(self.grant).__name__}")
         # The record is stored with the name of the person, and could not be read back with another type.
         texts = {"by": self.by, "principal": self.principal, "reason": self.reason}
         check_option_types(texts, _DECISION_TYPES)
-        if not self.approved and not (self.arguments is None and self.grant is None):
-            raise ValueError("a denial has no arguments and no grant, because nothing runs; approve, or leave them out")
+        if not self.approved and not (self.arguments is None and self.grant is None and self.answers is None):
+            raise ValueError(
+                "a denial has no arguments, grant or answers, because nothing runs; approve, or leave them out"
+            )
 
     @classmethod
     def approve(
@@ -323,9 +351,14 @@ class Decision:
         grant: Grant | None = None,
         by: str | None = None,
         principal: str | None = None,
+        answers: Mapping[str, Any] | None = None,
     ) -> Decision:
-        """Return an answer that lets the call run: as it is, with a session *grant*, or with other *arguments*."""
-        return cls(approved=True, arguments=arguments, grant=grant, by=by, principal=principal)
+        """
+        Return an answer that lets the call run: as it is, with a session *grant*, or with other *arguments*.
+
+        *answers* are needed if the request has questions. `DECLINED` is the answer of a user who does not answer one.
+        """
+        return cls(approved=True, arguments=arguments, grant=grant, by=by, principal=principal, answers=answers)
 
     @classmethod
     def deny(cls, reason: str = "", *, by: str | None = None, principal: str | None = None) -> Decision:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from toolkit.approvals.seal import Seal
 from toolkit.decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
+from toolkit.questions import DECLINED, AnsweredQuestion, Question
 
 KEY = bytes(range(32))
 IDENTITY = "f" * 64
@@ -21,6 +22,8 @@ TEXT = st.text(max_size=5)
 MAYBE = st.none() | TEXT
 TIMES = st.floats(0, 1e10)
 ARGUMENTS = st.dictionaries(TEXT, st.none() | st.integers() | TEXT | st.lists(TEXT, max_size=2), max_size=2)
+WORDS = st.text(min_size=1, max_size=5).filter(str.strip)
+QUESTIONS = st.builds(Question, key=WORDS, message=WORDS, schema=ARGUMENTS)
 DRAWN = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), TEXT),
     **dict.fromkeys(("preview", "session", "principal", "waits_for"), MAYBE),
@@ -35,6 +38,11 @@ DRAWN = {
     ).map(tuple),
     "auth": st.none()
     | st.builds(AuthRequest, provider=TEXT, scopes=st.lists(TEXT, max_size=2).map(tuple), url=MAYBE, reason=TEXT),
+    "questions": st.lists(QUESTIONS, max_size=2).map(tuple),
+    "answers": st.lists(
+        st.builds(AnsweredQuestion, question=QUESTIONS, answer=st.just(DECLINED) | ARGUMENTS | st.booleans()),
+        max_size=2,
+    ).map(tuple),
     "created_at": TIMES,
     "expires_at": st.none() | TIMES,
 }

@@ -29,7 +29,7 @@ SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[
 
 _MAX_SHOWN_IDS = 5
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "running", "store"))
+_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
 
 
 async def check_decisions(

@@ -113,13 +113,16 @@ class Approvals:
         """Return the request of *record* with its seal; raise `ApprovalError` if it may not leave the process."""
         if self.seal is None:
             raise ValueError("there is no key to seal requests with; give Approvals(key=...) one, and no store")
-        if dict(record.request.arguments) != record.arguments:
+        request = record.request
+        has_hidden_arguments = dict(request.arguments) != record.arguments
+        if has_hidden_arguments or record.questions or request.answers != record.answers:
+            hidden = "arguments" if has_hidden_arguments else "questions or answers"
             raise ApprovalError(
-                f"`{record.request.tool}` has arguments that may not be shown, so they cannot travel in a sealed "
-                f"request; give Approvals a store",
+                f"`{request.tool}` has {hidden} that may not be shown, so they cannot travel in a sealed request; give "
+                "Approvals a store",
                 why="store",
             )
-        return self.seal.sign(record.request, record.identity)
+        return self.seal.sign(request, record.identity)
 
     async def answer(self, request: ApprovalRequest, in_thread: Callable[[Callable[[], Any]], Any]) -> Decision | None:
         """Return the decision of the asker; return None if there is no asker, or if it leaves the request waiting."""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from .._plumbing.versioned_json import check_field_types, split_version
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
+from ..questions import AnsweredQuestion, Question
 from ..values.strictjson.canonical import encode_canonical
 
 __all__ = [
@@ -33,7 +34,17 @@ __all__ = [
 
 State = Literal["pending", "denied", "claimed", "done"]
 Why = Literal[
-    "unknown", "answered", "running", "expired", "principal", "changed", "forged", "grant", "arguments", "store"
+    "unknown",
+    "answered",
+    "running",
+    "expired",
+    "principal",
+    "changed",
+    "forged",
+    "grant",
+    "arguments",
+    "answers",
+    "store",
 ]
 
 _VERSION = 2
@@ -91,6 +102,10 @@ class Record:
         outcome: The result of the call, in the form of `ToolResult.to_json`.
         decided_by: The person who answered.
         decided_at: The time of the answer, in seconds since 1970.
+        questions: The questions of the request as the tool asked them, if secrets are masked in those of the request;
+            otherwise empty.
+        answers: The questions of the call that were answered so far, including secrets. They are never shown. Those of
+            this request are among them once it is claimed.
         seal: The signature over the other fields, if the store has a key. It does not count when records are compared.
     """
 
@@ -102,6 +117,8 @@ class Record:
     outcome: dict[str, Any] | None = field(default=None, repr=False)
     decided_by: str | None = None
     decided_at: float | None = None
+    questions: tuple[Question, ...] = field(default=(), repr=False)
+    answers: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -110,6 +127,11 @@ class Record:
             raise ValueError(f"unknown state {self.state!r}; use one of {', '.join(_FIELDS_BY_STATE)}")
         if present_fields != _FIELDS_BY_STATE[self.state]:
             raise ValueError(f"a record that is {self.state} has to have {_FIELDS_IN_WORDS[self.state]}")
+
+    @property
+    def asked_questions(self) -> tuple[Question, ...]:
+        """The questions of the request, exactly as the tool asked them."""
+        return self.questions or self.request.questions
 
     def is_expired(self, now: float) -> bool:
         """Return whether it is too late to answer the request."""
@@ -139,6 +161,9 @@ class Record:
             "outcome": self.outcome,
             "decided_by": self.decided_by,
             "decided_at": self.decided_at,
+            # Few records have these fields. The others look the same as before the fields existed.
+            **({"questions": [question.to_json() for question in self.questions]} if self.questions else {}),
+            **({"answers": [answered.to_json() for answered in self.answers]} if self.answers else {}),
             "seal": self.seal,
         }
 
@@ -148,13 +173,18 @@ class Record:
         version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
+        fields = {"questions": [], "answers": [], **fields}
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
         check_field_types(fields, "an approval record", _FIELD_TYPES)
         claim = fields.pop("claim")
+        questions = tuple(map(Question.from_json, fields.pop("questions")))
+        answers = tuple(map(AnsweredQuestion.from_json, fields.pop("answers")))
         return cls(
             **{**fields, "request": ApprovalRequest.from_json(fields["request"])},
+            questions=questions,
+            answers=answers,
             claim=None if claim is None else _read_claim(claim),
         )
 
@@ -181,6 +211,8 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "outcome": (dict, type(None)),
     "decided_by": (str, type(None)),
     "decided_at": (int, float, type(None)),
+    "questions": (list,),
+    "answers": (list,),
     "seal": (str, type(None)),
 }
 

@@ -8,12 +8,13 @@ it while no other caller can change the record. So if several callers want to ma
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..decisions import ApprovalRequest
+from ..questions import AnsweredQuestion
 from .records import ApprovalError, Claim, Record
 
 __all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "SignsRecords", "is_pending"]
@@ -66,12 +67,14 @@ class ApprovalStore(Protocol):
         owner: str | None,
         now: float,
         arguments: Any = None,
+        answers: Sequence[AnsweredQuestion] | None = None,
     ) -> bool:
         """
         Answer a request; return whether this was the answer that counts.
 
         A request can be answered only while it is pending and not expired, and only once. A claimed request has an
-        *owner*, which is the process that runs the call. *arguments* replace those of the record.
+        *owner*, which is the process that runs the call. *arguments* and *answers* replace those of the record.
+        *answers* are given only for a call that asks its user questions.
         """
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
@@ -158,9 +161,13 @@ class ApprovalStoreBase(ABC):
         owner: str | None,
         now: float,
         arguments: Any = None,
+        answers: Sequence[AnsweredQuestion] | None = None,
     ) -> bool:
         """Answer a request; return whether this was the answer that counts."""
-        return self._change(request_id, _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments))
+        return self._change(
+            request_id,
+            _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments, answers=answers),
+        )
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
         """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
@@ -175,7 +182,13 @@ class ApprovalStoreBase(ABC):
 
 
 def _build_settlement(
-    state: Literal["denied", "claimed"], *, by: str | None, owner: str | None, now: float, arguments: Any = None
+    state: Literal["denied", "claimed"],
+    *,
+    by: str | None,
+    owner: str | None,
+    now: float,
+    arguments: Any = None,
+    answers: Sequence[AnsweredQuestion] | None = None,
 ) -> Change:
     """Return the change from pending to *state*."""
     if state not in ("denied", "claimed"):
@@ -191,6 +204,7 @@ def _build_settlement(
             state=state,
             claim=Claim(owner=owner, at=now) if owner and state == "claimed" else None,
             arguments=record.arguments if arguments is None else arguments,
+            answers=record.answers if answers is None else tuple(answers),
             decided_by=by,
             decided_at=now,
         )

@@ -18,6 +18,7 @@ from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
+from ..questions import AnsweredQuestion
 from ..results import ToolResult
 from ..values.rendering import describe_value
 from .call_state import CallState
@@ -68,8 +69,15 @@ class CallApproval:
             await self._store.run("keep request", record.request.id, lambda store: _add_once(store, record))
         return decision
 
-    async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
-        """Claim the approval for this call alone, or raise `ApprovalError` if another caller has claimed it."""
+    async def claim(
+        self, record: Record, decision: Decision, arguments: Any, answers: tuple[AnsweredQuestion, ...] | None = None
+    ) -> None:
+        """
+        Claim the approval for this call alone, or raise `ApprovalError` if another caller has claimed it.
+
+        *arguments* and *answers* replace those of the record, unless they are None.
+        """
+        further = {} if answers is None else {"answers": answers}  # a store of the user may not know it
         now, mine = self._approvals.clock(), owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner
@@ -80,7 +88,7 @@ class CallApproval:
             await self._claim_with(
                 record,
                 lambda s: s.settle(
-                    record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
+                    record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments, **further
                 ),
             )
 

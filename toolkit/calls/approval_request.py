@@ -19,6 +19,7 @@ from ..permissions.grants import is_answerable, offer_grants
 from ..permissions.judgement import Judgement
 from ..permissions.request import PermissionRequest
 from ..policies.redaction import MASK, Redaction
+from ..questions import AnswersNeeded, Question
 from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import encode_canonical
@@ -56,13 +57,14 @@ class RequestBuilder:
             arguments=mask_secrets(arguments, tool),
             repairs=tuple(self._state.repairs),
             edits=self._state.edits,
+            answers=self._state.answers,
             session=session,
             principal=call.principal,
             created_at=now,
             expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
             digest=digest_of_call(identity, arguments, session, call.principal),
         )
-        return Record(request=request, arguments=arguments, identity=identity)
+        return Record(request=request, arguments=arguments, identity=identity, answers=self._state.answers)
 
     async def complete(
         self,
@@ -70,6 +72,7 @@ class RequestBuilder:
         judgement: Judgement,
         *,
         auth: AuthRequest | None = None,
+        questions: tuple[Question, ...] = (),
         reason: str | None = None,
         preconditions: tuple[Precondition, ...] = (),
     ) -> Record:
@@ -77,23 +80,26 @@ class RequestBuilder:
         Return the *started* record with the question that a person has to answer. It is not stored yet.
 
         *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
-        those of an earlier approval. They still have to hold if the request asks for credentials.
+        those of an earlier approval. They still have to hold if the request asks for credentials or has *questions*.
         """
         state, tool = self._state, self._tool
         redaction = state.redaction()
-        # A person who gives credentials sees no preview.
+        # A person who gives credentials or answers questions sees no preview.
         preview = Preview(text="", preconditions=preconditions)
-        if auth is None:
+        is_approval = auth is None and not questions
+        if is_approval:
             preview = await state.within(self._make_preview(judgement.request.arguments, redaction))
         asks = judgement.asks
         answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
-        may_grant = auth is None and started.request.session is not None and not preview.is_cut
+        may_grant = is_approval and started.request.session is not None and not preview.is_cut
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
         request = replace(
             started.request,
             reason="; ".join(
-                dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(judgement, auth, reason))
+                dict.fromkeys(
+                    render_reason(text, redaction) for text in _collect_reasons(judgement, auth, questions, reason)
+                )
             ),
             asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
@@ -101,8 +107,10 @@ class RequestBuilder:
             preconditions=preview.preconditions,
             grants=_offer_grants(judgement.request) if may_grant else (),
             auth=None if auth is None else _make_visible(auth),
+            questions=questions,
         )
-        return replace(started, request=redaction.mask_request(request))
+        shown = redaction.mask_request(request)
+        return replace(started, request=shown, questions=() if shown.questions == questions else questions)
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
         approvals, state = self._approvals, self._state
@@ -145,7 +153,7 @@ class RequestBuilder:
         A preview that is different each time cannot be compared, and counts as shown. A store that only this process
         can write, or that signs its records, is trusted without a comparison.
         """
-        if not self._approvals.is_exposed or record.request.auth is not None:
+        if not self._approvals.is_exposed or not record.request.is_approval:
             return True
         first = await self._make_redacted_preview()
         if first is not None and _is_shown(record.request, first):
@@ -215,7 +223,9 @@ def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
     return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
 
 
-def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
+def _collect_reasons(
+    judgement: Judgement, auth: AuthRequest | None, questions: tuple[Question, ...], reason: str | None
+) -> list[str]:
     """Return all reasons that a person has to know. *reason* says why they are asked again."""
     reasons = [] if reason is None else [reason]
     if auth is not None:
@@ -223,8 +233,10 @@ def _collect_reasons(judgement: Judgement, auth: AuthRequest | None, reason: str
         reasons.append(
             f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
         )
+    if questions:
+        reasons.append(str(AnswersNeeded(questions)))
     asks = [finding.reason for finding in judgement.asks]
-    return reasons + (asks if asks and auth is None else []) or [judgement.verdict.reason]
+    return reasons + (asks if asks and not reasons[reason is not None :] else []) or [judgement.verdict.reason]
 
 
 def _make_visible(auth: AuthRequest) -> AuthRequest:

@@ -11,10 +11,11 @@ moment before its approval is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..approvals.answers import read_answers
 from ..approvals.edits import build_edit
 from ..approvals.identity import canonical_arguments
 from ..approvals.previews import PreviewFailed, find_changed_paths
@@ -25,20 +26,19 @@ from ..errors import ToolError
 from ..permissions.grants import is_described
 from ..permissions.judgement import Judgement
 from ..permissions.policy import Permissions
+from ..questions import AnsweredQuestion, AnswersNeeded
 from ..results import ToolResult
 from ..values.codecs import UNSURE
-from ..values.rendering import as_json
 from ..verdicts import Finding
 from .approval import CallApproval, build_lost_result, build_repeated_result
 from .approval_request import (
     RequestBuilder,
     find_edits,
     is_unaltered,
-    mask_secrets,
     render_reason,
     restore_masked_secrets,
 )
-from .approval_steps import Answered, Asking, Question
+from .approval_steps import Answered, Asking, Unasked
 from .call_audit import CallAudit
 from .call_state import CallState
 from .error_results import build_error_result
@@ -47,6 +47,8 @@ __all__ = ["ApprovalStage"]
 
 # The limit stops an endless loop between an asker that agrees to everything and a tool that always reports a change.
 _MAX_QUESTIONS = 10
+_MAX_ANSWERS = 100
+"""The most questions that one call may ask its user."""
 
 
 class ApprovalStage:
@@ -82,7 +84,7 @@ class ApprovalStage:
             return _build_denied_result(judgement)
         if not self._has_to_ask(judgement):
             return None
-        result = await self._settle(Question(judgement))
+        result = await self._settle(Unasked(judgement))
         if result is not None and result.kind == "waiting" and is_replaced:
             await self.approval.withdraw_unless_carried_by(None)
             why = f"{judgement.verdict.reason}; a hook has replaced what it would do, so it cannot be agreed to later"
@@ -98,12 +100,15 @@ class ApprovalStage:
         """
         return await self._settle(Answered(record, decision, is_resumed=True, is_stored=True))
 
-    async def handle_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
+    async def handle_interrupt(self, interrupt: AuthNeeded | Changed | AnswersNeeded) -> ToolResult | None:
         """
         Return a result for a call that was interrupted because it needs a person; None if a person agreed at once.
 
         The tool raised *interrupt* while it ran, before it did anything.
         """
+        questions = interrupt.questions if isinstance(interrupt, AnswersNeeded) else ()
+        if len(self._state.answers) + len(questions) > _MAX_ANSWERS:
+            return ToolResult.failure("failed", f"it asks its user more than {_MAX_ANSWERS} questions in one call")
         # Decode the arguments again, because the tool may have changed them.
         refusal = await self._state.check()
         if refusal is not None:
@@ -113,18 +118,22 @@ class ApprovalStage:
             return _build_denied_result(judgement)
         former = self.approval.claimed_record
         if isinstance(interrupt, AuthNeeded) and not self._has_to_ask(judgement):
-            return await self._settle(Question(judgement, auth=interrupt.request, replaces=former))
+            return await self._settle(Unasked(judgement, auth=interrupt.request, replaces=former))
+        if questions and not self._has_to_ask(judgement):
+            self._question_count = 0  # the tool has come further, so this is no endless loop
+            return await self._settle(Unasked(judgement, questions=questions, replaces=former))
         self._state.approved = None
-        return await self._settle(Question(judgement, reason=str(interrupt), replaces=former))
+        reason = None if questions else str(interrupt)  # the tool asks its questions when it runs again
+        return await self._settle(Unasked(judgement, reason=reason, replaces=former))
 
     # The steps of a call that asks.
 
-    async def _settle(self, step: Question | Asking | Answered | ToolResult | None) -> ToolResult | None:
+    async def _settle(self, step: Unasked | Asking | Answered | ToolResult | None) -> ToolResult | None:
         """Go on from *step* until the call ends with a result, or its approval is claimed and it may run (None)."""
         while True:
             try:
                 match step:
-                    case Question():
+                    case Unasked():
                         step = await self._open_request(step)
                     case Asking():
                         step = await self._ask_person(step)
@@ -138,7 +147,7 @@ class ApprovalStage:
                     await self.approval.withdraw(step.record, error)
                 raise
 
-    async def _open_request(self, question: Question) -> Asking | ToolResult:
+    async def _open_request(self, question: Unasked) -> Asking | ToolResult:
         """
         Make and store the request, or find that of the same call.
 
@@ -171,7 +180,7 @@ class ApprovalStage:
         request = record.request
         self._question_count += 1
         if asking.mistake is None:
-            await self._audit.write("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
+            await self._audit.write_asked(request)
         else:
             shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
         may_ask = request.auth is None and self._question_count <= _MAX_QUESTIONS
@@ -179,14 +188,14 @@ class ApprovalStage:
             decision = await self._state.within(self.approval.ask_person(shown))
             if decision is not None:
                 return Answered(record, decision, is_resumed=False, is_stored=asking.is_stored)
-        need = "approval" if request.auth is None else "credentials"
+        need = "approval" if request.is_approval else "an answer" if request.questions else "credentials"
         self.approval.waiting_record = record
         return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
 
-    async def _accept(self, answered: Answered) -> Question | Asking | ToolResult | None:
+    async def _accept(self, answered: Answered) -> Unasked | Asking | ToolResult | None:
         """Accept an answer and claim the approval (None), or return what comes next."""
         state, record = self._state, answered.record
-        arguments, decoded, edits = state.arguments, state.decoded, state.edits
+        arguments, decoded, edits, answers = state.arguments, state.decoded, state.edits, state.answers
         try:
             return await self._apply_answer(record, answered)
         except ApprovalError as error:
@@ -194,17 +203,19 @@ class ApprovalStage:
                 raise
             if error.why == "answered" and (present := await self.approval.find_answered(record)) is not None:
                 return self._repeat(present)
-            if error.why not in ("arguments", "grant"):
+            if error.why not in ("arguments", "grant", "answers"):
                 raise
             # The person made a mistake in their answer, so they are told about it and asked again. The request still
             # shows the former arguments, so those have to be the ones that run.
             state.restore_arguments(arguments, decoded)
-            state.edits = edits
+            state.edits, state.answers = edits, answers
             return Asking(record, is_stored=answered.is_stored, mistake=str(error))
 
-    async def _apply_answer(self, record: Record, answered: Answered) -> Question | ToolResult | None:
+    async def _apply_answer(self, record: Record, answered: Answered) -> Unasked | ToolResult | None:
         decision = answered.decision
-        await self._record_answer(record, decision)
+        answers = read_answers(record, decision)
+        await self._record_answer(record, decision, answers[len(record.answers) :])
+        self._state.answers = answers
         if not decision.approved:
             await self.approval.deny(record, decision.by)
             return ToolResult.failure("denied", decision.reason or "the user said no")
@@ -212,23 +223,13 @@ class ApprovalStage:
             return await self._finish_lost(record, decision)
         return await self._judge_again(answered)
 
-    async def _record_answer(self, record: Record, decision: Decision) -> None:
+    async def _record_answer(self, record: Record, decision: Decision, answers: Sequence[AnsweredQuestion]) -> None:
         request = record.request
         if decision.principal not in (None, request.principal):
             raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
-        grant = None if decision.grant is None else decision.grant.shown
-        answer = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
-        if decision.arguments is not None:
-            answer["arguments"] = self._mask_edited(decision.arguments)
-        await self._audit.write("answered", request=request.id, **answer)
+        await self._audit.write_answered(request, decision, answers)
 
-    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
-        state = self._state
-        redaction = state.plan.redaction(state.decoded, state.arguments, arguments)
-        return redaction.mask_value(as_json(mask_secrets(arguments, state.plan.tool)))
-
-    async def _judge_again(self, answered: Answered) -> Question | ToolResult | None:
+    async def _judge_again(self, answered: Answered) -> Unasked | ToolResult | None:
         """Judge an approved call under the policy of this moment, and claim its approval if nothing has changed."""
         record, decision = answered.record, answered.decision
         if answered.is_stored:
@@ -250,7 +251,7 @@ class ApprovalStage:
             return _build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.
         self._state.approved = None
-        return Question(judgement, reason=difference, replaces=record)
+        return Unasked(judgement, reason=difference, replaces=record)
 
     async def _decode_approved_arguments(self, record: Record, decision: Decision) -> ToolResult | None:
         """
@@ -287,7 +288,9 @@ class ApprovalStage:
         edited = None
         if decision.arguments is not None:
             edited = canonical_arguments(state.plan.tool, state.decoded, state.arguments)
-        await self.approval.claim(record, decision, edited)
+        # A store of the user may not know answers, so they are given only if there are any.
+        answers = None if state.answers == record.answers else state.answers
+        await self.approval.claim(record, decision, edited, answers)
         if grant is not None and state.call.session is not None:
             Permissions.grant(state.call.session, grant)
 

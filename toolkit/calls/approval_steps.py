@@ -9,25 +9,28 @@ from dataclasses import dataclass
 from ..approvals.records import Record
 from ..decisions import AuthRequest, Decision
 from ..permissions.judgement import Judgement
+from ..questions import Question
 
-__all__ = ["Answered", "Asking", "Question"]
+__all__ = ["Answered", "Asking", "Unasked"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Unasked:
     """
-    A question that a person has to answer. No request is made yet.
+    A matter that a person has to decide. No request is made yet.
 
     Attributes:
         judgement: The judgement that asks.
         reason: Why the person is asked again, if they are.
-        auth: The credentials that the tool needs, if the question is about them.
-        replaces: The earlier request of the call that was answered and whose place this question takes, if any.
+        auth: The credentials that the tool needs, if it is about them.
+        questions: What the tool asks its user, if it is about questions.
+        replaces: The earlier request of the call that was answered and whose place the new one takes, if any.
     """
 
     judgement: Judgement
     reason: str | None = None
     auth: AuthRequest | None = None
+    questions: tuple[Question, ...] = ()
     replaces: Record | None = None
 
 

@@ -6,10 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..decisions import ApprovalRequest, Decision
 from ..policies.audit import AuditError
+from ..questions import AnsweredQuestion
 from ..results import ToolResult
+from ..values.rendering import as_json
+from .approval_request import mask_secrets
 from .call_state import CallState
 from .settings import MAX_NOTE_SECONDS
 
@@ -40,6 +45,30 @@ class CallAudit:
             **redaction.mask_value(fields),
         }
         await state.within(state.settings.in_thread(lambda: audit.write(event, **line)))
+
+    async def write_asked(self, request: ApprovalRequest) -> None:
+        """Add the line that a person is asked about the call."""
+        questions = {"questions": [question.to_json() for question in request.questions]} if request.questions else {}
+        asked_by = list(request.asked_by)
+        await self.write("asked", request=request.id, reason=request.reason, asked_by=asked_by, **questions)
+
+    async def write_answered(
+        self, request: ApprovalRequest, decision: Decision, answers: Sequence[AnsweredQuestion]
+    ) -> None:
+        """Add the line with the *decision* of a person, and with their *answers* to the questions of the tool."""
+        fields: dict[str, Any] = {"approved": decision.approved, "by": decision.by, "reason": decision.reason}
+        fields["grant"] = None if decision.grant is None else decision.grant.shown
+        if decision.arguments is not None:
+            fields["arguments"] = self._mask_edited(decision.arguments)
+        if answers:
+            fields["answers"] = [answered.to_json() for answered in answers]
+        await self.write("answered", request=request.id, **fields)
+
+    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
+        state = self._state
+        redaction = state.plan.redaction(state.decoded, state.arguments, arguments)
+        return redaction.mask_value(as_json(mask_secrets(arguments, state.plan.tool)))
 
     async def write_intent(self, arguments: Any) -> None:
         """Add the line that the call is about to run, with its *arguments* and what people have changed in them."""

@@ -29,6 +29,7 @@ from .settings import Settings
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals.records import Record
     from ..decisions import ApprovalRequest, ArgumentEdit
+    from ..questions import AnsweredQuestion
     from ..values.schemas.repair import RepairedArguments
 
 __all__ = ["CallState"]
@@ -57,12 +58,14 @@ class CallState:
         approved: The request that a person agreed to, or None. The approval stage sets it. The rules, checks, hooks
             and modes that asked in it do not ask again.
         edits: What people have changed in the arguments while approving the call. The approval stage sets it.
+        answers: The questions of the tool that its user has answered. The approval stage sets it.
         repeats: The record of the same call, if that was approved before and this call only repeats its result. The
             approval stage sets it.
         is_over: Whether the call has its result, so that no progress is reported any more. The pipeline sets it.
     """
 
     # Values that seldom differ are on the class, as in `ToolResult`.
+    answers: tuple[AnsweredQuestion, ...] = ()
     approved: ApprovalRequest | None = None
     edits: tuple[ArgumentEdit, ...] = ()
     is_over = False

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from weakref import ref
 
 from .._plumbing.wording import format_seconds
@@ -24,6 +24,7 @@ from ..hooks.base import ShownCall, copy_json
 from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
+from ..questions import AnsweredQuestion, AnswersNeeded, find_answers_needed
 from ..results import ToolCall, ToolResult
 from .attempt import (
     TimedOut,
@@ -39,13 +40,26 @@ from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
 
+if TYPE_CHECKING:
+    from .question_book import CallQuestions
+
 __all__ = ["Execution"]
 
 _log = logging.getLogger("toolkit")
 
+Interrupt: TypeAlias = AuthNeeded | Changed | AnswersNeeded
+"""What a tool raises if a person has to act before it can continue."""
+
 
 class ExecutionOwner(Protocol):
-    """The parts of a call that its attempts use."""
+    """
+    The parts of a call that its attempts use.
+
+    Attributes:
+        answers: The questions of the tool that its user has answered.
+    """
+
+    answers: tuple[AnsweredQuestion, ...]
 
     def report(self, progress: Progress) -> None:
         """Pass *progress* to the listener, unless the call is over."""
@@ -86,7 +100,7 @@ class Execution:
     ) -> None:
         self.count = 0
         self.notes: list[str] = []
-        self.interrupt: AuthNeeded | Changed | None = None
+        self.interrupt: Interrupt | None = None
         self._call = call
         self._plan = plan
         self._settings = settings
@@ -181,7 +195,7 @@ class Execution:
         resources = {
             kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
         }
-        arguments = copy_json(self._arguments)
+        arguments, owner = copy_json(self._arguments), self._require_owner()
         return Context(
             facts=tool.facts,
             call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
@@ -189,7 +203,8 @@ class Execution:
             deadline=None if limit is None else clock() + limit,
             resources=resources,
             logger=self._plan.logger,
-            permissions=self._require_owner().build_access_judge(),
+            permissions=owner.build_access_judge(),
+            open_questions=partial(_open_questions, self._plan.name, owner.answers),
         )
 
     def _limit(self) -> float | None:
@@ -235,15 +250,15 @@ class Execution:
     async def _recover(self, error: BaseException) -> ToolResult:
         """Return the result after a failed attempt: from another attempt if that is harmless, or else the failure."""
         try:
-            if isinstance(error, (AuthNeeded, Changed)):
-                return self._record_interrupt(error)
+            if (interrupt := _find_interrupt(error)) is not None:
+                return self._record_interrupt(interrupt)
             if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
                 return build_error_result(error, self._plan, redaction=self._require_owner().redaction())
             tool_error = self._classify(error)
             return await self._retry(tool_error) if isinstance(tool_error, Transient) else self._build_error(tool_error)
         finally:
             # The tracebacks of errors hold frames, and the frames hold this object.
-            self._last_error = None
+            self._last_error = interrupt = None
             del error
 
     async def _retry(self, failed: Transient) -> ToolResult:
@@ -261,7 +276,7 @@ class Execution:
                 noted=self.notes.append,
             )
             return render_result(value, self._plan)
-        except (AuthNeeded, Changed) as interrupt:
+        except (AuthNeeded, Changed, AnswersNeeded) as interrupt:
             return self._record_interrupt(interrupt)
         except ToolError as final:
             return self._build_error(final)
@@ -273,7 +288,7 @@ class Execution:
             error, self._plan, cause=self._last_error, redaction=self._require_owner().redaction()
         )
 
-    def _record_interrupt(self, interrupt: AuthNeeded | Changed) -> ToolResult:
+    def _record_interrupt(self, interrupt: Interrupt) -> ToolResult:
         self.interrupt = interrupt
         return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
@@ -283,6 +298,8 @@ class Execution:
         try:
             return await self._attempt()
         except BaseException as error:  # noqa: BLE001 -- raised again as the error that it is classified as
+            if (needed := find_answers_needed(error)) is not None:
+                raise needed from None
             tool_error = self._classify(error)
             try:
                 if tool_error is error:
@@ -319,6 +336,17 @@ class Execution:
         if abandoned.alive and abandoned.still_runs(caller_of(self._call), self._digest()):
             return "the last attempt still runs"
         return None
+
+
+def _find_interrupt(error: BaseException) -> Interrupt | None:
+    """Return the interrupt that *error* is; None if the tool has failed."""
+    return error if isinstance(error, (AuthNeeded, Changed)) else find_answers_needed(error)
+
+
+def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...]) -> CallQuestions:
+    from .question_book import CallQuestions  # few tools ask
+
+    return CallQuestions(tool, answers)
 
 
 def _report(owner: ref[ExecutionOwner], progress: Progress) -> None:

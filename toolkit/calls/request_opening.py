@@ -17,7 +17,7 @@ from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest, Precondition
 from ..results import GeneratedId
 from .approval_request import RequestBuilder, is_unaltered
-from .approval_steps import Question
+from .approval_steps import Unasked
 from .call_state import CallState
 from .call_store import CallStore
 
@@ -39,7 +39,7 @@ class RequestOpening:
         self._builder = RequestBuilder(state)
         self._made_ids: set[str] = set()
 
-    async def open(self, question: Question, preconditions: tuple[Precondition, ...] = ()) -> Record:
+    async def open(self, question: Unasked, preconditions: tuple[Precondition, ...] = ()) -> Record:
         """
         Return the request that a person has to answer. It is stored, unless requests are sealed.
 
@@ -53,7 +53,12 @@ class RequestOpening:
             if known is not None:
                 return known
         record = await self._builder.complete(
-            started, question.judgement, auth=question.auth, reason=question.reason, preconditions=preconditions
+            started,
+            question.judgement,
+            auth=question.auth,
+            questions=question.questions,
+            reason=question.reason,
+            preconditions=preconditions,
         )
         if self._approvals.seal is not None:
             return await self._seal_request(record, question.replaces, is_new=is_new)

@@ -191,7 +191,7 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
 
 def _add_or_get(store: Any, request: ApprovalRequest, identity: str) -> Record:
     """Return the record of a sealed request: the stored one if the request came back before, otherwise a new one."""
-    new_record = Record(request=request, arguments=dict(request.arguments), identity=identity)
+    new_record = Record(request=request, arguments=dict(request.arguments), identity=identity, answers=request.answers)
     try:
         store.add(new_record)
     except ValueError:
@@ -267,7 +267,19 @@ def _check_unfinished_claim(record: Record, decision: Decision, approvals: Appro
             f"request {request.id} was approved before, and started with its own arguments; approve it without others",
             why="answered",
         )
+    if decision.answers is not None and dict(decision.answers) != _answers_of(record):
+        raise ApprovalError(
+            f"request {request.id} was answered before, and its call started with those answers; approve it without "
+            "others",
+            why="answered",
+        )
     runs = find_running(record, approvals)
     if runs is not False:
         where = "runs" if runs else "may run where this process cannot see it"
         raise ApprovalError(f"request {request.id} was approved before, and {where}", why="running")
+
+
+def _answers_of(record: Record) -> dict[str, Any]:
+    """Return the answers to the questions of *record* by their keys. Those of earlier requests are not among them."""
+    keys = {question.key for question in record.asked_questions}
+    return {answered.question.key: answered.answer for answered in record.answers if answered.question.key in keys}

@@ -23,6 +23,7 @@ from .._plumbing.wording import MASK
 from ..content import FilePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
 from ..decisions import ApprovalRequest
+from ..questions import DECLINED, AnsweredQuestion, Question
 from ..results import ErrorInfo, ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
 
@@ -140,6 +141,8 @@ class Redaction:
                 replace(edit, before=self.mask_value(dict(edit.before)), after=self.mask_value(dict(edit.after)))
                 for edit in request.edits
             ),
+            questions=tuple(map(self._mask_question, request.questions)),
+            answers=tuple(map(self.mask_answered, request.answers)),
             # A grant with a secret is left out, because a masked grant would allow something else.
             grants=tuple(grant for grant in request.grants if self.mask_text(grant.shown) == grant.shown),
             auth=None
@@ -148,6 +151,15 @@ class Redaction:
                 auth, reason=self.mask_text(auth.reason), url=None if auth.url is None else self.mask_text(auth.url)
             ),
         )
+
+    def _mask_question(self, question: Question) -> Question:
+        return replace(
+            question, message=self.mask_text(question.message), schema=self.mask_value(dict(question.schema))
+        )
+
+    def mask_answered(self, answered: AnsweredQuestion) -> AnsweredQuestion:
+        answer = answered.answer if answered.answer is DECLINED else self.mask_value(answered.answer)
+        return AnsweredQuestion(question=self._mask_question(answered.question), answer=answer)
 
     def mask_progress(self, progress: Progress) -> Progress:
         message = None if progress.message is None else self.mask_text(progress.message)

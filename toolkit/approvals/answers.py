@@ -1,0 +1,99 @@
+"""
+Checking the answers to the questions of a request, against the schema of each question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..decisions import Decision
+from ..errors import Problem, find_nearest
+from ..questions import DECLINED, AnsweredQuestion, Question
+from ..values.schemas.messages import explain_errors
+from ..values.schemas.validator import compile_schema
+from ..values.strictjson.checks import copy_and_check
+from .records import ApprovalError, Record
+
+__all__ = ["find_answer_problems", "read_answers"]
+
+_MAX_PROBLEMS = 10
+
+
+def read_answers(record: Record, decision: Decision) -> tuple[AnsweredQuestion, ...]:
+    """
+    Return all questions of the call that are answered after *decision*.
+
+    Raises:
+        ApprovalError: The answers of *decision* do not fit the questions of *record*.
+    """
+    if not decision.approved or record.state == "claimed":
+        return record.answers
+    if decision.arguments is None:
+        return record.answers + _answer_questions(record, decision.answers)
+    if record.request.questions:
+        raise ApprovalError(
+            f"request {record.request.id} has questions about the arguments that it shows; answer them without other "
+            "arguments, or deny the call",
+            why="arguments",
+        )
+    _answer_questions(record, decision.answers)
+    return ()  # the user has answered for other arguments
+
+
+def _answer_questions(record: Record, answers: Mapping[str, Any] | None) -> tuple[AnsweredQuestion, ...]:
+    """
+    Return the questions of *record* with their *answers*, in the order of the questions.
+
+    Raises:
+        ApprovalError: A question has no answer, an answer has no question, or an answer does not fit its schema.
+    """
+    answers = {} if answers is None else dict(answers)
+    questions = record.asked_questions
+    problems = [*_find_wrong_keys(questions, answers)]
+    answered = []
+    for question in questions:
+        if question.key in answers:
+            answer, answer_problems = find_answer_problems(question, answers[question.key])
+            problems += [f"the answer to {question.key!r} does not fit: {problem}" for problem in answer_problems]
+            answered.append(AnsweredQuestion(question=question, answer=answer))
+    if problems:
+        more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+        raise ApprovalError(
+            f"request {record.request.id}: {'; '.join(problems[:_MAX_PROBLEMS])}{more}; the request is still open, so "
+            "answer it again",
+            why="answers",
+        )
+    return tuple(answered)
+
+
+def _find_wrong_keys(questions: Sequence[Question], answers: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield what is wrong with the keys of *answers*."""
+    keys = [question.key for question in questions]
+    if not keys and answers:
+        yield "it asks no question, so an answer has no place; leave answers= out"
+        return
+    for key in answers:
+        if key not in keys:
+            near = find_nearest(key, keys, max_items=1) if isinstance(key, str) else []
+            remedy = f"did you mean {near[0]!r}?" if near else f"it asks {', '.join(map(repr, keys))}"
+            yield f"it does not ask {str(key)[:64]!r}; {remedy}"
+    for question in questions:
+        if question.key not in answers:
+            yield (
+                f"its question {question.key!r} has no answer; give Decision.approve(answers={{{question.key!r}: "
+                "...}), with DECLINED if the user does not want to answer"
+            )
+
+
+def find_answer_problems(question: Question, answer: Any) -> tuple[Any, list[Problem]]:
+    """Return a copy of *answer* as plain JSON, and why it cannot be the answer to *question*. `DECLINED` always can."""
+    if answer is DECLINED:
+        return answer, []
+    copied, problems = copy_and_check(answer)
+    if problems:
+        return None, problems
+    try:
+        return copied, explain_errors(compile_schema(dict(question.schema)).iter_errors(copied))
+    except ValueError as error:  # the check would take too long
+        return copied, [Problem(str(error))]
