@@ -14,7 +14,7 @@ import click
 
 from ..approvals import Approvals, ApprovalStore, Asker
 from ..dispatcher import Dispatcher
-from ..permissions import MODES, Mode
+from ..permissions import Mode
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
 from ..settings.builders import dispatcher_options
@@ -29,20 +29,8 @@ __all__ = [
     "ask_option",
     "audit_option",
     "dispatcher_for",
-    "mode_option",
-    "rule_option",
 ]
 
-mode_option = click.option(
-    "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your settings."
-)
-rule_option = click.option(
-    "--rule",
-    "rules",
-    multiple=True,
-    metavar="RULE",
-    help="A rule in addition to those of the files: 'allow write(path=out/**)'.",
-)
 audit_option = click.option(
     "--audit", type=click.Path(dir_okay=False), help="Append each verdict and each result to this audit log."
 )

@@ -1,23 +1,25 @@
 """
 The settings of a command: those of the files and the environment, with the options of the command as the last layer.
 
-A command that makes calls loads them once, and gives them to `dispatcher_for`. A note tells the user about each setting
-that does not count, and about each MCP server, because servers are not started yet.
+A command that makes calls is declared with `settings_options`, and gives the settings to `dispatcher_for`. A note tells
+the user about each setting that does not count, and about each MCP server, because servers are not started yet.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
+from ..permissions import MODES, Mode
 from ..permissions.trust import Trust, configuration_folder
 from ..settings import Instructions, MergedSettings, SettingPart
-from ..settings.keys import KEYS
+from ..settings.keys import KEYS, PROVIDERS
 from ..settings.layers import parse_setting, read_overrides, read_session_rules
 from ..settings.loading import load_layers
 from ..settings.mcp_servers import NOT_STARTED
@@ -30,7 +32,21 @@ __all__ = [
     "note_unused",
     "read_assignments",
     "set_option",
+    "settings_options",
 ]
+
+Body: TypeAlias = Callable[..., "int | None"]
+
+mode_option = click.option(
+    "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your settings."
+)
+rule_option = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="RULE",
+    help="A rule in addition to those of the files: 'allow write(path=out/**)'.",
+)
 
 set_option = click.option(
     "--set",
@@ -39,6 +55,49 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="A setting for this command, as in toolkit.toml: budget.tokens=10000. 'toolkit settings' lists the keys.",
 )
+
+
+_MODEL_OPTIONS = (
+    click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model."),
+    click.option("--model", help="The name of the model, as the provider writes it."),
+    click.option("--system", help="The system prompt."),
+    click.option(
+        "--max-turns",
+        "limits__max_turns",
+        type=click.IntRange(min=1),
+        help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
+    ),
+    click.option("--base-url", help="The address of another server that uses the provider's format."),
+    click.option(
+        "--key-from",
+        metavar="VARIABLE",
+        help="The environment variable that holds the key, if it is not the usual one.",
+    ),
+)
+_MODEL_KEYS = ("provider", "model", "system", "limits__max_turns", "base_url", "key_from")
+
+
+def settings_options(*, for_model: bool = False) -> Callable[[Body], Body]:
+    """
+    Declare the options of a command that are settings. The command gets the merged settings as `settings`.
+
+    Args:
+        for_model: Whether there are options about the model too, such as `--provider`.
+    """
+    options = (*(_MODEL_OPTIONS if for_model else ()), mode_option, rule_option, set_option)
+
+    def declare(body: Body) -> Body:
+        @functools.wraps(body)
+        def run(
+            *arguments: Any, mode: Mode | None, rules: tuple[str, ...], assignments: tuple[str, ...], **parameters: Any
+        ) -> int | None:
+            values = {key: parameters.pop(key) for key in _MODEL_KEYS if for_model}
+            settings = load_command_settings(assignments, rules=rules, mode=mode, **values)
+            return body(*arguments, settings=settings, **parameters)
+
+        return functools.reduce(lambda function, option: option(function), reversed(options), run)
+
+    return declare
 
 
 def load_command_settings(

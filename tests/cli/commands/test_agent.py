@@ -19,10 +19,10 @@ from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, Answer, Silent
 from toolkit.agent import Run
 from toolkit.approvals import SQLiteApprovals
-from toolkit.cli.commands.agent import PROVIDERS
 from toolkit.cli.commands.run_driver import confirm_plan
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
+from toolkit.settings.keys import PROVIDERS
 
 
 @pytest.fixture(autouse=True)

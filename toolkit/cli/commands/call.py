@@ -15,13 +15,13 @@ from ..._plumbing.wording import format_count
 from ...content import FilePart, ImagePart
 from ...context import Progress
 from ...dispatcher import Dispatcher
-from ...permissions import Mode
 from ...results import ToolResult
 from ...session import Session
+from ...settings import MergedSettings
 from ...spec import Tool
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
+from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
 from ..display.lines import format_duration
 from ..exit_codes import EXITS, INTERRUPTED
@@ -29,7 +29,7 @@ from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..resources import load_resources, with_option
-from ..settings_options import load_command_settings, set_option
+from ..settings_options import settings_options
 from ..targets import open_target
 from ..user_extensions import with_skills
 
@@ -47,9 +47,7 @@ arguments_option = click.option(
 @tool_argument
 @arguments_argument
 @arguments_option
-@mode_option
-@rule_option
-@set_option
+@settings_options()
 @audit_option
 @ask_option
 @with_option
@@ -66,9 +64,7 @@ def command(
     name: str,
     words: tuple[str, ...],
     text: str | None,
-    mode: Mode | None,
-    rules: tuple[str, ...],
-    assignments: tuple[str, ...],
+    settings: MergedSettings,
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
@@ -95,7 +91,6 @@ def command(
       toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    settings = load_command_settings(assignments, rules=rules, mode=mode)
     with open_target(target, settings=settings) as target_tools:
         loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)

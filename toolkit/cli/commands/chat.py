@@ -12,23 +12,17 @@ import click
 
 from ...agent import Run
 from ...errors import ToolError
-from ...permissions import Mode
-from ...settings import build_agent, build_provider
-from ...settings.builders import find_instructions
-from ...settings.keys import PROVIDERS
-from ..approval_prompt import make_prompt
-from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for, mode_option, rule_option
+from ...settings import MergedSettings
+from ..call_policy import ask_option, audit_option
 from ..command import subcommand, target_argument
-from ..display.agent_display import AgentDisplay
 from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
 from ..output import Output
-from ..resources import load_resources, with_option
-from ..settings_options import load_command_settings, note_instructions, set_option
-from ..targets import open_target
-from ..user_extensions import with_skills
-from .run_driver import RunDriver, describe_interruption, open_driver
-from .saved_runs import SavedRun
+from ..resources import with_option
+from ..settings_options import settings_options
+from .run_driver import RunDriver, open_driver
+from .saved_files import open_saved_file, raise_if_interrupted
+from .saved_runs import RUN, SavedRun
 
 __all__ = ["command"]
 
@@ -38,18 +32,7 @@ _QUESTION = "> "
 
 @subcommand("chat", piped="text")
 @target_argument
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model.")
-@click.option("--model", help="The name of the model, as the provider writes it.")
-@click.option("--system", help="The system prompt.")
-@click.option(
-    "--max-turns",
-    type=click.IntRange(min=1),
-    help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
-)
-@click.option("--base-url", help="The address of another server that uses the provider's format.")
-@click.option(
-    "--key-from", metavar="VARIABLE", help="The environment variable that holds the key, if it is not the usual one."
-)
+@settings_options(for_model=True)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
@@ -59,26 +42,15 @@ _QUESTION = "> "
 @click.option(
     "--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the conversation in this file."
 )
-@mode_option
-@rule_option
-@set_option
 @audit_option
 @ask_option
 @with_option
 def command(
     output: Output,
     target: str,
-    provider: str | None,
-    model: str | None,
-    system: str | None,
-    max_turns: int | None,
-    base_url: str | None,
-    key_from: str | None,
+    settings: MergedSettings,
     save: str | None,
     resume: str | None,
-    mode: Mode | None,
-    rules: tuple[str, ...],
-    assignments: tuple[str, ...],
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
@@ -103,47 +75,14 @@ def command(
       toolkit chat builtin --provider anthropic --model ... --save talk.json
       toolkit chat builtin --provider anthropic --model ... --resume talk.json
     """
-    if save and resume:
-        raise click.UsageError("a resumed conversation is saved to its own file; give --save or --resume, not both")
-    saved_run = SavedRun(resume) if resume else SavedRun(save).require_new() if save else None
-    run = saved_run.read() if saved_run is not None and resume else None
-    settings = load_command_settings(
-        assignments,
-        rules=rules,
-        provider=provider,
-        model=model,
-        base_url=base_url,
-        key_from=key_from,
-        system=system,
-        mode=mode,
-        limits__max_turns=max_turns,
-    )
-    model_provider = build_provider(settings)
-    with (
-        open_target(target, settings=settings) as loaded_target,
-        AgentDisplay(output.error_console if output.is_json else output.console) as display,
-    ):
-        asker = make_prompt(asks, pause=display.paused)
-        policy = CallPolicy(
-            audit=audit,
-            asker=asker,
-            settings=settings,
-            store=None if saved_run is None else saved_run.store(),
-            resources=load_resources(resource_names),
-        )
-        dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
-        instructions = find_instructions(settings)
-        note_instructions(instructions, output)
-        agent = build_agent(
-            settings, dispatcher, provider=model_provider, instructions=instructions, on_event=display.show
-        )
-        with contextlib.closing(dispatcher), open_driver(agent, display, asker, loaded_target, policy) as driver:
-            run, exit_code = _converse(driver, run, saved_run, output)
-            driver.loop.run(model_provider.aclose())
+    saved_run, run = open_saved_file(save, resume, RUN)
+    with open_driver(
+        target, settings, output, saved_run, audit=audit, asks=asks, resource_names=resource_names
+    ) as driver:
+        run, exit_code = _converse(driver, run, saved_run, output)
     if run is not None and output.is_json:
         output.json(run.to_json())
-    if asker is not None and asker.is_interrupted:
-        raise Failure(describe_interruption(asker, saved_run), INTERRUPTED)
+    raise_if_interrupted(driver.prompt, None if saved_run is None else saved_run.path)
     return exit_code
 
 

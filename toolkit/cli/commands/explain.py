@@ -8,15 +8,15 @@ from dataclasses import asdict, replace
 
 from rich.text import Text
 
-from ...permissions import Mode
 from ...session import Session
+from ...settings import MergedSettings
 from ...verdicts import Verdict
-from ..call_policy import CallPolicy, dispatcher_for, mode_option, rule_option
+from ..call_policy import CallPolicy, dispatcher_for
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
 from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
-from ..settings_options import load_command_settings, set_option
+from ..settings_options import settings_options
 from ..targets import open_target
 from ..user_extensions import name_hooks_before, with_skills
 from .call import arguments_option, read_arguments
@@ -31,18 +31,14 @@ _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 @tool_argument
 @arguments_argument
 @arguments_option
-@mode_option
-@rule_option
-@set_option
+@settings_options()
 def command(
     output: Output,
     target: str,
     name: str,
     words: tuple[str, ...],
     text: str | None,
-    mode: Mode | None,
-    rules: tuple[str, ...],
-    assignments: tuple[str, ...],
+    settings: MergedSettings,
 ) -> int:
     """Explain whether a call would run, and what decides that.
 
@@ -57,7 +53,6 @@ def command(
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    settings = load_command_settings(assignments, rules=rules, mode=mode)
     with open_target(target, settings=settings) as target_tools:
         loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
         arguments = read_arguments(loaded_target.catalog[name], words, text)

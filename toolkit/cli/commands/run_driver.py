@@ -13,16 +13,22 @@ from typing import Any
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...providers.messages import AssistantMessage
-from ..approval_prompt import InterruptiblePrompt
-from ..call_policy import CallPolicy
+from ...settings import MergedSettings, build_agent, build_provider
+from ...settings.builders import find_instructions
+from ..approval_prompt import InterruptiblePrompt, make_prompt
+from ..call_policy import CallPolicy, dispatcher_for
 from ..confirmation import confirm
 from ..display.agent_display import AgentDisplay
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
-from ..targets import Target
+from ..output import Output
+from ..resources import load_resources
+from ..settings_options import note_instructions
+from ..targets import open_target
+from ..user_extensions import with_skills
 from .saved_runs import SavedRun
 
-__all__ = ["RunDriver", "confirm_plan", "describe_interruption", "open_driver"]
+__all__ = ["RunDriver", "confirm_plan", "open_driver"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,26 +113,47 @@ class RunDriver:
 
 @contextlib.contextmanager
 def open_driver(
-    agent: Agent, display: AgentDisplay, prompt: InterruptiblePrompt | None, target: Target, policy: CallPolicy
+    target: str,
+    settings: MergedSettings,
+    output: Output,
+    saved_run: SavedRun | None,
+    *,
+    audit: str | None,
+    asks: bool,
+    resource_names: tuple[str, ...],
 ) -> Iterator[RunDriver]:
-    """Yield a driver for *agent*, whose loop is closed at the end of the block."""
-    with open_interruptible_loop(take_interrupt=None if prompt is None else prompt.interrupt) as loop:
-        yield RunDriver(
-            loop=loop,
-            agent=agent,
-            display=display,
-            prompt=prompt,
-            resources=policy.resources_of_call(target),
-            asks_afterwards=target.dispatcher is not None,
+    """
+    Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
+
+    The further arguments are the values of the options of those names.
+    """
+    provider = build_provider(settings)
+    with (
+        open_target(target, settings=settings) as loaded_target,
+        AgentDisplay(output.error_console if output.is_json else output.console) as display,
+    ):
+        prompt = make_prompt(asks, pause=display.paused)
+        store = None if saved_run is None else saved_run.store()
+        policy = CallPolicy(
+            audit=audit, asker=prompt, store=store, settings=settings, resources=load_resources(resource_names)
         )
-
-
-def describe_interruption(prompt: InterruptiblePrompt, saved_run: SavedRun | None) -> str:
-    """Return what Ctrl-C at a question has left: which calls did not run, and how to be asked about them again."""
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
-    if saved_run is None:
-        return f"interrupted; {names} did not run; --save FILE would have kept the request, to be asked again"
-    return f"interrupted; {names} did not run; the request is open, and --resume {saved_run.path} asks again"
+        dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)
+        with (
+            contextlib.closing(dispatcher),
+            open_interruptible_loop(take_interrupt=None if prompt is None else prompt.interrupt) as loop,
+        ):
+            yield RunDriver(
+                loop=loop,
+                agent=agent,
+                display=display,
+                prompt=prompt,
+                resources=policy.resources_of_call(loaded_target),
+                asks_afterwards=loaded_target.dispatcher is not None,
+            )
+            loop.run(provider.aclose())
 
 
 def confirm_plan(terminal: str = "/dev/tty") -> bool:

@@ -1,0 +1,123 @@
+"""
+Keep a run or a call in a file, so that another command can continue it.
+
+The file is only data, and approves nothing. The requests that wait for an answer, and the answers to them, are in a
+store beside the file. The safety checks keep tools away from the store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+import click
+
+from ...approvals import SQLiteApprovals
+from ..approval_prompt import InterruptiblePrompt
+from ..atomic_files import write_atomically
+from ..exit_codes import INTERRUPTED
+from ..failures import Failure
+
+__all__ = ["SavedFile", "SavedKind", "open_saved_file", "raise_if_interrupted"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedKind(Generic[T]):
+    """
+    A kind of thing that a command saves.
+
+    Attributes:
+        noun: What it is called in messages.
+        loads: Returns the thing that the content of a file describes, and raises `ValueError` if it describes none.
+        dumps: Returns the content of a file for the thing.
+    """
+
+    noun: str
+    loads: Callable[[bytes], T]
+    dumps: Callable[[T], str]
+
+
+class SavedFile(Generic[T]):
+    """The thing of *kind* in the file at *path*."""
+
+    def __init__(self, path: str | os.PathLike[str], kind: SavedKind[T]) -> None:
+        self.path = Path(path)
+        self._kind = kind
+
+    def require_new(self) -> None:
+        """Raise `Failure` if the file exists, or its folder does not."""
+        if os.path.lexists(self.path):
+            raise Failure(f"{self.path} exists already; continue it with --resume, or choose another file")
+        if not self.path.parent.is_dir():
+            raise Failure(f"{self.path.parent} is no folder; make it first, or choose another file")
+
+    def read(self) -> T:
+        """Return what was written last; raise `Failure` if the file cannot be read, or holds something else."""
+        try:
+            return self._kind.loads(self.path.read_bytes())
+        except OSError as error:
+            raise Failure(f"{self.path} cannot be read: {error.strerror or error}") from error
+        except ValueError as error:
+            noun = self._kind.noun
+            raise Failure(f"{self.path} holds no {noun}: {error}; name a file that --save has written") from error
+
+    def write(self, thing: T) -> None:
+        """Write *thing* to the file, in place of what was there."""
+        try:
+            write_atomically(self.path, self._kind.dumps(thing))
+        except OSError as error:
+            raise Failure(f"{self.path} cannot be written: {error.strerror or error}") from error
+
+    def store(self) -> SQLiteApprovals:
+        """Return the store of the requests and their answers."""
+        # The safety checks protect files with this ending.
+        return SQLiteApprovals(self.path.with_name(f"{self.path.name}.approvals.sqlite"))
+
+
+class _OpenedFile(NamedTuple, Generic[T]):
+    """The file that a command saves to, and what is in it already. Each is None if there is none."""
+
+    file: SavedFile[T] | None
+    content: T | None
+
+
+def open_saved_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> _OpenedFile[T]:
+    """
+    Return the file that `--save` or `--resume` names, and what `--resume` continues.
+
+    Raises:
+        Failure: The file cannot be used.
+        click.UsageError: Both options are given.
+    """
+    if save and resume:
+        raise click.UsageError(f"a resumed {kind.noun} is saved to its own file; give --save or --resume, not both")
+    if resume:
+        file = SavedFile(resume, kind)
+        return _OpenedFile(file, file.read())
+    if save:
+        new_file = SavedFile(save, kind)
+        new_file.require_new()
+        return _OpenedFile(new_file, None)
+    return _OpenedFile(None, None)
+
+
+def raise_if_interrupted(prompt: InterruptiblePrompt | None, saved_path: Path | None) -> None:
+    """
+    Raise `Failure` if the user pressed Ctrl-C at a question of *prompt*.
+
+    The message says which calls did not run, and how to be asked about them again: with the file at *saved_path*, which
+    is None if nothing was saved.
+    """
+    if prompt is None or not prompt.is_interrupted:
+        return
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
+    if saved_path is None:
+        remedy = "--save FILE would have kept the request, to be asked again"
+    else:
+        remedy = f"the request is open, and --resume {saved_path} asks again"
+    raise Failure(f"interrupted; {names} did not run; {remedy}", INTERRUPTED)
