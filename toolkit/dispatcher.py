@@ -145,21 +145,23 @@ class Dispatcher:
         principal: str | None = None,
         resources: Mapping[Any, Any] | None = None,
         timeout_seconds: float | None = None,
+        request_id: str | None = None,
     ) -> Coroutine[Any, Any, ToolResult]:
         """
         Run one call: `await dispatcher.call("read", {"path": "notes.txt"})`.
 
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call, including waits and
-        retries. A tool's failure is returned as a result, never raised.
+        retries. If a person has to be asked, the request gets *request_id*, and the same call with the same id gets
+        the same request again. A tool's failure is returned as a result, never raised.
         """
         if session is not None and type(session) is not Session:  # a quick answer for nearly all calls
             check_session(session)
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
             return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
-        if plan is not None and resources is None and timeout_seconds is None:
+        if plan is not None and resources is None and timeout_seconds is None and request_id is None:
             return plan.pipeline(arguments, id, session, principal)
-        call = self._copy_call(name, arguments, id, session, principal)
+        call = self._copy_call(name, arguments, id, session, principal, request_id)
         if type(call.metadata) is UnreadableMetadata:
             return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
         try:
@@ -175,16 +177,10 @@ class Dispatcher:
         pipeline = plan.pipeline_with_options or self._planner.prepare_for_options(plan, call.name)
         return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
 
-    def _copy_call(
-        self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
-    ) -> ToolCall:
-        """
-        Return a new `ToolCall`, so the caller's object is never modified.
-
-        The other arguments fill the fields that *call* leaves empty.
-        """
+    def _copy_call(self, call: Any, *fields: Any) -> ToolCall:
+        """Return a new `ToolCall`, so the caller's object is never modified. `copy_call` takes the same *fields*."""
         numbers = self.settings.call_numbers
-        return copy_call(call, arguments, call_id, session, principal, lambda: GeneratedId(f"call_{next(numbers)}"))
+        return copy_call(call, *fields, make_id=lambda: GeneratedId(f"call_{next(numbers)}"))
 
     # Running several calls.
 

@@ -79,6 +79,7 @@ class ToolCall:
         turn: The number of the model's turn, if the caller counts turns.
         metadata: Data that the caller wants to read again in hooks.
         tool: The `Tool`, once the dispatcher has found it. Hooks read its facts there.
+        request_id: The id that a request for approval of this call gets. None lets the dispatcher choose a random one.
     """
 
     session: Session | None = None
@@ -86,6 +87,7 @@ class ToolCall:
     turn: int | None = None
     metadata: dict[str, Any] | None = None
     tool: Any = None
+    request_id: str | None = None
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class ToolCall:
         turn: int | None = None,
         metadata: dict[str, Any] | None = None,
         tool: Any = None,
+        request_id: str | None = None,
     ) -> None:
         self.name = name
         self.arguments = {} if arguments is None else arguments
@@ -106,6 +109,8 @@ class ToolCall:
         self.turn = turn
         self.metadata = metadata
         self.tool = tool
+        if request_id is not None:
+            self.request_id = request_id
 
     def __repr__(self) -> str:
         return f"ToolCall({self.name!r}, {mask_secret_arguments(self.tool, self.arguments)!r}, id={self.id!r})"

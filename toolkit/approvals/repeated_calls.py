@@ -2,12 +2,15 @@
 Requests of a call that asks again: which of them still counts, and how a store finds it.
 
 The same call has the same id, arguments, tool, session and principal. An id that the library made up does not count,
-because each call without an id of its own is a new call.
+because each call without an id of its own is a new call. A caller may choose the id of the request instead. Then the
+same call is the one that names this id.
 
     pending             the call waits: asking again gives the same request
     claimed             the call runs, or it is unknown whether it has run: asking again runs nothing
     done                the call has run: asking again gives the recorded outcome, until the request expires
     denied or expired   nothing has run: asking again makes a new request
+
+If the caller has chosen the id of the request, a denial by a person counts as well: asking again gives the denial.
 """
 
 from __future__ import annotations
@@ -19,12 +22,35 @@ from ..values.strictjson.canonical import digest_parts
 from .records import Record
 from .store import ApprovalStore
 
-__all__ = ["add_call", "build_call_key", "find_call", "is_current", "is_same_call"]
+__all__ = [
+    "WITHDRAWN",
+    "add_call",
+    "build_call_key",
+    "build_request_key",
+    "find_call",
+    "find_chosen",
+    "is_current",
+    "is_same_call",
+    "is_settled",
+]
+
+WITHDRAWN = "(withdrawn)"
+"""Stands in place of a person in `Record.decided_by` if the call has ended before a person answered."""
 
 
 def build_call_key(call_id: str, digest: str) -> str:
     """Return the key of a call. *digest* stands for its tool, arguments, session and principal."""
     return digest_parts("toolkit call", call_id, digest)
+
+
+def build_request_key(request_id: str) -> str:
+    """Return the key of a call whose caller has chosen the id of its request."""
+    return digest_parts("toolkit chosen request", request_id)
+
+
+def is_settled(record: Record, now: float) -> bool:
+    """Return whether *record*, whose id the caller has chosen, still counts. A denial by a person does."""
+    return is_current(record, now) or (record.state == "denied" and record.decided_by != WITHDRAWN)
 
 
 def is_current(record: Record, now: float) -> bool:
@@ -64,17 +90,45 @@ def find_call(store: Any, request: ApprovalRequest, now: float) -> Record | None
     return None if name is None else store.get(name)
 
 
-def add_call(store: Any, record: Record, now: float, *, replaces: str | None = None) -> Record:
+def find_chosen(store: Any, request_id: str) -> tuple[Record, Record] | None:
+    """
+    Return the first and the newest record of the call whose caller has chosen *request_id*; None if there is none.
+
+    In a store without the method `find_call`, and if requests are sealed, the outcome of a record leads to the next.
+    """
+    first: Record | None = store.get(request_id)
+    if first is None:
+        return None
+    newest: Record | None = None
+    if hasattr(store, "find_call"):
+        newest = store.find_call(build_request_key(request_id))
+    if newest is None:
+        newest = first
+        while (name := _find_next_request(newest)) is not None and (following := store.get(name)) is not None:
+            newest = following
+    return first, newest
+
+
+def _find_next_request(record: Record) -> str | None:
+    """Return the id of the request that took the place of *record*, because the call asked a person once more."""
+    outcome = record.outcome or {}
+    request = outcome.get("request") if outcome.get("kind") == "waiting" else None
+    return request["id"] if isinstance(request, dict) and isinstance(request.get("id"), str) else None
+
+
+def add_call(store: Any, record: Record, now: float, *, key: str | None = None, replaces: str | None = None) -> Record:
     """
     Keep *record* as the newest request of its call and return it, or return the record that counts for the call.
 
     *replaces* is the id of a request of the same call that *record* takes the place of. Then *record* is always kept.
+    *key* is the key of the call, if its caller has chosen the id of the request.
     """
     if hasattr(store, "add_call"):
-        key = None if replaces is not None else build_call_key(record.request.call_id, record.request.digest)
+        if replaces is None and key is None:
+            key = build_call_key(record.request.call_id, record.request.digest)
         kept: Record = store.add_call(record, key, now=now, replaces=replaces)
         return kept
-    known = None if replaces is not None else find_call(store, record.request, now)
+    known = None if replaces is not None or key is not None else find_call(store, record.request, now)
     if known is None:
         store.add(record)
     return record if known is None else known

@@ -7,6 +7,7 @@ it while no other caller can change the record. So if several callers want to ma
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ..decisions import ApprovalRequest
 from ..questions import AnsweredQuestion
 from .records import ApprovalError, Claim, Record
 
-__all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "SignsRecords", "is_pending"]
+__all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "SignsRecords", "check_takes_answers", "is_pending"]
 
 Change: TypeAlias = Callable[[Record], Record | None]
 
@@ -228,6 +229,17 @@ def _build_finish(outcome: Mapping[str, Any], *, owner: str) -> Change:
         return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
 
     return change
+
+
+def check_takes_answers(store: ApprovalStore) -> None:
+    """Raise `ApprovalError` if `settle` of *store*, which a user has written, cannot keep the answers of a tool."""
+    parameters = inspect.signature(store.settle).parameters
+    if "answers" not in parameters and not any(value.kind is value.VAR_KEYWORD for value in parameters.values()):
+        raise ApprovalError(
+            f"{type(store).__name__}.settle cannot keep the answers to the questions of a tool; give it the parameter "
+            "`answers=None`, and put them into the record with replace(record, answers=tuple(answers))",
+            why="store",
+        )
 
 
 def is_pending(

@@ -15,7 +15,7 @@ from typing import Any
 from ..approvals.policy import Approvals
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
-from ..approvals.store import ApprovalStore
+from ..approvals.store import ApprovalStore, check_takes_answers
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
 from ..questions import AnsweredQuestion
@@ -77,7 +77,9 @@ class CallApproval:
 
         *arguments* and *answers* replace those of the record, unless they are None.
         """
-        further = {} if answers is None else {"answers": answers}  # a store of the user may not know it
+        further = {} if answers is None else {"answers": answers}  # a store of the user may not know the parameter
+        if answers is not None:
+            check_takes_answers(self._approvals.store)
         now, mine = self._approvals.clock(), owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner

@@ -15,6 +15,8 @@ from .attempt import must_propagate
 
 __all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
 
+_MAX_REQUEST_ID_CHARS = 200
+
 
 def copy_call(
     call: Any,
@@ -22,6 +24,8 @@ def copy_call(
     call_id: str | None,
     session: Session | None,
     principal: str | None,
+    request_id: str | None = None,
+    *,
     make_id: Callable[[], str],
 ) -> ToolCall:
     """
@@ -30,7 +34,8 @@ def copy_call(
     The other arguments fill the fields that the call leaves empty.
 
     Raises:
-        TypeError: *call* is neither, or *arguments* are given beside a `ToolCall`.
+        TypeError: *call* is neither, *arguments* are given beside a `ToolCall`, or the id of its request is no text.
+        ValueError: The id of its request cannot be used.
     """
     if isinstance(call, str):
         call = ToolCall(str.__str__(call), arguments)  # the `str` of an enum would give its label
@@ -48,6 +53,7 @@ def copy_call(
         call.principal or principal or (None if session is None else session.principal),
         call.turn,
         None if call.metadata is None else _copy_metadata(call.metadata),
+        request_id=_check_request_id(request_id if call.request_id is None else call.request_id),
     )
 
 
@@ -65,12 +71,24 @@ def copy_batch(
     originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
     used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
     new_ids = (name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
-    copies = [copy_call(call, None, None, session, principal, new_ids.__next__) for call in originals]
+    copies = [copy_call(call, None, None, session, principal, make_id=new_ids.__next__) for call in originals]
     ids = [call.id for call in copies]
     if len(set(ids)) < len(ids):
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
             call.id = call_id
     return copies
+
+
+def _check_request_id(request_id: Any) -> str | None:
+    if request_id is None:
+        return None
+    if not isinstance(request_id, str):
+        raise TypeError(f"the id of a request is a text, got {type(request_id).__name__}")
+    if not (0 < len(request_id) <= _MAX_REQUEST_ID_CHARS and request_id.isprintable()):
+        raise ValueError(
+            f"{request_id[:64]!r} cannot be the id of a request; give 1 to {_MAX_REQUEST_ID_CHARS} printable characters"
+        )
+    return request_id
 
 
 class UnreadableMetadata(dict[str, Any]):

@@ -26,6 +26,7 @@ class CallKeywords(SharedKeywords, total=False):
     """What `call` takes."""
 
     id: str | None
+    request_id: str | None
 
 
 class BatchKeywords(SharedKeywords, total=False):

@@ -2,7 +2,7 @@
 Opening a request for approval: the same call that asks again gets the request that it has already.
 
 The store decides which of two callers makes the request, also if they are in two processes. The request of a call whose
-id the library made up is always a new one.
+id the library made up is always a new one, unless its caller has chosen the id of the request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from dataclasses import replace
 
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
-from ..approvals.repeated_calls import add_call, find_call, is_current, is_same_call
+from ..approvals.repeated_calls import (
+    WITHDRAWN,
+    add_call,
+    build_request_key,
+    find_call,
+    find_chosen,
+    is_current,
+    is_same_call,
+    is_settled,
+)
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest, Precondition
 from ..results import GeneratedId
@@ -47,11 +56,16 @@ class RequestOpening:
         of an earlier approval of the call.
         """
         started = self._builder.start(question.judgement)
-        is_new = isinstance(self._state.call.id, GeneratedId)
+        chosen_id = self._state.call.request_id if question.replaces is None else None
+        is_new = isinstance(self._state.call.id, GeneratedId) and chosen_id is None
         if question.replaces is None and not is_new:
-            known = await self._find_same_call(started)
-            if known is not None:
+            known = await (
+                self._find_same_call(started) if chosen_id is None else self._find_chosen(started, chosen_id)
+            )
+            if isinstance(known, Record):
                 return known
+            if known is not None:
+                started = replace(started, request=replace(started.request, id=known))
         record = await self._builder.complete(
             started,
             question.judgement,
@@ -61,8 +75,8 @@ class RequestOpening:
             preconditions=preconditions,
         )
         if self._approvals.seal is not None:
-            return await self._seal_request(record, question.replaces, is_new=is_new)
-        return await self._add_request(record, question.replaces, is_new=is_new)
+            return await self._seal_request(record, question.replaces, is_new=is_new or chosen_id is not None)
+        return await self._add_request(record, question.replaces, chosen_id, is_new=is_new)
 
     async def _find_same_call(self, started: Record) -> Record | None:
         """Return the record of the same call that counts; None if the call needs a new request."""
@@ -74,23 +88,56 @@ class RequestOpening:
         )
         return None if known is None else self._join(known, started)
 
-    async def _add_request(self, record: Record, replaces: Record | None, *, is_new: bool) -> Record:
+    async def _find_chosen(self, started: Record, chosen_id: str) -> Record | str:
+        """
+        Return the record that counts for the call whose caller has chosen *chosen_id*, or the id for a new one.
+
+        Raises:
+            ApprovalError: The id belongs to another call.
+        """
+        now, is_sealed = self._approvals.clock(), self._approvals.seal is not None
+        known = await self._store.run("find request", chosen_id[:64], lambda store: find_chosen(store, chosen_id))
+        if known is None:
+            return chosen_id
+        first, newest = known
+        if first.request.digest != started.request.digest:
+            raise _build_taken_error(chosen_id)
+        if is_sealed and newest.state == "pending":
+            return chosen_id  # the request has come back once, and its answer was refused
+        if is_settled(newest, now):
+            return self._join(newest, newest)
+        # No person has answered in time, and the id is taken.
+        return started.request.id
+
+    async def _add_request(
+        self, record: Record, replaces: Record | None, chosen_id: str | None, *, is_new: bool
+    ) -> Record:
         now, name = self._approvals.clock(), record.request.id
         former = None if replaces is None else replaces.request.id
+        key = None if chosen_id is None else build_request_key(chosen_id)
 
         def add(store: ApprovalStore) -> Record:
             if former is None and is_new:
                 store.add(record)
                 return record
-            return add_call(store, record, now, replaces=former)
+            try:
+                return add_call(store, record, now, key=key, replaces=former)
+            except ValueError:
+                known = store.get(name) if name == chosen_id else None
+                if known is None:
+                    raise
+                return known
 
         def close_unused(store: ApprovalStore, kept: Record) -> None:
             if kept.request.id == name:
                 close_pending(store, record, self._approvals)
 
         kept = await self._store.run("keep request", name, add, on_late=close_unused)
-        if kept.request.id != name:
-            return self._join(kept, record)
+        # Another caller that has chosen the same id may have made the request at the same moment.
+        if kept.request.id != name or (key is not None and kept is not record):
+            if key is not None and kept.request.digest != record.request.digest:
+                raise _build_taken_error(name)
+            return self._join(kept, record if key is None else kept)
         self._made_ids.add(name)
         self._approvals.holders.add_maker(name)
         return record
@@ -151,6 +198,14 @@ class RequestOpening:
         return record.request.id in self._made_ids
 
 
+def _build_taken_error(request_id: str) -> ApprovalError:
+    return ApprovalError(
+        f"the request id {request_id!r} belongs to another call: the arguments, the session, the principal or the tool "
+        "itself differ; choose another request_id",
+        why="changed",
+    )
+
+
 def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) -> None:
     """Deny a request that no caller will answer. A failure of the store is only logged."""
     name = record.request.id
@@ -158,6 +213,6 @@ def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) ->
         if approvals.seal is not None and store.get(name) is None:
             # A sealed request travels, so the store must record here that it is closed.
             store.add(record)
-        store.settle(name, "denied", by=None, owner=None, now=approvals.clock())
+        store.settle(name, "denied", by=WITHDRAWN, owner=None, now=approvals.clock())
     except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
         _log.exception("request %s could not be withdrawn", name)

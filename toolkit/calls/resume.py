@@ -186,6 +186,13 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
     stored_record: Record = await in_store(
         "keep request", repr(handle.id[:64]), lambda store: _add_or_get(store, handle, identity)
     )
+    if stored_record.request.digest != handle.digest:
+        # Two callers have chosen the same id. The person who answers has seen only one of the requests.
+        raise ApprovalError(
+            f"the request id {handle.id[:64]!r} belongs to another call as well; choose another request_id for one of "
+            "them",
+            why="changed",
+        )
     return stored_record
 
 

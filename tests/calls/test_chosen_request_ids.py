@@ -1,0 +1,192 @@
+"""
+The caller chooses the id of a request: one step that is run again makes one request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
+from toolkit.catalog import Catalog
+from toolkit.context import Context
+from toolkit.decisions import Decision
+from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import Permissions
+from toolkit.results import ToolCall
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+KEY = b"k" * 32
+
+
+class BasicStore:
+    """A store with the methods of the protocol alone."""
+
+    blocking = False
+
+    def __init__(self) -> None:
+        store = MemoryApprovals()
+        for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge"):
+            setattr(self, name, getattr(store, name))
+
+
+class Shop:
+    """A tool that needs approval, and one that asks."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self.done: list[Any] = []
+        self.catalog = catalog = Catalog()
+
+        @catalog.tool(destructive=True)
+        async def send(what: str) -> str:
+            """Send something."""
+            self.done.append(what)
+            return f"sent {what}"
+
+        @catalog.tool(destructive=True)
+        async def wrap(context: Context) -> str:
+            """Wrap something."""
+            answers = [await context.ask(key, f"{key}?") for key in "ab"]
+            self.done.append(answers)
+            return f"wrapped {answers}"
+
+        self.dispatcher = Dispatcher(catalog, permissions=Permissions(), approvals=approvals)
+
+    async def send(self, what: str = "tea", **options: Any) -> Any:
+        return await self.dispatcher.call("send", {"what": what}, request_id="step-1", **options)
+
+    async def wrap(self) -> Any:
+        return await self.dispatcher.call("wrap", {}, request_id="step-2")
+
+
+@pytest.fixture(params=["memory", "file", "signed", "basic", "sealed"])
+def shop(request, tmp_path):
+    """A shop for each kind of store."""
+    stores = {"memory": MemoryApprovals, "basic": BasicStore, "sealed": lambda: None}
+    store: Any = stores.get(request.param, lambda: SQLiteApprovals(tmp_path / "x.approvals.sqlite"))()
+    return Shop(Approvals(store, key=KEY if request.param in ("signed", "sealed") else None))
+
+
+async def test_the_same_call_with_the_same_id_is_one_request(shop):
+    """Again while it waits, and after it has run: it runs once."""
+    requests = [(await shop.send()).request for _ in range(3)]
+    assert {request.id for request in requests} == {"step-1"}
+    assert (await shop.dispatcher.resume(requests[2], Decision.approve())).text == "sent tea"
+    again = await shop.send()
+    assert (again.kind, again.value) == ("ok", "sent tea")
+    assert shop.done == ["tea"]
+
+
+async def test_the_id_of_another_call_is_an_error():
+    """Other arguments, another session or another principal."""
+    shop = Shop(Approvals())
+    await shop.send()
+    for options in ({"what": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
+        result = await shop.send(**options)
+        assert result.is_error
+        assert "the request id 'step-1' belongs to another call" in result.text
+        assert "choose another request_id" in result.text
+    other = await shop.dispatcher.call("wrap", {}, request_id="step-1")
+    assert "belongs to another call" in other.text
+
+
+async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
+    """The second one is refused when it comes back, whatever the first one was answered."""
+    shop = Shop(Approvals(key=KEY))
+    tea, jam = (await shop.send("tea")).request, (await shop.send("jam")).request
+    with pytest.raises(ApprovalError):
+        await shop.dispatcher.resume(tea, Decision.approve(answers={"x": 1}))
+    with pytest.raises(ApprovalError, match="belongs to another call as well"):
+        await shop.dispatcher.resume(jam, Decision.approve())
+    assert (await shop.dispatcher.resume(tea, Decision.approve())).text == "sent tea"
+    assert shop.done == ["tea"]
+
+
+async def test_a_denial_stays_a_denial(shop):
+    """A person who has said no is not asked again."""
+    request = (await shop.send()).request
+    await shop.dispatcher.resume(request, Decision.deny("no", by="ada"))
+    assert (await shop.send()).kind == "denied"
+
+
+async def test_a_request_that_expired_is_made_anew():
+    """Its id is taken, so the new one has an id of its own, and is one request again."""
+    now = [1000.0]
+    shop = Shop(Approvals(expires_seconds=10.0, clock=lambda: now[0]))
+    await shop.send()
+    now[0] += 20
+    first, second = (await shop.send()).request, (await shop.send()).request
+    assert first.id == second.id != "step-1"
+    assert (await shop.dispatcher.resume(first.id, Decision.approve())).kind == "ok"
+    assert (await shop.send()).value == "sent tea"
+
+
+async def test_a_request_that_was_withdrawn_is_made_anew():
+    """A call that was cancelled while a person was asked is no answer."""
+    asked: asyncio.Event = asyncio.Event()
+
+    async def ask(request: Any) -> Decision | None:
+        asked.set()
+        if len(asks) == 0:
+            asks.append(request.id)
+            await asyncio.sleep(3600)
+        return None
+
+    asks: list[str] = []
+    shop = Shop(Approvals(ask=ask))
+    task = asyncio.ensure_future(shop.send())
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await shop.send()).kind == "waiting"
+
+
+async def test_all_requests_of_the_step_are_found_again(shop):
+    """An approval, and the questions after it: the step that is run again gets the newest."""
+    result = await shop.wrap()
+    assert result.request.id == "step-2"
+    for decision in (Decision.approve(), *(Decision.approve(answers={key: key.upper()}) for key in "ab")):
+        assert (await shop.wrap()).request.id == result.request.id
+        result = await shop.dispatcher.resume(result.request, decision)
+    assert result.text == "wrapped ['A', 'B']"
+    assert (await shop.wrap()).value == "wrapped ['A', 'B']"
+    assert shop.done == [["A", "B"]]
+
+
+async def test_two_steps_at_once_make_one_request():
+    """Also if both ask at the same moment, for the same call; for another call one of them fails."""
+    shop = Shop(Approvals(MemoryApprovals()))
+    results = await asyncio.gather(*[shop.send() for _ in range(5)])
+    assert {result.request.id for result in results} == {"step-1"}
+
+
+async def test_a_call_of_a_batch_has_its_own(shop):
+    """`ToolCall.request_id` counts in `call` and in `call_many`."""
+    calls = [ToolCall("send", {"what": "tea"}, request_id="a"), ToolCall("send", {"what": "jam"}, request_id="b")]
+    first = await shop.dispatcher.call_many(calls)
+    assert first[0].request.id == "a"
+    assert first[1].request.waits_for is not None  # it is held back, and makes no request yet
+    await shop.dispatcher.resume(first[0].request, Decision.approve())
+    assert (await shop.dispatcher.call(calls[0])).value == "sent tea"
+    assert (await shop.dispatcher.call_many([calls[1]]))[0].request.id == "b"
+
+
+@pytest.mark.parametrize(
+    ("request_id", "error", "words"),
+    [
+        (5, TypeError, "the id of a request is a text, got int"),
+        ("a\nb", ValueError, "cannot be the id of a request; give 1 to 200 printable characters"),
+        ("", ValueError, "1 to 200 printable characters"),
+        ("a" * 201, ValueError, "1 to 200 printable characters"),
+    ],
+)
+async def test_an_id_that_cannot_be_used_is_refused(request_id, error, words):
+    """At once, because it is the program's own mistake."""
+    shop = Shop(Approvals())
+    with pytest.raises(error, match=words):
+        await shop.dispatcher.call("send", {"what": "tea"}, request_id=request_id)
