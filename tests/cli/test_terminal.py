@@ -123,8 +123,47 @@ def test_ctrl_c_at_an_approval_prompt_says_that_the_call_did_not_run(terminal):
     asked.type("\x03")
     assert asked.ended() == 130
     assert "not answered, so it does not run; the request stays open" in asked.lines()
-    assert "interrupted; `cancel` did not run" in asked.lines()[-1]
+    assert asked.lines()[-1].startswith("error: interrupted; `cancel` did not run; --save FILE would have kept")
     assert "working day" not in asked.written
+
+
+@pytest.mark.long
+def test_resume_asks_again_about_a_call_that_was_saved(terminal):
+    """Ctrl-C at an approval prompt leaves the request open, and `--resume` asks again, also for a single call."""
+    asked = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--save", "call.json")
+    asked.until("[y]es")
+    asked.type("\x03")
+    assert asked.ended() == 130
+    said = "interrupted; `cancel` did not run; the request is open, and --resume call.json asks again"
+    assert asked.lines()[-1] == f"error: {said}"
+    again = terminal("call", "tools.py", "--resume", "call.json")
+    again.until("[y]es")
+    again.type("\x03")
+    assert again.ended() == 130
+    again = terminal("call", "tools.py", "--resume", "call.json")
+    again.until("[y]es")
+    again.type("y\n")
+    assert again.ended() == 0
+    assert "01 May is a working day" in again.lines()
+    saved = json.loads((again.shop.folder / "call.json").read_text())
+    assert (saved["kind"], saved["text"], saved["request"]) == ("ok", "01 May is a working day", None)
+    over = again.shop.run("call", "tools.py", "--resume", "call.json")
+    assert "the call is over, so there is nothing to continue" in over.err
+
+
+@pytest.mark.long
+def test_a_saved_call_that_was_altered_does_not_run(terminal):
+    """The file is only data: if it shows another call than the store holds, an approval of it runs nothing."""
+    shop = terminal("list", "tools.py").shop
+    assert shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask", "--save", "call.json").code == 7
+    file = shop.folder / "call.json"
+    file.write_text(file.read_text().replace("2026-05-01", "2026-12-24"))
+    again = terminal("call", "tools.py", "--resume", "call.json")
+    again.until("[y]es")
+    again.type("y\n")
+    assert again.ended() != 0
+    assert "altered; it cannot be used" in "\n".join(again.lines()).replace("\n", " ")
+    assert "working day" not in again.written
 
 
 def test_ctrl_c_ends_a_call_that_runs(terminal):

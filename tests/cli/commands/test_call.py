@@ -10,7 +10,7 @@ import pytest
 
 from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
 from toolkit.policies.audit import AuditLog
-from toolkit.results import KINDS
+from toolkit.results import KINDS, ToolResult
 
 LOGINS = '''
 from toolkit import AuthNeeded, AuthRequest, Catalog
@@ -282,3 +282,40 @@ def test_a_rule_that_another_tool_gets_around_is_told(shop):
     )
     assert shop.run(*words).json["warnings"] == [warning]
     assert shop.run(*words, "-o", "text").out.splitlines()[-1] == f"  warning: {warning}"
+
+
+@pytest.fixture
+def saved_call(shop):
+    """The file of a call that waits."""
+    ran = shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask", "--save", "call.json")
+    assert ran.code == 7
+    assert "answer in a terminal with --resume call.json, or permit it with --mode or --rule" in ran.err
+    return shop.folder / "call.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--resume", "call.json", "--save", "other.json"), "give --save or --resume, not both"),
+        (("cancel", "--resume", "call.json"), "a resumed call has its tool and its arguments; leave them out"),
+        (("--resume", "call.json", "--arguments", "{}"), "a resumed call has its tool and its arguments"),
+        (("--resume", "tools.py"), "tools.py holds no call"),
+        (("--resume", "missing.json"), "missing.json cannot be read"),
+        (("cancel", "--save", "call.json"), "call.json exists already; continue it with --resume"),
+        (("cancel", "--save", "missing/call.json"), "missing is no folder"),
+        ((), "Missing argument 'NAME'; 'toolkit list TARGET' shows the names"),
+    ],
+)
+def test_mistakes_with_saved_calls_name_the_remedy(shop, saved_call, words, message):
+    """Each wrong use of `--save` and `--resume` says what to do instead, and leaves the saved call as it is."""
+    before = saved_call.read_text()
+    ran = shop.run("call", "tools.py", *words)
+    assert ran.code != 0
+    assert message in " ".join(ran.err.split())
+    assert saved_call.read_text() == before
+
+
+def test_a_call_that_is_resumed_without_a_person_still_waits(shop, saved_call):
+    """With `--no-ask` the request stays open, and the exit code says so."""
+    ran = shop.run("call", "tools.py", "--no-ask", "--resume", "call.json")
+    assert (ran.code, ToolResult.from_json(json.loads(saved_call.read_text())).request.tool) == (7, "cancel")

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -15,23 +17,26 @@ from ..._plumbing.wording import format_count
 from ...content import AudioPart, FilePart, ImagePart, ResourcePart
 from ...context import Progress
 from ...dispatcher import Dispatcher
-from ...results import ToolResult
+from ...results import ToolCall, ToolResult
 from ...session import Session
 from ...settings import MergedSettings
 from ...spec import Tool
+from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
 from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for
-from ..command import arguments_argument, subcommand, target_argument, tool_argument
+from ..command import arguments_argument, subcommand, target_argument
+from ..completion.known_names import complete_tool
 from ..display.lines import format_duration
-from ..exit_codes import EXITS, INTERRUPTED
+from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..resources import load_resources, with_option
 from ..settings_options import settings_options
-from ..targets import open_target
+from ..targets import Target, open_target
 from ..user_extensions import with_skills
+from .saved_files import SavedFile, SavedKind, open_saved_file, raise_if_interrupted
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
@@ -47,12 +52,26 @@ arguments_option = click.option(
 )
 
 
+CALL: SavedKind[ToolResult] = SavedKind(
+    "call",
+    lambda content: ToolResult.from_json(json.loads(content)),
+    lambda result: json.dumps(result.to_json(), default=as_json),
+)
+
+
 @subcommand("call")
 @target_argument
-@tool_argument
+@click.argument("name", required=False, shell_complete=complete_tool)
 @arguments_argument
 @arguments_option
 @settings_options()
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save the result to this new file, to be asked later if the call waits.",
+)
+@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the call in this file.")
 @audit_option
 @ask_option
 @with_option
@@ -66,10 +85,12 @@ arguments_option = click.option(
 def command(
     output: Output,
     target: str,
-    name: str,
+    name: str | None,
     words: tuple[str, ...],
     text: str | None,
     settings: MergedSettings,
+    save: str | None,
+    resume: str | None,
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
@@ -86,6 +107,9 @@ def command(
     an integer, and a text if it wants a string. tag=a tag=b is a list. name:=VALUE
     is always JSON. - reads all arguments as a JSON object from standard input.
 
+    --resume asks you about a call that waits and that --save has saved, and saves its
+    result to the same file. Rules and modes are those of the new command.
+
     The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments,
     4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
     9 transient, 10 cancelled, 11 halted, 12 internal error.
@@ -95,32 +119,74 @@ def command(
       toolkit call tools.py free_days year=2026 country=FR
       toolkit call tools.py free_days --arguments '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
+      toolkit call tools.py --resume call.json
     """
+    saved_call, waiting = open_saved_file(save, resume, CALL)
+    tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
+    policy = CallPolicy(
+        audit=audit,
+        asker=make_prompt(asks),
+        store=None if saved_call is None else saved_call.store(),
+        settings=settings,
+        resources=load_resources(resource_names),
+        needed_by=(tool_name,),
+    )
     with open_target(target, settings=settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
-        arguments = read_arguments(loaded_target.catalog[name], words, text)
-        prompt = make_prompt(asks)
-        policy = CallPolicy(
-            audit=audit,
-            asker=prompt,
-            settings=settings,
-            resources=load_resources(resource_names),
-            needed_by=(name,),
-        )
-        dispatcher = dispatcher_for(
-            loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
-        )
-        call = _call_tool(
-            dispatcher,
-            name,
-            arguments,
-            timeout_seconds=timeout,
-            prompt=None if loaded_target.dispatcher is None else prompt,
-            resources=policy.resources_of_call(loaded_target),
-        )
-        result = run_coroutine(call, take_interrupt=None if prompt is None else prompt.interrupt)
-    if prompt is not None and prompt.is_interrupted:
-        raise Failure(f"interrupted; `{name}` did not run; to be asked again, give the command again", INTERRUPTED)
+        loaded_target = with_skills(target_tools, output, unless=tool_name, settings=settings)
+        arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
+        call = ToolCall(tool_name, arguments)
+        result = _run_call(loaded_target, policy, output, call, waiting, saved_call, timeout_seconds=timeout)
+    _show_result(result, output, saved_call, trace=trace)
+    return EXITS[result.kind]
+
+
+def _run_call(
+    target: Target,
+    policy: CallPolicy,
+    output: Output,
+    call: ToolCall,
+    waiting: ToolResult | None,
+    saved_call: SavedFile[ToolResult] | None,
+    *,
+    timeout_seconds: float | None,
+) -> ToolResult:
+    """
+    Return the result of *call*, or of the call whose result is *waiting*, and save it.
+
+    Raises:
+        Failure: The user pressed Ctrl-C at the question.
+    """
+    prompt = policy.asker if isinstance(policy.asker, InterruptiblePrompt) else None
+    coroutine = _call_tool(
+        dispatcher_for(target, policy, output, on_progress=partial(_report, output)),
+        call,
+        waiting,
+        # The dispatcher asks itself about a new call, unless it is that of a program.
+        prompt=prompt if waiting is not None or target.dispatcher is not None else None,
+        timeout_seconds=timeout_seconds,
+        resources=policy.resources_of_call(target),
+    )
+    result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
+    if saved_call is not None:
+        saved_call.write(result)
+    raise_if_interrupted(prompt, None if saved_call is None else saved_call.path)
+    return result
+
+
+def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_arguments: bool) -> str:
+    """Return the name of the tool: *name*, or that of the call that *waiting* is the result of."""
+    if waiting is None:
+        if name is None:
+            raise click.UsageError("Missing argument 'NAME'; 'toolkit list TARGET' shows the names of the tools.")
+        return name
+    if name is not None or has_arguments:
+        raise click.UsageError("a resumed call has its tool and its arguments; leave them out")
+    if waiting.request is None:
+        raise Failure("the call is over, so there is nothing to continue; give a tool and its arguments")
+    return waiting.request.tool
+
+
+def _show_result(result: ToolResult, output: Output, saved_call: SavedFile[ToolResult] | None, *, trace: bool) -> None:
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
@@ -128,10 +194,9 @@ def command(
         for part in result.parts:
             output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
-        output.note(_describe_problem(result), "red" if result.is_error else "yellow")
+        output.note(_describe_problem(result, saved_call), "red" if result.is_error else "yellow")
     for line in format_trace(result) if trace else ():
         output.note(line, "dim")
-    return EXITS[result.kind]
 
 
 def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
@@ -164,31 +229,37 @@ def format_trace(result: ToolResult) -> Iterator[str]:
 
 async def _call_tool(
     dispatcher: Dispatcher,
-    name: str,
-    arguments: dict[str, Any],
+    call: ToolCall,
+    waiting: ToolResult | None,
     *,
     prompt: InterruptiblePrompt | None,
     **options: Any,
 ) -> ToolResult:
-    """Make the call. If it waits, because the dispatcher asks no person itself, ask *prompt*, and go on with it."""
-    session = Session()
+    """
+    Make *call*, or go on with the call whose result is *waiting*.
+
+    If the call waits, because the dispatcher asks no person itself, ask *prompt*, and go on with it.
+    """
+    request = None if waiting is None else waiting.request
+    session = Session() if request is None else Session(id=request.session or request.id, principal=request.principal)
     async with dispatcher:
-        result = await dispatcher.call(name, arguments, session=session, **options)
+        result = waiting or await dispatcher.call(call.name, call.arguments, session=session, **options)
         while prompt is not None and (request := result.request) is not None and request.auth is None:
             decision = await asyncio.to_thread(prompt.ask, request)
             if decision is None:
                 break
-            handle = request.id if request.seal is None else request
-            result = await dispatcher.resume(handle, decision, session=session, **options)
+            # The person has seen this request, which may come from a file. If the store's own differs, nothing runs.
+            result = await dispatcher.resume(request, decision, session=session, **options)
         return result
 
 
-def _describe_problem(result: ToolResult) -> str:
+def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | None) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
-    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)"
+    answer = "answer in a terminal" if saved_call is None else f"answer in a terminal with --resume {saved_call.path}"
+    return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
 
-def _report(progress: Progress, output: Output) -> None:
+def _report(output: Output, progress: Progress) -> None:
     if output.error_console.is_terminal and progress.message:
         output.note(f"{progress.tool}: {progress.message}", "dim")
