@@ -1,0 +1,25 @@
+"""
+The Model Context Protocol: a catalog as a server.
+
+    serve(dispatcher)         serve the tools of a dispatcher over standard input and output
+    build_server(dispatcher)  return the server itself, for another transport
+
+The extra `mcp` installs the official SDK. It is imported when one of these names is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy_names import lazy_getattr
+
+if TYPE_CHECKING:
+    from .serving.stdio import serve
+    from .serving.tool_server import build_server
+
+__all__ = ["build_server", "serve"]
+
+__getattr__ = lazy_getattr(
+    __name__,
+    {"build_server": "serving.tool_server", "serve": "serving.stdio"},
+)
