@@ -94,7 +94,7 @@ def _complete(definition: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
     completed = dict(definition)
     if not has_structured_output(tool):
         completed.pop("outputSchema", None)
-    facts = {name: value for name, value in tool.facts.as_json().items() if name not in _ANNOTATED_FACTS}
+    facts = {name: value for name, value in tool.facts.as_json().items() if value and name not in _ANNOTATED_FACTS}
     return {**completed, "_meta": {FACTS_KEY: facts}} if facts else completed
 
 

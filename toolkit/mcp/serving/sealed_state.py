@@ -142,7 +142,7 @@ def digest_request(name: str, arguments: Mapping[str, Any] | None) -> str:
 
 
 def _read_keys(key: Keys) -> list[bytes]:
-    keys: list[Any] = [key] if isinstance(key, (bytes, str)) else list(key)
+    keys: list[Any] = list(key) if isinstance(key, (list, tuple)) else [key]
     if not keys:
         raise ValueError(f"a list of keys cannot be empty; {_REMEDY}")
     for item in keys:
