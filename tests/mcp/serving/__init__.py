@@ -1,0 +1,1 @@
+"""Tests of a catalog that is served over MCP."""

@@ -1,0 +1,304 @@
+"""
+One `tools/call` request: run it, ask the user of the client if that is needed, and answer.
+
+    call ──▶ result ──▶ answer
+               │
+            waiting ──▶ older revision: ask now, and resume the call with the answer
+                    ──▶ 2026-07-28: return the question with a sealed state; the client calls again with the answer
+
+What runs is the call that the store of the approvals holds. The client sends no more than the answer to a question
+that it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import anyio
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import INVALID_PARAMS, CallToolRequestParams, ElicitRequest, ElicitResult
+from mcp_types import ElicitRequestFormParams as FormParams
+from mcp_types import ElicitRequestURLParams as UrlParams
+from pydantic import ValidationError
+
+from ...approvals.records import ApprovalError, Record
+from ...decisions import ApprovalRequest, Decision
+from ...dispatcher import Dispatcher
+from ...results import GeneratedId, ToolResult
+from ...session import Session
+from .answers import AnswerBuilder, build_error_answer
+from .conversations import Conversations, is_modern
+from .progress import ProgressRouter
+from .questions import build_forms, can_ask, describe_inability, read_decision
+from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
+
+__all__ = ["ToolCaller", "run_to_end"]
+
+_MAX_QUESTIONS = 20
+"""The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
+
+
+class ToolCaller:
+    """
+    Answers `tools/call` requests with the tools of *dispatcher*.
+
+    Args:
+        dispatcher: The dispatcher that runs the calls.
+        conversations: The principals and sessions of the calls.
+        seal: Makes the states that clients carry.
+        router: Gets the progress of all calls of the dispatcher.
+        answer_seconds: How long a client of an older revision may take to answer a question.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        conversations: Conversations,
+        seal: StateSeal,
+        router: ProgressRouter,
+        *,
+        answer_seconds: float,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._conversations = conversations
+        self._seal = seal
+        self._router = router
+        self._answer_seconds = answer_seconds
+        self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
+        self._call_count = 0
+
+    async def call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
+        """
+        Return the result of one request.
+
+        Raises:
+            MCPError: There is no such tool, or the answer to a question cannot be accepted.
+        """
+        principal = self._conversations.principal_of(context)
+        name, arguments = params.name, params.arguments
+        if params.request_state is not None and is_modern(context):
+            result = await self._continue(context, params, principal)
+            if isinstance(result, dict):
+                return result
+        else:
+            session = self._conversations.session_of(context, principal)
+            result = await self._run(context, name, arguments, session, principal)
+        if result.kind != "waiting":
+            return self._answer(name, result)
+        if not can_ask(_request_of(result), context.session.client_capabilities):
+            request = _request_of(result)
+            await self._withdraw(request, principal)
+            return build_error_answer(f"error: denied: {describe_inability(request)}")
+        if is_modern(context):
+            return self._ask_later(_request_of(result), name, arguments, principal)
+        return await self._ask_now(context, name, result, session, principal)
+
+    # Running.
+
+    async def _run(
+        self,
+        context: ServerRequestContext[Any, Any],
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        session: Session,
+        principal: str | None,
+    ) -> ToolResult:
+        call_id = None
+        plan = self._dispatcher.find_plan(name)
+        if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
+            self._call_count += 1
+            call_id = GeneratedId(f"mcp_{self._call_count}")
+        run = self._dispatcher.call(name, arguments, id=call_id, session=session, principal=principal)
+        if call_id is None:
+            return await run_to_end(run)
+        sender = self._router.open(call_id, context.session.report_progress)
+        try:
+            result = await run_to_end(run)
+            await sender.flush()
+        finally:
+            self._router.close(call_id)
+        return result
+
+    def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
+        if result.kind == "not_found":
+            message = result.text if result.error is None else result.error.message
+            raise MCPError(INVALID_PARAMS, message)
+        plan = self._dispatcher.find_plan(name)
+        if plan is None:  # the tool was removed while it ran
+            return build_error_answer(result.text)
+        known_plan, builder = self._builders.get(name, (None, None))
+        if builder is None or known_plan is not plan:
+            settings = self._dispatcher.settings
+            checks_values = not settings.check_output or bool(settings.chain.hooks)
+            builder = AnswerBuilder(plan.tool, max_chars=plan.max_chars, checks_values=checks_values)
+            self._builders[name] = plan, builder
+        return builder.build(result)
+
+    # Asking in an older revision: the client is asked while the call waits.
+
+    async def _ask_now(
+        self,
+        context: ServerRequestContext[Any, Any],
+        name: str,
+        result: ToolResult,
+        session: Session,
+        principal: str | None,
+    ) -> dict[str, Any]:
+        for _ in range(_MAX_QUESTIONS):
+            request = _request_of(result)
+            if not can_ask(request, context.session.client_capabilities):
+                await self._withdraw(request, principal)
+                return build_error_answer(f"error: denied: {describe_inability(request)}")
+            try:
+                responses = await self._elicit(context, request)
+            except BaseException as error:
+                await self._withdraw(request, principal)
+                if not isinstance(error, (MCPError, ValidationError)):
+                    raise
+                return build_error_answer(f"error: denied: the client could not ask its user: {error}")
+            decision = read_decision(request, responses, by=_name_client(context), principal=principal)
+            if decision is None:
+                continue
+            try:
+                result = await self._resume(context, request, decision, session, principal)
+            except ApprovalError as error:
+                return build_error_answer(f"error: denied: {error}")
+            if result.kind != "waiting":
+                return self._answer(name, result)
+        await self._withdraw(_request_of(result), principal)
+        return build_error_answer(f"error: denied: the client gave no usable answer to {_MAX_QUESTIONS} questions")
+
+    async def _elicit(self, context: ServerRequestContext[Any, Any], request: ApprovalRequest) -> dict[str, Any]:
+        """Return the results of the elicitation requests that ask about *request*, one after the other."""
+        metadata = ServerMessageMetadata(related_request_id=context.request_id)
+        responses: dict[str, Any] = {}
+        for key, form in build_forms(request, offers_grants=True).items():
+            model = UrlParams if form["mode"] == "url" else FormParams
+            response = await context.session.send_request(
+                ElicitRequest(params=model.model_validate(form)),
+                ElicitResult,
+                request_read_timeout_seconds=self._answer_seconds,
+                metadata=metadata,
+            )
+            responses[key] = response.model_dump(by_alias=True)
+        return responses
+
+    # Asking in revision 2026-07-28: the client calls again, and brings the answer.
+
+    def _ask_later(
+        self, request: ApprovalRequest, name: str, arguments: Mapping[str, Any] | None, principal: str | None
+    ) -> dict[str, Any]:
+        handle = request.id if self._dispatcher.settings.approvals.seal is None else request.to_json()
+        question = OpenQuestion(
+            request=handle, digest=digest_request(name, arguments), principal=principal, session=request.session
+        )
+        forms = build_forms(request, offers_grants=principal is not None)
+        return {
+            "resultType": "input_required",
+            "inputRequests": {key: {"method": "elicitation/create", "params": form} for key, form in forms.items()},
+            "requestState": self._seal.seal(question),
+        }
+
+    async def _continue(
+        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, principal: str | None
+    ) -> ToolResult | dict[str, Any]:
+        """
+        Return the result of the call that the state of *params* belongs to, or the question again if it has no answer.
+
+        Raises:
+            MCPError: The state or the answer cannot be accepted.
+        """
+        try:
+            digest = digest_request(params.name, params.arguments)
+            question = self._seal.open(params.request_state or "", digest=digest, principal=principal)
+            request = await self._find_request(question)
+            responses = {
+                key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()
+            }
+            decision = read_decision(request, responses, by=_name_client(context), principal=principal)
+            if decision is None:
+                return self._ask_later(request, params.name, params.arguments, principal)
+            session = self._conversations.session_of_question(question.session, principal)
+            return await self._resume(context, request, decision, session, principal)
+        except (StateError, ApprovalError) as error:
+            raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}) from error
+
+    async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
+        if not isinstance(question.request, str):
+            return ApprovalRequest.from_json(question.request)
+        name: str = question.request
+        record: Record | None = await self._dispatcher.settings.store_runner.run(
+            "find request", name, lambda store: store.get(name)
+        )
+        if record is None:
+            raise ApprovalError(
+                "the question is not known here: it was removed, or another process of the server asked it; let all "
+                "processes share one store of approvals, or call the tool again",
+                why="unknown",
+            )
+        if record.state != "pending":
+            raise ApprovalError("this question was answered before; call the tool again", why="answered")
+        return record.request
+
+    # Both revisions.
+
+    async def _resume(
+        self,
+        context: ServerRequestContext[Any, Any],
+        request: ApprovalRequest,
+        decision: Decision,
+        session: Session | None,
+        principal: str | None,
+    ) -> ToolResult:
+        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        run = self._dispatcher.resume(handle, decision, session=session, principal=principal)
+        sender = self._router.open(request.call_id, context.session.report_progress)
+        try:
+            result = await run_to_end(run)
+            await sender.flush()
+        finally:
+            self._router.close(request.call_id)
+        return result
+
+    async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
+        """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
+        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        denial = Decision.deny("the client did not answer", principal=principal)
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._dispatcher.resume(handle, denial, principal=principal)
+            except ApprovalError:
+                return  # it was answered meanwhile, or has expired
+
+
+async def run_to_end(run: Coroutine[Any, Any, ToolResult]) -> ToolResult:
+    """
+    Return the result of *run*. If the request is cancelled, cancel the call once and wait until it has ended.
+
+    A cancelled request interrupts its task again at every step. A call that cleans up after itself must not be
+    interrupted like that, so it has a task of its own.
+    """
+    task = asyncio.get_running_loop().create_task(run)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({task})
+        raise
+
+
+def _request_of(result: ToolResult) -> ApprovalRequest:
+    assert result.request is not None  # noqa: S101 -- a result of kind "waiting" has one
+    return result.request
+
+
+def _name_client(context: ServerRequestContext[Any, Any]) -> str:
+    client = context.session.client_params
+    return "MCP client" if client is None else f"MCP client {client.client_info.name[:64]}"

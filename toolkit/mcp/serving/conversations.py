@@ -1,0 +1,92 @@
+"""
+For whom a call is made, and which conversation it belongs to.
+
+A connection of an older revision is one conversation. Revision 2026-07-28 has no connections. There, the conversation
+is that of the question that is answered, or that of the user, or else every call is a conversation of its own.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from mcp.server import ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import principal_components
+from mcp.server.connection import Connection
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from ...session import Session
+from .sealed_state import StateSeal
+
+__all__ = ["Conversations", "connection_of", "is_modern"]
+
+_STATE_KEY = "toolkit.session"
+_MAX_PRINCIPALS = 10_000
+
+
+def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether the request of *context* follows a revision without sessions: 2026-07-28 or newer."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
+    """Return the connection that the request came over. In a revision without sessions it lasts for one request."""
+    return context.session._connection  # noqa: SLF001 -- the SDK documents `Connection.state`, and has no other way to it
+
+
+class Conversations:
+    """
+    The principals and the sessions of the calls of one server.
+
+    Args:
+        seal: Makes the ids of conversations, so that all processes with one key have the same.
+        principal: For whom calls are made that come without authentication.
+    """
+
+    def __init__(self, seal: StateSeal, principal: str | None = None) -> None:
+        self._seal = seal
+        self._principal = principal
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+
+    def principal_of(self, context: ServerRequestContext[Any, Any]) -> str | None:
+        """Return the authenticated user of the request; the fixed principal of the server if there is none."""
+        request = context.request
+        user = None if request is None else request.scope.get("user")
+        if user is None:
+            return self._principal
+        if isinstance(user, AuthenticatedUser):
+            client_id, issuer, subject = principal_components(user.access_token)
+            # A subject is unique only among those of its issuer.
+            return client_id if subject is None else subject if issuer is None else f"{subject} of {issuer}"
+        # The user of another authentication middleware of Starlette.
+        if not user.is_authenticated:
+            return self._principal
+        return str(user.display_name)
+
+    def session_of(self, context: ServerRequestContext[Any, Any], principal: str | None) -> Session:
+        """Return the conversation that a request of *principal* belongs to."""
+        if not is_modern(context):
+            # A client that knows the id of a connection must not share the conversation of its user.
+            state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
+            session: Session | None = state.get(key)
+            if session is None:
+                session = state[key] = Session(principal=principal)
+            return session
+        return Session() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
+
+    def session_of_question(self, session_id: str | None, principal: str | None) -> Session | None:
+        """Return the conversation of a question that was verified; None if it lasted for one call only."""
+        if principal is None or session_id is None:
+            return None
+        return self._find(session_id, principal)
+
+    def _find(self, session_id: str, principal: str) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._sessions[session_id] = Session(id=session_id, principal=principal)
+            if len(self._sessions) > _MAX_PRINCIPALS:
+                self._sessions.popitem(last=False)
+        else:
+            self._sessions.move_to_end(session_id)
+        return session

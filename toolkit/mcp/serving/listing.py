@@ -1,0 +1,112 @@
+"""
+The tools as `tools/list` shows them, in pages.
+
+Facts become annotations. The facts that the protocol has no word for go into `_meta`, under a key of this package.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
+
+from ..._plumbing.distribution import DISTRIBUTION
+from ...catalogs.views import CatalogView
+from ...formats import mcp as mcp_format
+from ...formats.schemas.merging import types_of
+from ...session import Session
+from ...spec import Tool
+
+__all__ = ["FACTS_KEY", "Listing", "has_structured_output"]
+
+FACTS_KEY = f"{DISTRIBUTION}/facts"
+"""The key in `_meta` under which a definition has the facts that are no annotations."""
+
+_ANNOTATED_FACTS = ("read_only", "destructive", "idempotent", "open_world")
+
+
+class Listing:
+    """
+    The lists of tools that a server sends.
+
+    Args:
+        page_size: How many tools are on one page.
+        lists_deferred: Whether deferred tools are listed. If not, a client sees them after `tool_search` found them.
+    """
+
+    def __init__(self, *, page_size: int = 100, lists_deferred: bool = True) -> None:
+        if not (isinstance(page_size, int) and page_size > 0):
+            raise ValueError(f"page_size is a whole number above 0, got {page_size!r}")
+        self._page_size = page_size
+        self._lists_deferred = lists_deferred
+
+    def build_page(self, catalog: CatalogView, session: Session, cursor: str | None) -> dict[str, Any]:
+        """
+        Return the result of `tools/list` for the tools of *catalog* that come after *cursor*.
+
+        Raises:
+            MCPError: *cursor* is not one that this server gave, or its tool is gone.
+        """
+        view = _ListedView(catalog) if self._lists_deferred else catalog
+        definitions = mcp_format.definitions(view, session)
+        start = 0 if cursor is None else _find_start([item["name"] for item in definitions], cursor)
+        end = start + self._page_size
+        tools = [_complete(item, catalog[item["name"]]) for item in definitions[start:end]]
+        # Other users, or the same user a moment later, may see other tools.
+        page: dict[str, Any] = {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}
+        if end < len(definitions):
+            page["nextCursor"] = _encode_cursor(definitions[end - 1]["name"])
+        return page
+
+
+class _ListedView:
+    """A catalog that offers all of its tools, the deferred ones last."""
+
+    def __init__(self, catalog: CatalogView) -> None:
+        self._catalog = catalog
+        self.get = catalog.get
+
+    def __iter__(self) -> Any:
+        return iter(self._catalog)
+
+    def offered(self, session: Session | None = None) -> list[Tool]:
+        return sorted(self._catalog, key=lambda tool: tool.facts.defer)
+
+
+def has_structured_output(tool: Tool) -> bool:
+    """
+    Return whether the results of *tool* have an output schema for clients.
+
+    A tool that returns text has none: its text would be sent twice.
+    """
+    schema = tool.output_schema
+    if schema is None:
+        return False
+    types = types_of(schema, schema.get("$defs", {}))
+    return not types or not set(types) <= {"string", "null"}
+
+
+def _complete(definition: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
+    completed = dict(definition)
+    if not has_structured_output(tool):
+        completed.pop("outputSchema", None)
+    facts = {name: value for name, value in tool.facts.as_json().items() if value and name not in _ANNOTATED_FACTS}
+    return {**completed, "_meta": {FACTS_KEY: facts}} if facts else completed
+
+
+def _encode_cursor(name: str) -> str:
+    return base64.urlsafe_b64encode(f"after:{name}".encode()).decode()
+
+
+def _find_start(names: list[str], cursor: str) -> int:
+    try:
+        kind, _, name = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+    except (binascii.Error, UnicodeError):
+        kind = name = ""
+    if kind != "after" or name not in names:
+        raise MCPError(INVALID_PARAMS, "this cursor is unknown, or the tools have changed; list them from the start")
+    return names.index(name) + 1

@@ -1,0 +1,97 @@
+"""
+Progress of running calls, sent to the client before the result.
+
+A tool reports from any thread, and does not wait. The reports of a call are sent in order by a task of the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from ...context import Progress
+from ...values.rendering import as_text
+
+__all__ = ["ProgressRouter", "ProgressSender"]
+
+SendProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
+
+_MAX_WAITING = 1_000
+_MAX_MESSAGE_CHARS = 1_000
+
+
+class ProgressSender:
+    """
+    Sends the reports of one call.
+
+    Args:
+        send: Sends one report: the progress, the total and a message.
+    """
+
+    def __init__(self, send: SendProgress) -> None:
+        self._send = send
+        # If a client reads slowly, it gets the newest reports.
+        self._waiting: deque[Progress] = deque(maxlen=_MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+        self._last = -math.inf
+
+    def add(self, report: Progress) -> None:
+        """Send *report* as soon as the reports before it are sent. Call this on the event loop."""
+        self._waiting.append(report)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._send_waiting())
+
+    async def _send_waiting(self) -> None:
+        while self._waiting:
+            report = self._waiting.popleft()
+            await self._send(self._number(report), report.total, _message_of(report))
+
+    def _number(self, report: Progress) -> float:
+        """Return the progress of *report*. The protocol wants each number to be higher than the one before."""
+        number = report.progress
+        if number is None or not number > self._last:
+            number = 0.0 if self._last == -math.inf else math.nextafter(self._last, math.inf)
+        self._last = float(number)
+        return self._last
+
+    async def flush(self) -> None:
+        """Wait until every report is sent."""
+        if self._task is not None:
+            await self._task
+
+    def close(self) -> None:
+        """Send no more reports."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _message_of(report: Progress) -> str | None:
+    text = report.message if report.value is None else as_text(report.value)
+    return None if text is None else text[:_MAX_MESSAGE_CHARS]
+
+
+class ProgressRouter:
+    """Passes each report to the sender of its call."""
+
+    def __init__(self) -> None:
+        self._senders: dict[str, ProgressSender] = {}
+
+    def __call__(self, report: Progress) -> None:
+        sender = self._senders.get(report.call_id)
+        if sender is not None:
+            sender.add(report)
+
+    def open(self, call_id: str, send: SendProgress) -> ProgressSender:
+        """Return a sender that gets the reports of the call *call_id* until it is closed."""
+        sender = self._senders[call_id] = ProgressSender(send)
+        return sender
+
+    def close(self, call_id: str) -> None:
+        """Pass on no more reports of the call *call_id*."""
+        sender = self._senders.pop(call_id, None)
+        if sender is not None:
+            sender.close()

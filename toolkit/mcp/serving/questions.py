@@ -1,0 +1,220 @@
+"""
+Questions to the user of a client: what elicitation shows, and what an answer means.
+
+A request for approval is one form with the tool, its arguments, the reason and the preview. A question of a tool is a
+form of its own. A request for credentials is an address that the user opens. An answer that does not fit its form is
+no answer: it never approves a call.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from mcp_types import ClientCapabilities
+
+from ...approvals.terminal.screens import Screen, describe_grant
+from ...decisions import ApprovalRequest, Decision
+from ...values.strictjson.checks import loads
+from ...values.visible import make_visible
+
+__all__ = ["Forms", "QuestionKind", "build_forms", "can_ask", "describe_inability", "kind_of", "read_decision"]
+
+QuestionKind: TypeAlias = Literal["approval", "credentials", "questions"]
+Forms: TypeAlias = dict[str, dict[str, Any]]
+"""The parameters of the `elicitation/create` requests of one question, by a key of the server."""
+
+_APPROVAL_KEY = "approval"
+_CREDENTIALS_KEY = "credentials"
+_ANSWER_KEY = "answer"
+_PRIMITIVES = ("string", "number", "integer", "boolean")
+
+
+def kind_of(request: ApprovalRequest) -> QuestionKind:
+    """Return what *request* asks for."""
+    if request.auth is not None:
+        return "credentials"
+    return "questions" if _questions_of(request) else "approval"
+
+
+def _questions_of(request: ApprovalRequest) -> tuple[Any, ...]:
+    questions: tuple[Any, ...] = getattr(request, "questions", ())
+    return questions
+
+
+def can_ask(request: ApprovalRequest, capabilities: ClientCapabilities | None) -> bool:
+    """Return whether a client with *capabilities* can put *request* to its user."""
+    elicitation = None if capabilities is None else capabilities.elicitation
+    if elicitation is None:
+        return False
+    if request.auth is not None:
+        return elicitation.url is not None and request.auth.url is not None
+    # A client that names no mode has forms, as all clients had before there was another mode.
+    return elicitation.form is not None or elicitation.url is None
+
+
+def describe_inability(request: ApprovalRequest) -> str:
+    """Return the reason why a call ends that had to ask, and what its user can do."""
+    tool = make_visible(request.tool, keep_lines=False)
+    if request.auth is not None:
+        where = "it names no address" if request.auth.url is None else f"open {request.auth.url}, and call it again"
+        return f"`{tool}` needs credentials of {request.auth.provider}, which this client cannot ask for; {where}"
+    if _questions_of(request):
+        return f"`{tool}` has a question for the user, and this client cannot ask it: it declares no elicitation"
+    return (
+        f"`{tool}` needs the approval of a person ({request.reason}), and this client cannot ask for it: it declares "
+        f"no elicitation; use a client that does, or start the server with a rule such as 'allow {tool}'"
+    )
+
+
+def build_forms(request: ApprovalRequest, *, offers_grants: bool) -> Forms:
+    """
+    Return the elicitation requests of *request*.
+
+    With *offers_grants*, the user may also agree to more than this call, for the rest of the conversation.
+    """
+    match kind_of(request):
+        case "credentials":
+            return {_CREDENTIALS_KEY: _build_url_form(request)}
+        case "questions":
+            return {
+                question.key: _build_form(make_visible(question.message), _flatten_schema(question.schema))
+                for question in _questions_of(request)
+            }
+        case _:
+            schema = _build_approval_schema(request, offers_grants=offers_grants)
+            return {_APPROVAL_KEY: _build_form(_render(request), schema)}
+
+
+def _build_form(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"mode": "form", "message": message, "requestedSchema": schema}
+
+
+def _build_url_form(request: ApprovalRequest) -> dict[str, Any]:
+    url = None if request.auth is None else request.auth.url
+    return {"mode": "url", "message": _render(request), "url": url, "elicitationId": request.id}
+
+
+def _render(request: ApprovalRequest) -> str:
+    text = io.StringIO()
+    Screen(text, colour=False).show(request, time.time())
+    return text.getvalue().strip()
+
+
+def _build_approval_schema(request: ApprovalRequest, *, offers_grants: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "approve": {"type": "boolean", "title": "Run this call", "description": "Yes runs it once, exactly as shown."}
+    }
+    if offers_grants and request.grants:
+        properties["remember"] = {
+            "type": "string",
+            "title": "Also allow",
+            "description": "Leave this empty to allow this call only.",
+            "enum": [describe_grant(grant) for grant in request.grants],
+        }
+    return {"type": "object", "properties": properties, "required": ["approve"]}
+
+
+def _flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *schema* as a form can have it: an object whose members are texts, numbers, yes or no, and choices."""
+    if _is_flat(schema):
+        return dict(schema)
+    if _is_primitive(schema):
+        return {"type": "object", "properties": {_ANSWER_KEY: dict(schema)}, "required": [_ANSWER_KEY]}
+    member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
+    return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
+
+
+def _is_flat(schema: Mapping[str, Any]) -> bool:
+    properties = schema.get("properties")
+    return (
+        schema.get("type") == "object"
+        and isinstance(properties, Mapping)
+        and all(isinstance(member, Mapping) and _is_primitive(member) for member in properties.values())
+        and not schema.keys() & {"$defs", "$ref", "anyOf", "oneOf", "allOf"}
+    )
+
+
+def _is_primitive(schema: Mapping[str, Any]) -> bool:
+    if "$ref" in schema or "anyOf" in schema:
+        return False
+    if schema.get("type") == "array":
+        items = schema.get("items")
+        return isinstance(items, Mapping) and items.get("type") == "string" and "enum" in items
+    return schema.get("type") in _PRIMITIVES
+
+
+def read_decision(
+    request: ApprovalRequest, responses: Mapping[str, Any], *, by: str | None, principal: str | None
+) -> Decision | None:
+    """
+    Return what the user decided, or None if *responses* do not answer *request*.
+
+    *responses* has the result of each elicitation by the key of its form. Nothing but a form that was accepted, with
+    the word that it asks for, approves a call.
+    """
+    answered = {key: responses.get(key) for key in build_forms(request, offers_grants=True)}
+    actions = {key: _action_of(response) for key, response in answered.items()}
+    if None in actions.values():
+        return None
+    if "cancel" in actions.values():
+        return Decision.deny("the user closed the question without an answer", by=by, principal=principal)
+    if kind_of(request) == "questions":
+        return _read_answers(request, answered, by=by, principal=principal)
+    [(key, action)] = actions.items()
+    if action == "decline":
+        return Decision.deny("the user declined", by=by, principal=principal)
+    if key == _CREDENTIALS_KEY:
+        return Decision.approve(by=by, principal=principal)
+    return _read_approval(request, _content_of(answered[key]), by=by, principal=principal)
+
+
+def _action_of(response: Any) -> Literal["accept", "decline", "cancel"] | None:
+    action = response.get("action") if isinstance(response, Mapping) else None
+    return action if action in ("accept", "decline", "cancel") else None
+
+
+def _content_of(response: Any) -> Mapping[str, Any]:
+    content = response.get("content")
+    return content if isinstance(content, Mapping) else {}
+
+
+def _read_approval(
+    request: ApprovalRequest, content: Mapping[str, Any], *, by: str | None, principal: str | None
+) -> Decision | None:
+    approve, remember = content.get("approve"), content.get("remember")
+    # Only a bool counts: a text such as "no" is true in Python.
+    if type(approve) is not bool or not content.keys() <= {"approve", "remember"}:
+        return None
+    if not approve:
+        return Decision.deny("the user said no", by=by, principal=principal)
+    if remember in (None, ""):
+        return Decision.approve(by=by, principal=principal)
+    grant = next((grant for grant in request.grants if describe_grant(grant) == remember), None)
+    return None if grant is None else Decision.approve(grant=grant, by=by, principal=principal)
+
+
+def _read_answers(
+    request: ApprovalRequest, responses: Mapping[str, Any], *, by: str | None, principal: str | None
+) -> Decision | None:
+    from ... import decisions
+
+    answers: dict[str, Any] = {}
+    for question in _questions_of(request):
+        response = responses[question.key]
+        if _action_of(response) == "decline":
+            answers[question.key] = decisions.DECLINED
+            continue
+        try:
+            answers[question.key] = _read_answer(question.schema, dict(_content_of(response)))
+        except (KeyError, ValueError):
+            return None
+    return Decision.approve(answers=answers, by=by, principal=principal)
+
+
+def _read_answer(schema: Mapping[str, Any], content: dict[str, Any]) -> Any:
+    if _is_flat(schema):
+        return content
+    return content[_ANSWER_KEY] if _is_primitive(schema) else loads(content[_ANSWER_KEY])

@@ -1,0 +1,155 @@
+"""
+The state that a client carries from a question to its answer, in revision 2026-07-28.
+
+A state is encrypted and authenticated with a key that only the servers have. It says which request for approval is
+answered, which call it belongs to, for whom, and until when. A state proves that a server asked this question about
+this call. It does not prove that the answer is new: the store of the approvals ensures that an answer is used once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState
+
+from ...errors import ToolkitError
+from ...values.strictjson.canonical import digest_parts, encode_canonical
+
+__all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "digest_request"]
+
+Keys: TypeAlias = "bytes | str | Sequence[bytes | str]"
+
+_VERSION = 1
+_MIN_KEY_BYTES = 32
+_REMEDY = "make one with secrets.token_hex(32), and give the same key to every process of the server"
+
+
+class StateError(ToolkitError):
+    """
+    A state that cannot be accepted.
+
+    Attributes:
+        why: The reason in one word, for programs.
+    """
+
+    def __init__(self, message: str, why: Literal["forged", "expired", "arguments", "principal"]) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQuestion:
+    """
+    A question that a client was asked to put to its user.
+
+    Attributes:
+        request: The id of the request for approval, or the request itself if requests are sealed and not stored.
+        digest: The digest of the call that asks, as `digest_request` returns it.
+        principal: On whose behalf the call was made.
+        session: The id of the conversation that the call belongs to.
+    """
+
+    request: str | dict[str, Any]
+    digest: str
+    principal: str | None
+    session: str | None
+
+
+class StateSeal:
+    """
+    A maker and reader of states.
+
+    Args:
+        key: At least 32 random bytes, or several keys: the first one seals, and all of them open states. Without a key
+            the process makes one of its own, and only this process can open its states.
+        max_age_seconds: How long a state can be used.
+        clock: The function that returns the time in seconds since 1970.
+    """
+
+    def __init__(
+        self, key: Keys | None = None, *, max_age_seconds: float = 600.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        if not max_age_seconds > 0:
+            raise ValueError(f"a state has to be valid for more than 0 seconds, got {max_age_seconds!r}")
+        self._keys = [os.urandom(_MIN_KEY_BYTES)] if key is None else _read_keys(key)
+        self._codec = AESGCMRequestStateCodec(self._keys)
+        self._max_age_seconds = max_age_seconds
+        self._clock = clock
+
+    def seal(self, question: OpenQuestion) -> str:
+        """Return the state of *question*, which only a server with the key can read or make."""
+        content = {
+            "version": _VERSION,
+            "request": question.request,
+            "digest": question.digest,
+            "principal": question.principal,
+            "session": question.session,
+            "expires_at": self._clock() + self._max_age_seconds,
+        }
+        return self._codec.seal(json.dumps(content, separators=(",", ":")).encode())
+
+    def open(self, state: str, *, digest: str, principal: str | None) -> OpenQuestion:
+        """
+        Return the question whose state comes back with a call that has this *digest* and *principal*.
+
+        Raises:
+            StateError: The state was forged or altered, is too old, or belongs to another call or another user.
+        """
+        content = self._read(state)
+        if not self._clock() < content["expires_at"]:
+            raise StateError("this answer comes too late: the question has expired; call the tool again", "expired")
+        if content["principal"] != principal:
+            raise StateError("this question was put to another user; call the tool again", "principal")
+        if content["digest"] != digest:
+            raise StateError(
+                "this question was about another call: the tool or its arguments differ; call the tool again",
+                "arguments",
+            )
+        names = ("request", "digest", "principal", "session")
+        return OpenQuestion(**{name: content[name] for name in names})
+
+    def _read(self, state: str) -> dict[str, Any]:
+        try:
+            content = json.loads(self._codec.unseal(state))
+        except (InvalidRequestState, ValueError):
+            raise StateError(
+                "this request state was not made by this server, or was altered; call the tool again without it",
+                "forged",
+            ) from None
+        if not isinstance(content, dict) or content.get("version") != _VERSION:
+            raise StateError("this request state is of another version; call the tool again without it", "forged")
+        return content
+
+    def derive_session_id(self, principal: str) -> str:
+        """Return the id of the conversation of *principal*: the same in every process that has the key."""
+        content = digest_parts("toolkit mcp conversation", self._keys[0].hex(), principal)
+        return f"mcp-{content[:32]}"
+
+
+def digest_request(name: str, arguments: Mapping[str, Any] | None) -> str:
+    """
+    Return the digest of a call as the client sent it.
+
+    Raises:
+        ValueError: The arguments have no canonical form, so they are not JSON.
+    """
+    return digest_parts("toolkit mcp call", name, encode_canonical(dict(arguments or {})))
+
+
+def _read_keys(key: Keys) -> list[bytes]:
+    keys: list[Any] = list(key) if isinstance(key, (list, tuple)) else [key]
+    if not keys:
+        raise ValueError(f"a list of keys cannot be empty; {_REMEDY}")
+    for item in keys:
+        if not isinstance(item, (bytes, str)):
+            raise TypeError(f"a key is bytes or text, got {type(item).__name__}; {_REMEDY}")
+    contents = [item.encode() if isinstance(item, str) else item for item in keys]
+    for content in contents:
+        if len(content) < _MIN_KEY_BYTES:
+            raise ValueError(f"a key needs at least {_MIN_KEY_BYTES} bytes, got {len(content)}; {_REMEDY}")
+    return contents

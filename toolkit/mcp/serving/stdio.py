@@ -1,0 +1,145 @@
+"""
+Serve over standard input and output: one message on each line.
+
+While the server runs, standard output belongs to the protocol. What tools and libraries print goes to standard error,
+and their standard input is empty. The threads that read and write are daemons, so a server that is stopped ends at
+once, even if its client sends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Unpack
+
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.server import Server
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, JSONRPCNotification
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from ...concurrency.thread_pool import ThreadPool
+from ...dispatcher import Dispatcher
+from .strict_messages import build_error_message, find_flaw, find_message_id
+from .tool_server import ServerOptions, build_server
+
+__all__ = ["serve", "serve_lines", "serve_stdio"]
+
+_MAX_LINE_BYTES = 8 * 1024 * 1024
+
+
+def serve(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> None:
+    """
+    Serve the tools of *dispatcher* over standard input and output, until the client closes them: `serve(dispatcher)`.
+
+    This is what a client starts as a process. `build_server` explains the options.
+    """
+    asyncio.run(serve_stdio(build_server(dispatcher, **options)))
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve the process that started this one, until it closes standard input."""
+    with _claim_standard_streams() as (lines, output):
+        await serve_lines(server, lines, output)
+
+
+async def serve_lines(server: Server[Any], lines: BinaryIO, output: BinaryIO) -> None:
+    """Serve one client: read messages from *lines* until they end, and write messages to *output*."""
+    pool = ThreadPool(2, name="toolkit-mcp")
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
+    writer = _LineWriter(output, pool)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read_messages, lines, pool, incoming, writer)
+            tasks.start_soon(_write_messages, to_write, writer)
+            await server.run(received, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+    finally:
+        pool.close()
+
+
+class _LineWriter:
+    """Writes whole lines, one after the other."""
+
+    def __init__(self, output: BinaryIO, pool: ThreadPool) -> None:
+        self._output = output
+        self._pool = pool
+        self._lock = anyio.Lock()
+
+    async def write(self, line: bytes) -> None:
+        async with self._lock:
+            await self._pool.run(lambda: self._write(line), "write a message")
+
+    def _write(self, line: bytes) -> None:
+        self._output.write(line + b"\n")
+        self._output.flush()
+
+
+async def _read_messages(
+    lines: BinaryIO, pool: ThreadPool, messages: ObjectSendStream[SessionMessage | Exception], writer: _LineWriter
+) -> None:
+    async with messages:
+        while line := await pool.run(lambda: lines.readline(_MAX_LINE_BYTES + 1), "read a message"):
+            if len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
+                await pool.run(lambda: _skip_line(lines), "read a message")
+                await writer.write(build_error_message(None, f"a message has at most {_MAX_LINE_BYTES:,} bytes"))
+            elif line.strip():
+                message = await _parse(line, writer)
+                if message is not None:
+                    await messages.send(message)
+
+
+def _skip_line(lines: BinaryIO) -> None:
+    while (part := lines.readline(_MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+        pass
+
+
+async def _parse(line: bytes, writer: _LineWriter) -> SessionMessage | None:
+    """Return the message in *line*. If there is none, tell the client why, and return None."""
+    flaw = find_flaw(line.strip())
+    if flaw is not None:
+        await writer.write(build_error_message(find_message_id(line), flaw))
+        return None
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        message = None
+    # The SDK takes a request with a wrong id for a notification, which gets no answer.
+    if message is None or (isinstance(message, JSONRPCNotification) and "id" in json.loads(line)):
+        text = "a line has to be one JSON-RPC 2.0 message"
+        await writer.write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
+        return None
+    return SessionMessage(message)
+
+
+async def _write_messages(messages: ObjectReceiveStream[SessionMessage], writer: _LineWriter) -> None:
+    async with messages:
+        async for message in messages:
+            await writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+
+@contextlib.contextmanager
+def _claim_standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """
+    Yield standard input and output, and keep everything else away from them until the block ends.
+
+    Tools, and the processes that they start, would otherwise read or write between the messages.
+    """
+    sys.stdout.flush()
+    own_input, own_output = os.dup(0), os.dup(1)
+    try:
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(2, 1)
+        # The files are left open: a thread may still read from one of them when the server has ended.
+        yield os.fdopen(own_input, "rb", closefd=False), os.fdopen(own_output, "wb", closefd=False)
+    finally:
+        os.dup2(own_input, 0)
+        os.dup2(own_output, 1)

@@ -1,0 +1,48 @@
+"""
+JSON-RPC messages that are strict JSON.
+
+The parsers of the SDK accept NaN, and of two equal keys they silently take the last one. A call could then run with
+other arguments than a person or a log saw, so such a message is refused before the SDK reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_types import PARSE_ERROR
+
+from ...values.strictjson.checks import loads, read_object
+
+__all__ = ["build_error_message", "find_flaw", "find_message_id"]
+
+
+def find_flaw(data: bytes) -> str | None:
+    """Return what is wrong with *data* as JSON text; None if it is strict JSON."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        return f"not JSON: the text is not UTF-8 (byte {error.start})"
+    if read_object(text) is not None:
+        return None
+    try:
+        loads(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def find_message_id(data: bytes) -> str | int | None:
+    """Return the id of the request in *data*, so that its sender learns that it failed; None if it cannot be read."""
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    number = message.get("id") if isinstance(message, dict) else None
+    return number if isinstance(number, (str, int)) and not isinstance(number, bool) else None
+
+
+def build_error_message(message_id: str | int | None, text: str, code: int = PARSE_ERROR) -> bytes:
+    """Return the JSON text of an error response."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
+    return json.dumps(message).encode()
