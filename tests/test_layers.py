@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks records tracebacks versioned_json wording __init__",
     "agent": "budgets compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs events call_watcher plan_mode options result_marks kept_messages conversation toolbox active_run answer_checks lifecycle summarizer loop resume subruns agent_inputs event_stream agent run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
@@ -41,6 +41,8 @@ ORDER = {
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers handwritten_schemas description streaming_fact coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
+    "mcp": "importing/ __init__",
+    "mcp/importing": "remote_server local_errors loop_thread message_lines stdio_transport http_client remote_tools call_errors list_watcher questions connection pins tool_names results imported_tool servers __init__",
     "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules grant_rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
