@@ -1,9 +1,10 @@
 """
-The Model Context Protocol: a catalog as a server.
+The Model Context Protocol, both ways: a catalog as a server, and the tools of other servers in a catalog.
 
     serve(dispatcher)         serve the tools of a dispatcher over standard input and output
     http_app(dispatcher)      return an ASGI application that serves them over HTTP
     build_server(dispatcher)  return the server itself, for another transport
+    Servers(catalog, ...)     use the tools of other servers
 
 The extra `mcp` installs the official SDK. It is imported when one of these names is first used.
 """
@@ -12,16 +13,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy_names import lazy_getattr
+from .._lazy_names import lazy_getattr as _lazy_getattr
+from .._plumbing.distribution import install_hint as _install_hint
+from ..errors import ToolkitError as _ToolkitError
 
 if TYPE_CHECKING:
+    from .importing.pins import Pins
+    from .importing.remote_server import Limits, RemoteServer
+    from .importing.servers import Servers
     from .serving.http_app import http_app
     from .serving.stdio import serve
     from .serving.tool_server import build_server
 
-__all__ = ["build_server", "http_app", "serve"]
+__all__ = ["Limits", "Pins", "RemoteServer", "Servers", "build_server", "http_app", "serve"]
 
-__getattr__ = lazy_getattr(
+_load = _lazy_getattr(
     __name__,
-    {"build_server": "serving.tool_server", "http_app": "serving.http_app", "serve": "serving.stdio"},
+    {
+        **dict.fromkeys(("Limits", "RemoteServer"), "importing.remote_server"),
+        "Pins": "importing.pins",
+        "Servers": "importing.servers",
+        "build_server": "serving.tool_server",
+        "http_app": "serving.http_app",
+        "serve": "serving.stdio",
+    },
 )
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
+            raise
+        raise _ToolkitError(f"the package `mcp` is not installed; {_install_hint('mcp')}") from None

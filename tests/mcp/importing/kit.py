@@ -1,0 +1,33 @@
+"""The hostile server as a command, and small helpers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from toolkit.mcp import Limits, RemoteServer
+
+SCRIPT = Path(__file__).with_name("hostile_server.py")
+
+
+def hostile(mode="", **options):
+    """Return the hostile server, which lists its tools as *mode* says."""
+    limits = Limits(**{"max_message_bytes": 2_000_000, "wait_initial": 0.01, **options.pop("limits", {})})
+    return RemoteServer([sys.executable, "-I", "-S", str(SCRIPT), mode], limits=limits, **options)
+
+
+def is_alive(pid):
+    """Return whether a process has not ended. A process that has ended and is not reaped counts as ended."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+async def wait_until(is_true, *, seconds=20.0):
+    """Wait until *is_true* returns true; fail after *seconds*."""
+    async with asyncio.timeout(seconds):
+        while not is_true():  # noqa: ASYNC110 -- what another process or thread does sets no event
+            await asyncio.sleep(0.002)

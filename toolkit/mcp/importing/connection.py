@@ -1,0 +1,311 @@
+"""
+The connection to one server: it opens the transport, lists the tools, runs calls, and connects again after a loss.
+
+A connection lives in the event loop of a `LoopThread`, and everything here runs in that loop. A server that is dead,
+slow or floods fails its own calls, and no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import HEADER_MISMATCH
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from ..._plumbing.distribution import DISTRIBUTION
+from ..._plumbing.wording import format_seconds
+from ...errors import ToolError, Transient
+from .call_errors import UnusableAnswer, explain_validation, read_call_error
+from .http_client import build_http_client
+from .list_watcher import ListWatcher
+from .questions import CallLink, QuestionRouter
+from .remote_server import RemoteServer
+from .remote_tools import Listing, clean_text, list_tools
+from .stdio_transport import ErrorTail, open_stdio
+
+__all__ = ["Connection"]
+
+_log = logging.getLogger("toolkit")
+
+_ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+_STATE_ONLY_SECONDS = 0.1
+
+
+class Connection:
+    """
+    One server, for as long as it is used.
+
+    Args:
+        server: Where the server is, and the limits for it.
+        on_tools: Called with each list of tools, in the loop of the connection.
+        on_problem: Called with what is wrong with the server, and with None when it works again.
+        chance: Returns a random number from 0 to 1, for the waits between two attempts.
+    """
+
+    def __init__(
+        self,
+        server: RemoteServer,
+        *,
+        on_tools: Callable[[Listing], None],
+        on_problem: Callable[[str | None], None],
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.server = server
+        self._limits = server.limits
+        self._on_tools = on_tools
+        self._on_problem = on_problem
+        self._chance = chance
+        self._client: Client | None = None
+        self._lost = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._attempted = asyncio.Event()  # the present attempt, or the next one, has succeeded or failed
+        self._scope: anyio.CancelScope | None = None
+        self._is_closing = False
+        self._is_wanted = False  # a call waits for the connection
+        self._revision = server.revision
+        self._questions = QuestionRouter(server.name)
+        self._errors = ErrorTail()
+        self.problem: str | None = None
+
+    # Being connected.
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call could be sent now."""
+        return self._client is not None and not self._lost.is_set()
+
+    async def run(self) -> None:
+        """Connect, and connect again after each loss with growing waits, until `close` is called."""
+        failures = 0
+        while not self._is_closing:
+            self._lost, self._errors = asyncio.Event(), ErrorTail()
+            problem = f"it did not answer within {format_seconds(self._limits.connect_seconds)}"
+            was_open = has_ended = False
+            try:
+                with anyio.CancelScope() as self._scope:
+                    async with self._connect() as watcher:
+                        was_open, problem = True, "the connection was lost"
+                        await self._follow(watcher)
+            except Exception as error:  # noqa: BLE001 -- whatever a server causes, the other servers go on
+                problem, has_ended = _describe(error), self._lost.is_set()
+            finally:
+                self._note_loss()
+            if not was_open and self._chooses_handshake(has_ended=has_ended):
+                continue
+            failures = 1 if was_open else failures + 1
+            if not self._is_closing:
+                self._report(problem)
+            if not was_open or self._is_closing:
+                self._end_attempt()
+            await self._wait_before_attempt(failures)
+
+    async def wait_for_first_attempt(self) -> None:
+        """Wait until the first attempt to connect has succeeded or failed."""
+        await self._attempted.wait()
+
+    def close(self) -> None:
+        """End the connection. The task that runs `run` ends when the server is gone."""
+        self._is_closing = True
+        self._wake.set()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    @contextlib.asynccontextmanager
+    async def _connect(self) -> AsyncIterator[ListWatcher]:
+        """Open the transport, agree on a revision and list the tools, all within the time limit."""
+        async with contextlib.AsyncExitStack() as stack:
+            # The limit is on the scope around the connection: a scope of its own could not end before the transport.
+            scope = self._scope
+            assert scope is not None  # noqa: S101 -- `run` has set it
+            scope.deadline = anyio.current_time() + self._limits.connect_seconds
+            watcher = ListWatcher(self._limits)
+            client = await stack.enter_async_context(await self._open_client(stack, watcher))
+            listing = await self._list(client)
+            scope.deadline = float("inf")
+            self._client = client
+            self._on_tools(listing)
+            self._report(None)
+            self._attempted.set()
+            yield watcher
+
+    async def _open_client(self, stack: contextlib.AsyncExitStack, watcher: ListWatcher) -> Client:
+        server = self.server
+        target: Any = server.target
+        if server.kind == "command":
+            target = open_stdio(server, self._errors, self._note_loss)
+        elif server.kind == "address":
+            http = await stack.enter_async_context(build_http_client(server, self._note_loss, self._read_refusal))
+            target = streamable_http_client(
+                server.target, http_client=http, max_sse_event_size=int(self._limits.max_message_bytes)
+            )
+        return Client(
+            target,
+            mode=self._revision,
+            cache=None,
+            client_info=types.Implementation(name="toolkit", version=version(DISTRIBUTION)),
+            elicitation_callback=self._questions.answer,
+            message_handler=watcher.handle_message,
+        )
+
+    def _read_refusal(self, response: Any) -> dict[str, Any] | None:
+        """Return the error for an answer of status 401 or 403; None for the usual error."""
+        return None
+
+    def _chooses_handshake(self, *, has_ended: bool) -> bool:
+        """
+        Return whether to try again at once with the older handshake.
+
+        A program that is older than the newest revision may end when it is asked for it.
+        """
+        is_old = has_ended and self._revision == "auto" and self.server.kind == "command"
+        self._revision = "legacy" if is_old else self.server.revision
+        return is_old
+
+    async def _list(self, client: Client) -> Listing:
+        try:
+            return await list_tools(client.session, self._limits)
+        except ValidationError as error:
+            raise explain_validation(error, self.server.name) from None
+
+    async def _follow(self, watcher: ListWatcher) -> None:
+        """List the tools again whenever the server says that they changed, until the connection is lost."""
+        client = self._client
+        assert client is not None  # noqa: S101 -- `_connect` has set it
+        async with anyio.create_task_group() as tasks:
+            if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                tasks.start_soon(watcher.listen, client)
+            tasks.start_soon(self._refresh, client, watcher)
+            await self._lost.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _refresh(self, client: Client, watcher: ListWatcher) -> None:
+        while True:
+            await watcher.wait_for_change()
+            try:
+                with anyio.fail_after(self._limits.connect_seconds):
+                    self._on_tools(await self._list(client))
+                self._on_problem(None)
+            except (MCPError, ToolError, TimeoutError) as error:
+                self._on_problem(f"its tools cannot be listed again: {_describe(error)}")
+
+    def _note_loss(self) -> None:
+        """Take note that the connection is gone. Calls from now on wait for the next attempt to connect."""
+        self._lost.set()
+        if self._client is not None:
+            self._client = None
+            self._attempted = asyncio.Event()
+
+    def _end_attempt(self) -> None:
+        """Free the calls that wait for an attempt that has failed. Later calls wait for the next one."""
+        self._attempted.set()
+        self._attempted = asyncio.Event()
+        self._is_wanted = False
+
+    def _report(self, problem: str | None) -> None:
+        """Tell what is wrong with the server; None if nothing is."""
+        if problem is not None and str(self._errors):
+            problem += f"; it wrote: {self._errors}"
+        if problem is not None:
+            _log.warning("MCP server %s: %s", self.server.name, problem)
+        self.problem = problem
+        self._on_problem(problem)
+
+    async def _wait_before_attempt(self, failures: int) -> None:
+        """Wait longer after each failure, or until a call asks for the connection."""
+        # The exponent is capped because a float times 2**1024 overflows.
+        seconds = min(self._limits.wait_max, self._limits.wait_initial * 2 ** min(failures - 1, 32))
+        self._wake.clear()
+        if self._is_closing or self._is_wanted:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds * (0.5 + self._chance() / 2))
+
+    # Calls.
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
+        """
+        Return the server's answer to a call of *tool*.
+
+        Raises:
+            Transient: The server cannot be reached, or was lost during the call.
+            UnusableAnswer: The server answered, and the answer cannot be used.
+            ToolError: The server refused the call.
+        """
+        client = await self._find_client()
+        with self._questions.follow(link):
+            responses: dict[str, Any] | None = None
+            state: str | None = None
+            for _ in range(int(self._limits.max_rounds) + 1):
+                answer = await self._send(client, tool, arguments, link, responses, state)
+                if isinstance(answer, types.CallToolResult):
+                    return answer
+                state = answer.request_state
+                responses = await self._questions.answer_all(answer.input_requests or {}, link)
+                if not responses:
+                    await asyncio.sleep(_STATE_ONLY_SECONDS)
+        raise UnusableAnswer(
+            f"the server {self.server.name} asked for input more than {int(self._limits.max_rounds)} times"
+        )
+
+    async def _find_client(self) -> Client:
+        """Return the client, after a new attempt to connect if the connection is not there."""
+        if not self.is_open and not self._is_closing:
+            self._is_wanted = True
+            self._wake.set()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._attempted.wait(), self._limits.connect_seconds)
+        client = self._client
+        if client is None or not self.is_open:
+            reason = self.problem or "it does not answer"
+            raise Transient(f"the server {self.server.name} cannot be reached: {reason}", happened="no")
+        return client
+
+    async def _send(
+        self,
+        client: Client,
+        tool: str,
+        arguments: Mapping[str, Any],
+        link: CallLink,
+        responses: dict[str, Any] | None,
+        state: str | None,
+        *,
+        is_second: bool = False,
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        params = types.CallToolRequestParams(
+            name=tool, arguments=dict(arguments), input_responses=responses, request_state=state
+        )
+        try:
+            # `Client.call_tool` would check the structured content with jsonschema, whose patterns can take for ever.
+            answer: types.CallToolResult | types.InputRequiredResult = await client.session.send_request(
+                types.CallToolRequest(params=params), _ANSWER, progress_callback=link.report
+            )
+        except MCPError as error:
+            if error.code == HEADER_MISMATCH and not is_second:
+                # The server wants the headers of a newer definition, and has not run the call.
+                self._on_tools(await self._list(client))
+                return await self._send(client, tool, arguments, link, responses, state, is_second=True)
+            raise read_call_error(error, self.server.name, is_open=self.is_open) from None
+        except ValidationError as error:
+            raise explain_validation(error, self.server.name) from None
+        return answer
+
+
+def _describe(error: BaseException) -> str:
+    """Return why a connection failed, in few words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    return clean_text(str(error), 400) or type(error).__name__

@@ -1,0 +1,149 @@
+"""
+The HTTP client by which a server at an address is reached.
+
+The SDK hides the status and the headers of an answer, reads answers of any size, and lets one failed request end the
+connection of all others. This client looks at each answer first. A request that fails gets an answer that says so, and
+fails alone.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from ..._plumbing.wording import format_count
+from .local_errors import Happened, build_local_error
+from .remote_server import RemoteServer
+
+__all__ = ["McpHttpClient", "OnRefusal", "build_http_client"]
+
+OnRefusal = Callable[[httpx2.Response], dict[str, Any] | None]
+"""Called with an answer of status 401 or 403. It returns the JSON-RPC error to answer with, or None for the usual."""
+
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_CONNECT_SECONDS = 30.0
+
+
+def build_http_client(server: RemoteServer, on_lost: Callable[[], None], on_refusal: OnRefusal) -> McpHttpClient:
+    """
+    Return a client for the address of *server*.
+
+    Args:
+        on_lost: Called if the server no longer knows the session.
+        on_refusal: Called with an answer of status 401 or 403.
+    """
+    return McpHttpClient(
+        # Compressed answers are not accepted, because a small one may become a very large one.
+        headers={**server.headers, "accept-encoding": "identity"},
+        auth=server.auth,
+        transport=server.http_transport,
+        # The call has a time limit of its own, and a stream of events may be silent for long.
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+        max_bytes=server.limits.max_message_bytes,
+        on_lost=on_lost,
+        on_refusal=on_refusal,
+    )
+
+
+class McpHttpClient(httpx2.AsyncClient):
+    """A client whose `send` never raises for a request of the protocol, and limits the size of the answer."""
+
+    def __init__(self, *, max_bytes: int, on_lost: Callable[[], None], on_refusal: OnRefusal, **options: Any) -> None:
+        super().__init__(**options)
+        self._max_bytes = max_bytes
+        self._on_lost = on_lost
+        self._on_refusal = on_refusal
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send *request*. A failure becomes an answer that the SDK passes on to the call that is waiting for it."""
+        try:
+            response = await super().send(request, **options)
+        except (httpx2.HTTPError, OSError) as error:
+            happened: Happened = "no" if isinstance(error, _NOT_SENT) else "maybe"
+            return self._answer(request, build_local_error(_describe(error, request), happened=happened), None)
+        refusal = self._find_refusal(request, response)
+        if refusal is not None:
+            await response.aclose()
+            return self._answer(request, refusal, response)
+        return response if _is_event_stream(response) else await self._read_body(request, response)
+
+    async def _read_body(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Return *response* with its whole body, or an answer that says why the body cannot be read."""
+        stream: Any = response.stream
+        chunks, size = [], 0
+        try:
+            async for chunk in stream:
+                size += len(chunk)
+                if size > self._max_bytes:
+                    limit = format_count(self._max_bytes, "byte")
+                    error = build_local_error(f"the server's answer is larger than {limit}", happened="yes")
+                    return self._answer(request, error, response)
+                chunks.append(chunk)
+        except (httpx2.HTTPError, OSError) as error:
+            return self._answer(request, build_local_error(_describe(error, request), happened="maybe"), response)
+        finally:
+            await stream.aclose()
+        response.stream = httpx2.ByteStream(b"".join(chunks))
+        return response
+
+    def _find_refusal(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
+        """Return the error for an answer whose status the SDK would hide, or None."""
+        status = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            return build_local_error("the server's answer is compressed, which was not asked for", happened="yes")
+        if status in (401, 403):
+            return self._on_refusal(response) or build_local_error(
+                f"{request.url.host} refuses access (status {status})", happened="no"
+            )
+        if status == 404 and "mcp-session-id" in request.headers:
+            self._on_lost()
+            return build_local_error("the server has ended the session", happened="no")
+        if status == 429 or status >= 500:
+            if response.headers.get("content-type", "").startswith("application/json") and status != 429:
+                return None  # it may be a JSON-RPC error, which the SDK reads
+            wait = _read_retry_after(response.headers.get("retry-after", ""))
+            text = f"{request.url.host} answered with status {status}"
+            return build_local_error(text, happened="no" if status == 429 else "maybe", retry_after_seconds=wait)
+        return None
+
+    def _answer(
+        self, request: httpx2.Request, error: dict[str, Any], response: httpx2.Response | None
+    ) -> httpx2.Response:
+        """Return the answer to *request* that carries *error*; a plain status if the request expects no answer."""
+        request_id = _read_request_id(request)
+        if request_id is None:
+            return httpx2.Response(response.status_code if response is not None else 503, request=request)
+        body = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode()
+        return httpx2.Response(200, headers={"content-type": "application/json"}, content=body, request=request)
+
+
+def _is_event_stream(response: httpx2.Response) -> bool:
+    return bool(response.headers.get("content-type", "").lower().startswith("text/event-stream"))
+
+
+def _read_request_id(request: httpx2.Request) -> Any:
+    """Return the id of the JSON-RPC request in the body, or None for a notification and for requests without body."""
+    try:
+        body = json.loads(request.content or b"null")
+    except (ValueError, httpx2.RequestNotRead):  # the request belongs to an authentication
+        return None
+    return body.get("id") if isinstance(body, dict) and "method" in body else None
+
+
+def _read_retry_after(text: str) -> float | None:
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _describe(error: Exception, request: httpx2.Request) -> str:
+    what = "cannot be reached" if isinstance(error, _NOT_SENT) else "broke off"
+    return f"{request.url.host} {what}: {str(error)[:200] or type(error).__name__}"

@@ -1,0 +1,127 @@
+"""
+The questions that a server asks while it runs a call.
+
+A question goes to the person whom the dispatcher of the call asks, marked as a question of that server. If the
+dispatcher has no person to ask, the question is declined. Requests to sample a model or to list folders are declined
+always: the protocol has given both up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import mcp_types as types
+
+from ...context import Context
+from ...errors import ToolError
+from .remote_tools import clean_text
+
+__all__ = ["CallLink", "QuestionRouter"]
+
+_MAX_MESSAGE_CHARS = 2000
+_MAX_PROGRESS_CHARS = 300
+_MAX_BURST = 100
+_REPORTS_PER_SECOND = 20
+_DECLINED = types.ElicitResult(action="decline")
+
+
+class CallLink:
+    """
+    The call in the dispatcher that a request to a server belongs to.
+
+    It is made in the event loop of the call. The connection uses it from its own loop.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._loop = asyncio.get_running_loop()
+        self._reports_left = float(_MAX_BURST)
+        self._last_report = time.monotonic()
+
+    @property
+    def person(self) -> tuple[Any, ...]:
+        """What tells the people of two calls apart: whom the dispatcher asks, the conversation and the principal."""
+        call = self.context.call
+        return getattr(self.context, "ask_person", None), call.session_key, call.principal
+
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+        """Report progress of the server as progress of the call. A server that floods is not always heard."""
+        now = time.monotonic()
+        self._reports_left = min(_MAX_BURST, self._reports_left + (now - self._last_report) * _REPORTS_PER_SECOND)
+        self._last_report = now
+        if self._reports_left >= 1:
+            self._reports_left -= 1
+            text = None if message is None else clean_text(message, _MAX_PROGRESS_CHARS)
+            self.context.report(progress, total, text)
+
+    async def ask(self, message: str, schema: Mapping[str, Any]) -> Any:
+        """Return the answer of the person, in JSON form; return None if they decline, or if there is no person."""
+        ask_person = getattr(self.context, "ask_person", None)
+        if ask_person is None:
+            return None
+        future = asyncio.run_coroutine_threadsafe(ask_person(message, schema), self._loop)
+        return await asyncio.wrap_future(future)
+
+
+class QuestionRouter:
+    """Finds the call that a question of a server belongs to, and asks its person."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._links: list[CallLink] = []
+
+    @contextlib.contextmanager
+    def follow(self, link: CallLink) -> Iterator[None]:
+        """Let questions of the server reach the person of *link*, while its call runs."""
+        self._links.append(link)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ValueError):
+                self._links.remove(link)
+
+    def forget_all(self) -> None:
+        """Forget all calls, because the connection is gone."""
+        self._links.clear()
+
+    async def answer(self, context: Any, params: Any) -> types.ElicitResult:
+        """
+        Answer a question that came as a request of its own.
+
+        Such a request does not say which call it belongs to. If calls of several people run, it is declined, because
+        the wrong person must not be asked.
+        """
+        people = {link.person for link in self._links}
+        return await self._ask(params, self._links[-1]) if len(people) == 1 else _DECLINED
+
+    async def answer_all(self, requests: Mapping[str, Any], link: CallLink) -> dict[str, Any]:
+        """
+        Return the answers to the questions that came as the result of a call, by their keys.
+
+        Raises:
+            ToolError: The server asks for something other than an answer of a person.
+        """
+        answers: dict[str, Any] = {}
+        for key, request in requests.items():  # one after the other, as a person answers them
+            if not isinstance(request, types.ElicitRequest):
+                raise ToolError(
+                    f"the server {self._server} wants `{request.method}` to go on, which this client does not offer"
+                )
+            answers[key] = await self._ask(request.params, link)
+        return answers
+
+    async def _ask(self, params: Any, link: CallLink) -> types.ElicitResult:
+        message = clean_text(params.message, _MAX_MESSAGE_CHARS)
+        intro = f"The MCP server {self._server} asks: {message}"
+        if isinstance(params, types.ElicitRequestURLParams):
+            address = clean_text(params.url, _MAX_MESSAGE_CHARS)
+            if not address.startswith(("https://", "http://")):
+                return _DECLINED
+            has_agreed = await link.ask(f"{intro}\nIt wants you to open {address}", {"type": "boolean"})
+            return types.ElicitResult(action="accept") if has_agreed is True else _DECLINED
+        answer = await link.ask(intro, params.requested_schema)
+        return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINED

@@ -1,0 +1,130 @@
+"""
+The definitions of tools as a server sends them, and the list of them.
+
+A definition is foreign text: its description is cleaned and cut before a model or a person reads it. The list has a
+limited number of pages and tools, whatever the server says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import mcp_types as types
+
+from ..._plumbing.wording import format_count
+from ...values.strictjson.canonical import digest_parts, encode_canonical
+from .remote_server import Limits
+
+__all__ = ["Listing", "RemoteTool", "clean_text", "list_tools"]
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Characters that a person does not see: controls, marks of direction, fillers, tags. A model would read them."""
+
+
+def clean_text(text: str, max_chars: int) -> str:
+    """Return foreign *text* without hidden characters and without long gaps, cut to *max_chars*."""
+    # The text is cut first, so that a text of any length takes little time.
+    visible = _HIDDEN.sub("", text[: 4 * max_chars].replace("\r\n", "\n").replace("\r", "\n"))
+    short = re.sub(r"[ \t]{3,}", "  ", re.sub(r"\n{3,}", "\n\n", visible)).strip()
+    return short if len(short) <= max_chars else f"{short[: max_chars - 4].rstrip()} ..."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemoteTool:
+    """
+    A tool as its server defines it.
+
+    Attributes:
+        name: The name by which the server knows the tool.
+        description: The description, cleaned and cut.
+        input_schema: The schema of the arguments.
+        output_schema: The schema of the structured content; None if the server gives none.
+        hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
+        digest: A digest of the whole definition, as the server sent it.
+    """
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    @classmethod
+    def of(cls, tool: types.Tool, max_chars: int) -> RemoteTool:
+        """Return what *tool*, an object of the SDK, says."""
+        hints = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
+        title = tool.title or hints.get("title") or ""
+        text = clean_text(tool.description or "", max_chars) or clean_text(str(title), max_chars)
+        definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, hints]
+        return cls(tool.name, text, tool.input_schema, tool.output_schema, hints, _digest(definition))
+
+    @property
+    def schema_bytes(self) -> int:
+        """How long the two schemas are as JSON text."""
+        return len(json.dumps([self.input_schema, self.output_schema]))
+
+    def describe_definition(self) -> str:
+        """Return the definition as text with short lines, so that two of them can be compared."""
+        data = {
+            "description": self.description.splitlines(),
+            "arguments": self.input_schema,
+            "result": self.output_schema,
+            "hints": dict(self.hints),
+        }
+        return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False)
+
+
+def _digest(definition: list[Any]) -> str:
+    try:
+        return digest_parts(encode_canonical(definition))
+    except (ValueError, RecursionError):  # a number or a text without an exact JSON form
+        return digest_parts(json.dumps(definition, sort_keys=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tools of a server, in its order, and what is wrong with its list."""
+
+    tools: tuple[RemoteTool, ...]
+    problems: tuple[str, ...] = ()
+
+
+async def list_tools(session: Any, limits: Limits) -> Listing:
+    """Return all tools of a server, page by page."""
+    if session.server_capabilities is None or session.server_capabilities.tools is None:
+        return Listing(())
+    tools: dict[str, RemoteTool] = {}
+    problems: list[str] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    for _ in range(int(limits.max_pages)):
+        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        for tool in page.tools:
+            if tool.name in tools:
+                problems.append(f"`{clean_text(tool.name, 100)}` is listed twice; the first one counts")
+            elif len(tools) < limits.max_tools:
+                tools[tool.name] = RemoteTool.of(tool, int(limits.max_description_chars))
+            else:
+                problems.append(
+                    f"it has more than {format_count(int(limits.max_tools), 'tool')}; the others are left out"
+                )
+                return Listing(tuple(tools.values()), tuple(problems[:20]))
+        cursor = page.next_cursor
+        if not cursor:
+            return Listing(tuple(tools.values()), tuple(problems[:20]))
+        if cursor in cursors:
+            problems.append("its list of tools leads back to an earlier page; the tools up to there count")
+            return Listing(tuple(tools.values()), tuple(problems[:20]))
+        cursors.add(cursor)
+    problems.append(
+        f"its list of tools has more than {format_count(int(limits.max_pages), 'page')}; the rest is left out"
+    )
+    return Listing(tuple(tools.values()), tuple(problems[:20]))

@@ -1,0 +1,82 @@
+"""
+Turns the answer of a server into the result of a call: text, a structured value, and parts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+
+from ...content import FilePart, ImagePart, Part, TextPart
+from ...results import ToolResult
+from .call_errors import UnusableAnswer
+
+__all__ = ["build_result", "build_unusable_result"]
+
+_ADVICE = "What it does is done, so do not call it again for that; tell the user."
+
+
+def build_result(answer: types.CallToolResult, server: str) -> ToolResult:
+    """
+    Return the result for *answer*, which the server *server* sent.
+
+    Raises:
+        UnusableAnswer: Some content cannot be read.
+    """
+    parts = [_read_block(block, server) for block in answer.content]
+    text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    kept = parts if any(not isinstance(part, TextPart) for part in parts) else []
+    if answer.is_error:
+        return ToolResult.failure("failed", text or f"the server {server} gives no reason", parts=kept)
+    has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
+    if has_value:
+        return ToolResult(text, answer.structured_content, parts=kept)
+    return ToolResult(text, None, parts=parts) if kept else ToolResult(text, text)
+
+
+def build_unusable_result(problem: UnusableAnswer) -> ToolResult:
+    """Return the result of a call that has happened, and whose answer cannot be used."""
+    return ToolResult.failure("failed", str(problem), details={"ran": True}, cause=problem, advice=_ADVICE)
+
+
+def _read_block(block: Any, server: str) -> Part:
+    reader = _READERS.get(type(block))
+    if reader is None:
+        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r:.60}, which is not known")
+    try:
+        return reader(block)
+    except (binascii.Error, ValueError):
+        raise UnusableAnswer(
+            f"the server {server} sent content of the type {block.type!r} that is not base64"
+        ) from None
+
+
+def _decode(data: str) -> bytes:
+    return base64.b64decode(data, validate=True)
+
+
+def _read_resource(block: types.EmbeddedResource) -> Part:
+    from ... import content
+
+    resource = block.resource
+    body: Any = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
+    return content.ResourcePart(str(resource.uri), body, resource.mime_type)
+
+
+def _read_audio(block: types.AudioContent) -> Part:
+    from ... import content
+
+    return content.AudioPart(_decode(block.data), block.mime_type)
+
+
+_READERS: dict[type, Callable[[Any], Part]] = {
+    types.TextContent: lambda block: TextPart(block.text),
+    types.ImageContent: lambda block: ImagePart(_decode(block.data), block.mime_type),
+    types.AudioContent: _read_audio,
+    types.EmbeddedResource: _read_resource,
+    types.ResourceLink: lambda block: FilePart(str(block.uri), block.mime_type, block.title or block.name),
+}

@@ -1,0 +1,243 @@
+"""
+`Servers`: the tools of a catalog together with the tools of MCP servers.
+
+    async with Servers(catalog, github=["npx", "-y", "github-mcp"], docs="https://docs.example/mcp") as tools:
+        dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:github/search_*"]))
+
+The view follows the servers. One server never makes it fail: what is wrong with a server or a tool is in `problems`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Self
+
+import mcp_types as types
+
+from ..._plumbing.wording import format_count
+from ...catalog import Catalog
+from ...catalogs.foreign_names import fold_name
+from ...catalogs.snapshot import Table
+from ...catalogs.views import CatalogView
+from ...errors import CatalogError, DefinitionError, ToolError
+from ...spec import Tool
+from .connection import Connection
+from .imported_tool import build_tool
+from .loop_thread import LoopThread
+from .pins import Pins
+from .questions import CallLink
+from .remote_server import RemoteServer, read_servers
+from .remote_tools import Listing, RemoteTool, clean_text
+from .tool_names import NameBook
+
+__all__ = ["Servers"]
+
+_log = logging.getLogger("toolkit")
+
+_MAX_LISTED = 40
+"""The most tools of a server that are offered to the model at once. More of them wait for a search."""
+
+_CLOSE_SECONDS = 15.0
+
+
+class Servers(CatalogView):
+    """
+    A view of the tools of a catalog and of the tools of MCP servers.
+
+    Args:
+        catalog: The program's own tools; none unless given. Their names are never taken by a server.
+        servers: Servers by name, for names that cannot be keywords.
+        pins: Where the definitions of used tools are kept: `Pins(path)`, or in memory unless given.
+        named: Servers by name: a command as a list of words, an address, a server object of the SDK, or a
+            `RemoteServer` with further options.
+
+    Raises:
+        DefinitionError: A server is given in a form that cannot be used.
+    """
+
+    def __init__(
+        self,
+        catalog: CatalogView | None = None,
+        servers: Mapping[str, Any] | None = None,
+        /,
+        *,
+        pins: Pins | None = None,
+        **named: Any,
+    ) -> None:
+        own = Catalog() if catalog is None else catalog
+        if not isinstance(own, CatalogView):
+            raise CatalogError(f"Servers wants a catalog first, got {type(own).__name__}; make one with `Catalog(...)`")
+        self._imported = _ImportedTools()
+        super().__init__((own, self._imported), self._combine)
+        self._servers = {server.name: ServerTools(server) for server in read_servers(servers, named)}
+        self._pins = Pins() if pins is None else pins
+        self._names = NameBook()
+        self._name_problems: tuple[str, ...] = ()
+        self._thread: LoopThread | None = None
+        self._connections: dict[str, Connection] = {}
+        self._runs: list[asyncio.Task[None]] = []
+
+    @property
+    def servers(self) -> list[RemoteServer]:
+        """The servers, in the order in which they were given."""
+        return [entry.server for entry in self._servers.values()]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong now: servers that cannot be reached, and tools that are left out, each with the reason."""
+        _ = self.table  # the names are compared when the table is made
+        problems = [f"{name}: {problem}" for name, entry in self._servers.items() for problem in entry.list_problems()]
+        return [*problems, *self._name_problems]
+
+    # Opening and closing.
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start_thread().run(self._open_all())
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(self.close))
+            raise
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        try:
+            self._start_thread().submit(self._open_all()).result()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections, and the processes behind them. The tools stay in the view, and their calls fail."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.submit(self._close_all()).result(_CLOSE_SECONDS)
+            thread.close()
+
+    def _start_thread(self) -> LoopThread:
+        if self._thread is not None:
+            raise RuntimeError(
+                "these servers are open already; leave the first `with` block, or make another `Servers`"
+            )
+        self._thread = LoopThread("toolkit-mcp")
+        return self._thread
+
+    async def _open_all(self) -> None:
+        """Start all connections, and wait until each has been tried once."""
+        self._connections = {
+            name: Connection(
+                entry.server,
+                on_tools=partial(self._import, entry),
+                on_problem=entry.set_problem,
+            )
+            for name, entry in self._servers.items()
+        }
+        self._runs = [asyncio.create_task(connection.run()) for connection in self._connections.values()]
+        await asyncio.gather(*(connection.wait_for_first_attempt() for connection in self._connections.values()))
+
+    async def _close_all(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        if self._runs:
+            await asyncio.wait(self._runs, timeout=_CLOSE_SECONDS - 1)
+
+    # The tools.
+
+    def _import(self, entry: ServerTools, listing: Listing) -> None:
+        """Take over the tools in *listing*. A tool that cannot be used is left out, and `problems` says why."""
+        entry.update(listing, self._build_tool)
+        self._imported.set_tools([tool for other in self._servers.values() for tool in other.tools.values()])
+
+    def _build_tool(self, entry: ServerTools, remote: RemoteTool) -> Tool:
+        server = entry.server
+        name, problem = self._names.claim(server.name, remote.name)
+        if problem is not None:
+            raise DefinitionError(problem)
+
+        async def send(tool: str, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
+            thread = self._thread
+            if thread is None:
+                raise ToolError("`Servers` is closed; call its tools inside the `async with` block")
+            # The servers may have been opened again since the tool was made.
+            return await thread.run(self._connections[server.name].call(tool, arguments, link))
+
+        return build_tool(server, remote, name, send, self._pins, defer=entry.is_deferred)
+
+    def _combine(self, own: Table, imported: Table) -> Table:
+        """Return the program's own tools, and those of the servers whose names the program does not use."""
+        taken = {fold_name(name): tool.name for name, tool in own.tools.items()}
+        taken |= {fold_name(alias): name for alias, name in own.aliases.items()}
+        tools, problems = dict(own.tools), []
+        for name, tool in imported.tools.items():
+            holder = taken.get(fold_name(name))
+            if holder is None:
+                tools[name] = tool
+            else:
+                problems.append(
+                    f"{tool.origin}: `{name}` is left out: the program's own `{holder}` has this name, or nearly so"
+                )
+        self._name_problems = tuple(problems)
+        return Table(tools, own.aliases)
+
+
+class ServerTools:
+    """The tools of one server, as they are in the view, and what is wrong with the server."""
+
+    def __init__(self, server: RemoteServer) -> None:
+        self.server = server
+        self.tools: dict[str, Tool] = {}
+        self._digests: dict[str, str] = {}
+        self._problem: str | None = None
+        self._tool_problems: tuple[str, ...] = ()
+        self._is_deferred = server.defer
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether the tools wait for a search. It is decided once, because a fact that changes makes a grant void."""
+        return bool(self._is_deferred)
+
+    def list_problems(self) -> list[str]:
+        """Return what is wrong with the server and with its tools."""
+        return [*([] if self._problem is None else [self._problem]), *self._tool_problems]
+
+    def set_problem(self, problem: str | None) -> None:
+        """Remember why the server cannot be reached; None if it can."""
+        self._problem = problem
+
+    def update(self, listing: Listing, build: Any) -> None:
+        """Replace the tools by those in *listing*. A tool whose definition is the same stays the same object."""
+        if self._is_deferred is None:
+            self._is_deferred = len(listing.tools) > _MAX_LISTED
+        tools: dict[str, Tool] = {}
+        problems = list(listing.problems)
+        for remote in listing.tools:
+            if self._digests.get(remote.name) == remote.digest and remote.name in self.tools:
+                tools[remote.name] = self.tools[remote.name]
+                continue
+            try:
+                tools[remote.name] = build(self, remote)
+            except DefinitionError as error:
+                problems.append(f"`{clean_text(remote.name, 80)}` is left out: {error}")
+        self.tools = tools
+        self._digests = {remote.name: remote.digest for remote in listing.tools}
+        hidden = len(problems) - 50
+        self._tool_problems = (*problems[:50], *([f"and {format_count(hidden, 'problem')} more"] if hidden > 0 else []))
+
+
+class _ImportedTools(Catalog):
+    """The tools of all servers. They are replaced all at once, so that readers never see half a change."""
+
+    def set_tools(self, tools: list[Tool]) -> None:
+        """Replace the content by *tools*, whose names differ."""
+        with self._change() as (content, _):
+            content.clear()
+            content.update({tool.name: tool for tool in tools})

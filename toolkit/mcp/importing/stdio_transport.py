@@ -1,0 +1,181 @@
+"""
+Starts a server as a process, and exchanges messages with it over its standard input and output.
+
+The SDK's own transport reads lines of any length, joins them in quadratic time, and passes the error output of the
+server on to the terminal. This one limits the size of a message, answers requests whose answer cannot be read, and
+keeps the end of the error output for messages. Closing ends the process and all processes that it has started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.shared.message import SessionMessage
+
+from ...errors import ToolError
+from ...values.visible import make_visible
+from .message_lines import MessageLines
+from .remote_server import RemoteServer
+
+__all__ = ["ErrorTail", "open_stdio"]
+
+_log = logging.getLogger("toolkit")
+
+_CHUNK_BYTES = 65_536
+_TAIL_CHARS = 400
+_EXIT_SECONDS = 2.0
+_KILL_SECONDS = 2.0
+_FLUSH_SECONDS = 0.5
+_POLL_SECONDS = 0.005
+
+
+class ErrorTail:
+    """The end of what a server wrote to its error output, for the message that tells why the server is gone."""
+
+    def __init__(self) -> None:
+        self._text = b""
+
+    def add(self, chunk: bytes) -> None:
+        """Add *chunk*, and forget what is too old to be shown."""
+        self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
+
+    def __str__(self) -> str:
+        return make_visible(self._text.decode(errors="replace").strip(), keep_lines=False)[-_TAIL_CHARS:]
+
+
+@contextlib.asynccontextmanager
+async def open_stdio(
+    server: RemoteServer, errors: ErrorTail, on_end: Callable[[], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """
+    Start the process of *server*, and yield the streams that a client of the SDK reads from and writes to.
+
+    Args:
+        errors: Receives the error output of the process.
+        on_end: Called as soon as the process has closed its output.
+
+    Raises:
+        ToolError: The process cannot be started.
+    """
+    process = await _start_process(server)
+    # There is no `await` before the task group is entered, so a cancellation cannot leave the process behind.
+    received, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    is_written = anyio.Event()
+
+    async def read_output() -> None:
+        lines = MessageLines(server.limits.max_message_bytes)
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            async with received:
+                async for chunk in _iter_chunks(process.stdout):
+                    for message in lines.feed(chunk):
+                        await received.send(SessionMessage(message))
+                on_end()
+        # A process that cannot write its output does not read its input either, so the rest is read and dropped.
+        async for _ in _iter_chunks(process.stdout):
+            pass
+
+    async def read_errors() -> None:
+        async for chunk in _iter_chunks(process.stderr):
+            errors.add(chunk)
+
+    async def write_input() -> None:
+        try:
+            async with to_send:
+                async for message in to_send:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await process.stdin.send(f"{text}\n".encode())
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            on_end()
+            await received.aclose()
+        finally:
+            is_written.set()
+
+    async with anyio.create_task_group() as tasks:
+        for task in (read_output, read_errors, write_input):
+            tasks.start_soon(task)
+        try:
+            yield read_stream, write_stream
+        finally:
+            with anyio.CancelScope(shield=True):
+                read_stream.close()
+                write_stream.close()
+                with anyio.move_on_after(_FLUSH_SECONDS):
+                    await is_written.wait()
+                await _end_process(process)
+                for stream in (read_stream, write_stream, received, to_send):
+                    await stream.aclose()
+            tasks.cancel_scope.cancel()
+
+
+async def _start_process(server: RemoteServer) -> Any:
+    command, env = list(server.target), {**get_default_environment(), **server.env}
+    try:
+        if sys.platform == "win32":  # pragma: no cover -- the tests run on Linux
+            from mcp.os.win32.utilities import create_windows_process, get_windows_executable_command
+
+            return await create_windows_process(
+                get_windows_executable_command(command[0]), command[1:], env, sys.stderr, server.cwd
+            )
+        with anyio.CancelScope(shield=True):  # a start that is interrupted would leave the process behind
+            return await anyio.open_process(command, env=env, cwd=server.cwd, start_new_session=True)
+    except FileNotFoundError:
+        place = f" in {server.cwd}" if server.cwd else ""
+        raise ToolError(f"`{command[0]}` is not there{place}; install it, or correct the command") from None
+    except (OSError, ValueError) as error:
+        raise ToolError(f"`{command[0]}` cannot be started: {error}") from None
+
+
+async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
+    """Yield what *stream* has to offer, until it ends or is closed."""
+    if stream is None:  # pragma: no cover -- the SDK gives the error output on Windows to the terminal
+        return
+    with contextlib.suppress(
+        anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError, OSError
+    ):
+        while True:
+            yield await stream.receive(_CHUNK_BYTES)
+
+
+async def _end_process(process: Any) -> None:
+    """Close the input of *process*, wait a moment for its end, and then end it and all that it has started."""
+    await _close_pipe(process.stdin)
+    await _wait_for_exit(process, _EXIT_SECONDS)
+    if sys.platform == "win32":  # pragma: no cover -- the tests run on Linux
+        from mcp.os.win32.utilities import close_process_job, terminate_windows_process_tree
+
+        await terminate_windows_process_tree(process)
+        close_process_job(process)
+    else:
+        # A process that ended by itself may have left others of its group running, as `npx` does.
+        await terminate_posix_process_tree(process, _KILL_SECONDS)
+    if not await _wait_for_exit(process, _KILL_SECONDS):
+        _log.warning("the process %d of an MCP server cannot be ended", process.pid)
+    for pipe in (process.stdout, process.stderr):
+        await _close_pipe(pipe)
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:  # a process that survived may hold the pipes open, and then the transport stays open
+        with contextlib.suppress(PermissionError):
+            transport.close()
+
+
+async def _wait_for_exit(process: Any, seconds: float) -> bool:
+    """Return whether *process* ended in time. The exit code is read, because `wait` also waits for the pipes."""
+    with anyio.move_on_after(seconds):
+        while process.returncode is None:  # noqa: ASYNC110 -- the process sets no event
+            await anyio.sleep(_POLL_SECONDS)
+    return process.returncode is not None
+
+
+async def _close_pipe(pipe: Any) -> None:
+    if pipe is not None:
+        with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await pipe.aclose()
