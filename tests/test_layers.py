@@ -63,7 +63,7 @@ ORDER = {
     "values": "patterns/ strictjson/ schemas/ codecs/ unsendable_value arrays rendering part_texts token_estimates visible __init__",
     "values/codecs": "code_writer encode_writer decode_cache ranks hint_errors refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators ignored_metadata foreign text_options metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
-    "values/schemas": "vocabulary text_forms member_names union_tags keywords engine messages repair metaschema validator __init__",
+    "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
     "workspace": "temporaries entries open_beneath borders os_errors reading walking writing space __init__",
 }

@@ -319,7 +319,7 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
         ({"properties": {"c": {}, "d": {}}}, "does not take: c, d"),
         ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "nothing is fetched"),
         ({"properties": {"a": {"$ref": "#/$defs/missing"}}}, "not answered by the schema itself"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "draft 2020-12 is enforced here"),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, "drafts 04, .* are understood here"),
         ({"properties": {"a": {"pattern": "("}}}, r"\("),
         ({"properties": {"a": {"default": object()}}}, "not JSON.*a Python object"),
         ({"properties": {"a": {"default": float("nan")}}}, "not JSON.*nan"),

@@ -217,7 +217,7 @@ async def test_the_audit_log_names_the_origin(tmp_path, origin, expected):
     tools = [tool_returning({"count": 1}, origin=origin), tool_returning({}, origin=origin).renamed("more")]
     dispatcher = Dispatcher(Catalog(*tools), audit=AuditLog(log), permissions=Permissions("default"))
     results = await dispatcher.call_many([("count", {}), ("more", {})])  # the second one is held back
-    assert [result.kind for result in results] == ["waiting", "waiting"]
+    assert [(result.kind, result.request.origin) for result in results] == [("waiting", origin)] * 2
     await dispatcher.resume(results[0].request.id, Decision.approve())
     lines = list(AuditLog.read(log))
     assert {line["event"] for line in lines} == {"verdict", "asked", "answered", "intent", "outcome"}

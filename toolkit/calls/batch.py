@@ -213,6 +213,7 @@ def _build_waiting_result(call: ToolCall, tool: Tool, waits_for: str) -> ToolRes
     arguments = as_json(call.arguments) if isinstance(call.arguments, Mapping) else {}
     request = ApprovalRequest(
         tool=tool.name,
+        origin=tool.origin,
         call_id=call.id,
         reason="held back until an earlier call was decided",
         arguments=arguments if isinstance(arguments, dict) else {},

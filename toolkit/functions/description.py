@@ -81,7 +81,7 @@ class Description:
         self.docstring: Docstring = parse(_find_docstring(function))
         self.text = text or self.docstring.description
         self.unbound = unbound
-        self._schema = None if schema is None else self._copy_schema(schema)
+        self._schema = None if schema is None else self._copy_schema(schema, function)
         self._examples = examples
         self._unsent = unsent
         self._scope: Scope | None = Scope(function)
@@ -188,9 +188,9 @@ class Description:
             self._scope = None
         return signature
 
-    def _copy_schema(self, schema: Mapping[str, Any]) -> Schema:
+    def _copy_schema(self, schema: Mapping[str, Any], function: Any) -> Schema:
         """Return a copy of a hand-written *schema*, with the parameter `background` if the tool has that fact."""
-        own = copy_input_schema(schema, self.subject)
+        own = copy_input_schema(schema, self.subject, function)
         return add_background_property(own, self.subject) if self.background else own
 
     def _build_checker(self, signature: Signature) -> Checker:
@@ -229,7 +229,7 @@ class HandlerDescription(Description):
         self.docstring = parse(None)
         self.text = text or words(name)
         self.unbound = False
-        own = self._copy_schema(schema)
+        own = self._copy_schema(schema, handler)
         codec = Codec(
             schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
         )
@@ -245,7 +245,7 @@ class HandlerDescription(Description):
             codec=codec,
             schema=own,
             output=None,
-            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject),
+            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, handler),
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,

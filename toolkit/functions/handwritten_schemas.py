@@ -5,23 +5,31 @@ Check schemas that were written by hand or by a server, and join them with the s
 from __future__ import annotations
 
 import reprlib
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import DefinitionError
+from ..errors import DefinitionError, ToolkitWarning
 from ..values.codecs import Schema, build_schema_emitter
+from ..values.schemas.draft_rewriting import rewrite_schema
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import is_mapping, stated_types
 from ..values.strictjson.checks import find_flaws
+from .callables import find_source_location
 from .signature import Signature
 
 __all__ = ["copy_input_schema", "copy_output_schema", "enforce_schema", "list_sendable_names"]
 
 
-def copy_input_schema(schema: Mapping[str, Any], subject: str) -> Schema:
-    """Return a copy of *schema*, the schema of arguments, or raise `DefinitionError` if it cannot be enforced."""
-    own = _copy_schema(schema, subject, "the schema")
+def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
+    """
+    Return a copy of *schema*, the schema of the arguments of *function*, in draft 2020-12.
+
+    Raises:
+        DefinitionError: The schema cannot be enforced.
+    """
+    own = _copy_schema(schema, subject, "the schema", function)
     if "object" not in (stated_types(own) or ["object"]):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
     # Providers want one explicit type, but the schema may leave the type out or give a list.
@@ -29,12 +37,17 @@ def copy_input_schema(schema: Mapping[str, Any], subject: str) -> Schema:
     return own
 
 
-def copy_output_schema(schema: Mapping[str, Any], subject: str) -> Schema:
-    """Return a copy of *schema*, the schema of results, or raise `DefinitionError` if it cannot be enforced."""
-    return _copy_schema(schema, subject, "the output schema")
+def copy_output_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
+    """
+    Return a copy of *schema*, the schema of the results of *function*, in draft 2020-12.
+
+    Raises:
+        DefinitionError: The schema cannot be enforced.
+    """
+    return _copy_schema(schema, subject, "the output schema", function)
 
 
-def _copy_schema(schema: Any, subject: str, name: str) -> Schema:
+def _copy_schema(schema: Any, subject: str, name: str, function: Any) -> Schema:
     if not is_mapping(schema):
         raise DefinitionError(f"{subject}: {name} has to be a dictionary, got {reprlib.repr(schema)}")
     try:
@@ -44,7 +57,14 @@ def _copy_schema(schema: Any, subject: str, name: str) -> Schema:
     problems = find_flaws(own)
     if problems:
         raise DefinitionError(f"{subject}: {name} is not JSON: {'; '.join(map(str, problems))}")
-    check_schema(own, subject if name == "the schema" else f"{subject}: {name}")
+    place = subject if name == "the schema" else f"{subject}: {name}"
+    try:
+        own, notes = rewrite_schema(own, place)
+    except RecursionError:
+        raise DefinitionError(f"{place} is nested too deeply to be enforced") from None
+    for note in notes:
+        warnings.warn_explicit(f"{place}: {note}", ToolkitWarning, *find_source_location(function))
+    check_schema(own, place)
     return own
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import DefinitionError
 from ..patterns import compile_pattern
 from ..strictjson.checks import show_value
+from .drafts import LATEST, find_draft
 from .engine import SchemaValidator, iter_mappings
 from .keywords import MAX_UNEVALUATED_KEY_CHARS, IndexedChoices
 from .metaschema import check_against_metaschema
@@ -74,7 +75,7 @@ def check_schema(schema: Any, subject: str) -> None:
 
 def _check_dialect(part: Mapping[str, Any], subject: str) -> None:
     dialect = part.get("$schema", DIALECT)
-    if str(dialect).rstrip("#") != DIALECT:
+    if find_draft(dialect) is not LATEST:
         raise DefinitionError(
             f"{subject}: the schema is written for {dialect}; draft 2020-12 is enforced here, so adapt it and "
             f"leave `$schema` out"

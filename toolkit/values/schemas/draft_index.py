@@ -1,0 +1,175 @@
+"""
+Find the places in a document of an older draft: each schema with its draft and its address, and where references lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urldefrag, urljoin
+
+from ..._plumbing.records import record
+from ...errors import DefinitionError
+from ..strictjson.checks import show_value
+from .drafts import DRAFTS, LATEST, Draft, find_draft, iter_parts
+from .vocabulary import is_mapping
+
+__all__ = ["DraftIndex", "Part", "Path", "show_path"]
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The steps from the top of a document to a place in it."""
+
+
+@record(frozen=True, slots=True, eq=False)
+class Part:
+    """
+    A schema in the document.
+
+    Attributes:
+        schema: The schema itself.
+        path: The steps to it.
+        draft: The draft that it is written for.
+        base: The address against which its references are resolved.
+        resource: The steps to the nearest schema around it that has an address of its own; the top has none.
+    """
+
+    schema: Any
+    path: Path
+    draft: Draft
+    base: str
+    resource: Path
+
+
+class DraftIndex:
+    """
+    The schemas of the document *root*, and their addresses and anchors.
+
+    Attributes:
+        parts: The schemas, by the steps to each.
+        recursive: The schemas with an address of their own that have `$recursiveAnchor: true`.
+        has_dynamic_references: Whether a schema of draft 2020-12 has a `$dynamicRef`.
+    """
+
+    def __init__(self, root: Mapping[str, Any], subject: str) -> None:
+        self.parts: dict[Path, Part] = {}
+        self.recursive: set[Path] = set()
+        self.has_dynamic_references = False
+        self.anchors: dict[tuple[Path, str], list[Path]] = {}
+        self._addresses: dict[str, list[Path]] = {"": [()]}
+        self._root = root
+        self._subject = subject
+        self._add(Part(root, (), LATEST, "", ()))
+
+    def find_part(self, path: Path) -> Part:
+        """Return the schema at *path*. If it is under an unknown keyword, it is read as the schema around it."""
+        if path not in self.parts:
+            length = next(length for length in range(len(path), -1, -1) if path[:length] in self.parts)
+            outer = self.parts[path[:length]]
+            self._add(Part(self._get_value(path), path, outer.draft, outer.base, outer.resource))
+        return self.parts[path]
+
+    def resolve(self, part: Part, reference: str) -> Path:
+        """Return the steps to the schema that *reference* in *part* leads to, or raise `DefinitionError`."""
+        if reference.startswith("#"):
+            address, fragment = part.base, reference[1:]
+        else:
+            address, fragment = urldefrag(urljoin(part.base, reference))
+        resources = self._addresses.get(address, [])
+        paths = [path for resource in resources for path in self._follow(resource, fragment)]
+        if not paths:
+            raise DefinitionError(
+                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} is not answered by the schema itself; "
+                f"nothing is fetched, so put the definition under `definitions`"
+            )
+        values = [self._get_value(path) for path in paths]
+        if any(value != values[0] for value in values):
+            raise DefinitionError(
+                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} may mean several schemas, because they "
+                f"have the same address; give each its own"
+            )
+        if not isinstance(values[0], (Mapping, bool)):
+            raise DefinitionError(
+                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} leads to {show_value(values[0])}, which "
+                f"is not a schema; refer to a definition"
+            )
+        return paths[0]
+
+    def _follow(self, resource: Path, fragment: str) -> list[Path]:
+        if fragment and not fragment.startswith("/"):
+            return self.anchors.get((resource, fragment), [])
+        path, value = resource, self._get_value(resource)
+        for step in unquote(fragment)[1:].split("/") if fragment else ():
+            if isinstance(value, list):
+                if not (step.isascii() and step.isdigit() and int(step) < len(value)):
+                    return []
+                key: str | int = int(step)
+            else:
+                key = step.replace("~1", "/").replace("~0", "~")
+                if not is_mapping(value) or key not in value:
+                    return []
+            path, value = (*path, key), value[key]
+        return [path]
+
+    def _get_value(self, path: Path) -> Any:
+        value: Any = self._root
+        for step in path:
+            value = value[step]
+        return value
+
+    def _add(self, first: Part) -> None:
+        """Add *first* and all schemas inside it."""
+        waiting = [first]
+        while waiting:
+            part = waiting.pop()
+            if not is_mapping(part.schema):
+                self.parts[part.path] = part
+                continue
+            part = self._read_addresses(part)
+            self.parts[part.path] = part
+            waiting += [
+                Part(schema, part.path + steps, part.draft, part.base, part.resource)
+                for steps, schema in iter_parts(part.schema, part.draft)
+            ]
+
+    def _read_addresses(self, part: Part) -> Part:
+        """Return *part* with its own draft and address, after its address and its anchors were noted."""
+        schema, path, draft, base, resource = part.schema, part.path, part.draft, part.base, part.resource
+        if "$schema" in schema:
+            draft = self._read_draft(schema["$schema"], path)
+        identifier = schema.get(draft.identifier)
+        if isinstance(identifier, str) and not (draft.ref_is_alone and "$ref" in schema):
+            address, anchor = urldefrag(identifier)
+            if address:
+                base, resource = urljoin(base, address), path
+                self._addresses.setdefault(base, []).append(path)
+            if anchor and not draft.ref_is_alone:
+                raise DefinitionError(
+                    f"{self._subject}: {show_path(path)}: `{draft.identifier}` of {draft.name} has no `#`; "
+                    f"write `$anchor` for {anchor!r}"
+                )
+            if anchor:
+                self.anchors.setdefault((resource, anchor), []).append(path)
+        if not draft.ref_is_alone:
+            for keyword in ("$anchor", "$dynamicAnchor") if draft is LATEST else ("$anchor",):
+                if isinstance(schema.get(keyword), str):
+                    self.anchors.setdefault((resource, schema[keyword]), []).append(path)
+            if draft is LATEST:
+                self.has_dynamic_references |= "$dynamicRef" in schema
+            elif schema.get("$recursiveAnchor") is True and resource == path:
+                self.recursive.add(path)
+        return Part(schema, path, draft, base, resource)
+
+    def _read_draft(self, dialect: object, path: Path) -> Draft:
+        draft = find_draft(dialect)
+        if draft is None:
+            known = ", ".join(draft.name.removeprefix("draft ") for draft in DRAFTS)
+            raise DefinitionError(
+                f"{self._subject}: {show_path(path)}: the schema is written for {show_value(dialect)}; drafts {known} "
+                f"are understood here, so adapt it to one of them"
+            )
+        return draft
+
+
+def show_path(path: Path) -> str:
+    """Return *path* as people read it."""
+    return "/".join(map(str, path)) or "the top"
