@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
 from tests.properties.values import json_objects, json_values
 from toolkit import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart, part_from_json
@@ -23,6 +24,8 @@ parts = (
     | st.builds(JsonPart, json_values())
     | st.builds(ImagePart, st.binary(max_size=20), texts)
     | st.builds(FilePart, texts, st.none() | texts, st.none() | texts)
+    | AUDIO_PARTS
+    | RESOURCE_PARTS
 )
 approval_requests = st.builds(
     ApprovalRequest,

@@ -16,7 +16,7 @@ from toolkit.agent import Run, ToolFinished
 from toolkit.agent.compaction import compact_messages, size_of
 from toolkit.agent.result_marks import FRAME_PROMPT, frame_message, mark_result
 from toolkit.agent.valid_messages import find_message_flaw, make_valid
-from toolkit.content import ImagePart
+from toolkit.content import AudioPart, ImagePart, ResourcePart
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage
@@ -140,6 +140,24 @@ def test_pictures_count_and_are_cut():
     messages = [UserMessage.of("go"), *turn(0, "see", parts=(ImagePart(b"x" * 9000),)), *turn(1, "b"), *turn(2, "c")]
     cut = compact_messages(messages, 5000)
     assert (cut.messages[2].results[0].parts, cut.messages[2].results[0].text[:4]) == ((), "[12,")
+
+
+@pytest.mark.parametrize(
+    ("part", "note"),
+    [
+        (AudioPart(b"x" * 9000, "audio/wav"), ", without images, sound and files"),
+        (ResourcePart("memo:1", b"x" * 9000), ", without images, sound and files"),
+        (ResourcePart("memo:1", "x" * 9000), ""),
+    ],
+    ids=["sound", "bytes", "text"],
+)
+def test_sound_and_resources_count_and_are_cut(part, note):
+    """The note says that what is kept has no sound; the text of a resource is kept."""
+    messages = [UserMessage.of("go"), *turn(0, "x" * 300, parts=(part,)), *turn(1, "b"), *turn(2, "c")]
+    cut = compact_messages(messages, 5000, keep_result=lambda result: "`read`")
+    result = cut.messages[2].results[0]
+    assert result.parts == ()
+    assert result.text.endswith(f"`read` shows them{note}]")
 
 
 def test_where_nothing_can_be_cut_nothing_is():

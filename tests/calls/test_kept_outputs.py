@@ -10,7 +10,18 @@ from typing import Annotated
 
 import pytest
 
-from toolkit import Catalog, Dispatcher, JsonPart, Permissions, Secret, Session, TextPart, Tool, ToolResult
+from toolkit import (
+    Catalog,
+    Dispatcher,
+    JsonPart,
+    Permissions,
+    ResourcePart,
+    Secret,
+    Session,
+    TextPart,
+    Tool,
+    ToolResult,
+)
 from toolkit.builtin import forget_outputs, read_output_for
 from toolkit.calls.kept_outputs import READER_KEY, OutputMemory, output_memory
 from toolkit.decisions import Decision
@@ -113,7 +124,9 @@ async def test_structured_results_and_parts_are_kept_whole():
 
     async def pieces() -> ToolResult:
         """Return parts."""
-        return ToolResult("x" * 2000, None, parts=[TextPart("x" * 100), TextPart("y" * 2000), JsonPart({"a": 1})])
+        resource = ResourcePart("memo:1", "z" * 2000)
+        parts = [TextPart("x" * 100), TextPart("y" * 2000), JsonPart({"a": 1}), resource]
+        return ToolResult("x" * 2000, None, parts=parts)
 
     session, dispatcher = Session(), make_dispatcher(rows, pieces)
     result = await dispatcher.call("rows", {}, session=session)
@@ -121,7 +134,7 @@ async def test_structured_results_and_parts_are_kept_whole():
     assert output_memory.find(session, result.metadata["output_handle"]).text.endswith(",998,999]")
     result = await dispatcher.call("pieces", {}, session=session)
     kept = output_memory.find(session, result.metadata["output_handle"]).text
-    assert kept == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}'])
+    assert kept == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}', "[resource memo:1]", "z" * 2000])
 
 
 async def test_a_text_that_is_written_when_it_is_read_is_kept_too():

@@ -16,11 +16,12 @@ from toolkit.calls.error_results import build_error_result, build_hook_error_res
 from toolkit.calls.plan import CallPlan, SelfCancelled
 from toolkit.calls.render_result import render_result
 from toolkit.calls.truncation import truncate_result
-from toolkit.content import FilePart, ImagePart, JsonPart, Part, TextPart
+from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
 from toolkit.policies.redaction import Redaction
 from toolkit.results import ErrorInfo, ToolResult
+from toolkit.session import Session
 from toolkit.spec import Tool
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
@@ -149,8 +150,14 @@ def test_parts_are_content_and_text():
         (ImagePart(bytearray(b"x")), [ImagePart(b"x")], None),
         (ImagePart("no bytes"), [JsonPart({"data": "no bytes", "media_type": "image/png"})], ...),
         (FilePart(PurePosixPath("a/b"), 5, "\ud800"), [FilePart("a/b", "5", "?")], None),
+        (AudioPart(b"x", "audio/wav"), [AudioPart(b"x", "audio/wav")], None),
+        ((ResourcePart("memo:1", "\ud800"), 5), [ResourcePart("memo:1", "?"), JsonPart(5)], 5),
+        (ResourcePart("memo:1", b"\xff"), [ResourcePart("memo:1", b"\xff")], None),
     ],
-    ids=["one", "two values", "mixed", "odd value", "surrogate", "no text", "bytearray", "no image", "odd file"],
+    ids=[
+        *["one", "two values", "mixed", "odd value", "surrogate", "no text", "bytearray", "no image", "odd file"],
+        *["sound", "resource", "bytes"],
+    ],
 )
 def test_parts_are_made_fit_to_be_sent(value, parts, structured):
     """What stands between them becomes one."""
@@ -227,7 +234,7 @@ def test_a_tools_own_result_may_have_no_parts():
 # The output schema.
 
 
-@pytest.mark.parametrize("returns", [ImagePart, list[ImagePart], list[Part], str | ImagePart, tuple[str, ImagePart]])
+@pytest.mark.parametrize("returns", [ImagePart, list[ImagePart], list[Part], str | AudioPart, tuple[str, ResourcePart]])
 def test_a_tool_that_returns_parts_has_no_output_schema(returns):
     """It sends no structured content, so it must not promise any."""
     plan = plan_for(returns)
@@ -427,3 +434,39 @@ def test_parts_are_cut_with_the_text():
     assert result.parts[0] == parts[0]
     assert result.parts[2].text.startswith('["bbb')
     assert result.parts[2].text.endswith("[truncated, 104 chars total]")
+
+
+def test_the_text_of_a_resource_counts():
+    """It is cut like other texts, and a resource without room is a link; sound and bytes do not count."""
+    parts = [
+        ResourcePart("memo:1", "x" * 60),
+        ResourcePart("memo:2", "y" * 90, "text/plain"),
+        ResourcePart("memo:3", "z"),
+        ResourcePart("memo:4", b"b" * 500),
+        AudioPart(b"a" * 500, "audio/wav"),
+    ]
+    assert list(cut("t" * 1000, 100, parts=parts).parts) == [
+        parts[0],
+        ResourcePart("memo:2", "y" * 9 + "... [truncated, 90 chars total]", "text/plain"),
+        ResourcePart("memo:3"),
+        *parts[3:],
+    ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("session", [None, Session()], ids=["no session", "session"])
+async def test_a_short_text_does_not_hide_a_long_resource(session):
+    """A tool that writes its own text cannot send more than `max_chars` in resources; its other parts stay whole."""
+
+    async def fetch() -> ToolResult:
+        """Fetch a page."""
+        return ToolResult("see", parts=[ResourcePart("memo:1", "x" * 500), JsonPart("j" * 500)])
+
+    result = await Dispatcher(Catalog(fetch), max_chars=100).call("fetch", {}, session=session)
+    assert (result.text, result.truncated) == ("see", True)
+    assert list(result.parts) == [
+        ResourcePart("memo:1", "x" * 68 + "... [truncated, 500 chars total]"),
+        JsonPart("j" * 500),
+    ]
+    result = await Dispatcher(Catalog(fetch), max_chars=500).call("fetch", {}, session=session)
+    assert (result.parts[0].content, result.truncated) == ("x" * 500, False)

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from tests.properties.values import json_values
 from toolkit import BadArgs, Catalog, Context, Safety, ToolError
-from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
 from toolkit.context import Progress, Secret
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
@@ -200,6 +200,43 @@ def test_everything_in_a_result_is_masked():
     assert masked.parts[4] == ImagePart(b"i")
 
 
+def test_resources_are_masked():
+    """Secrets in the URI, in the text, and in bytes that are text; other bytes and sound stay as they are."""
+    sound = AudioPart(b"key", "audio/wav")
+    parts = [
+        ResourcePart("memo://key/1", "the key", "text/plain"),
+        ResourcePart("memo:1", b"the key"),
+        ResourcePart("memo:2", b"\xff key"),
+        ResourcePart("memo:3"),
+        sound,
+    ]
+    assert Redaction(["key"]).mask_result(ToolResult("", parts=parts)).parts == [
+        ResourcePart(f"memo://{MASK}/1", f"the {MASK}", "text/plain"),
+        ResourcePart("memo:1", f"the {MASK}".encode()),
+        *parts[2:],
+    ]
+
+
+@pytest.mark.parametrize(
+    "rule", ["memo:1", re.compile(".*"), lambda text: "", lambda text: "\ud800 x"], ids=["text", "all", "none", "odd"]
+)
+def test_a_masked_uri_is_still_a_uri(rule):
+    """A rule may mask the scheme too, or leave nothing."""
+    (part,) = Redaction([rule]).mask_result(ToolResult("", parts=[ResourcePart("memo:1")])).parts
+    assert part.uri.startswith("redacted:")
+
+
+def test_the_returned_object_is_dropped_if_only_a_part_was_masked():
+    """The bytes of a resource are not in the text, and the object that the tool returned has them."""
+    parts = [ResourcePart("memo:1", b"the key")]
+    result = ToolResult("see", parts=parts)
+    result.returned = parts
+    assert Redaction(["key"]).mask_result(result).returned is None
+    result = ToolResult("see", parts=parts)
+    result.returned = parts
+    assert Redaction(["other"]).mask_result(result).returned is parts
+
+
 def test_progress_is_masked():
     """Message and value; a message may be missing."""
     progress = Progress(call_id="c", tool="t", message="key", value=["key"])
@@ -278,7 +315,13 @@ def _reports(key: Key, context: Context) -> str:
 
 def _gives_parts(key: Key) -> Any:
     """Give parts."""
-    return [TextPart(key), JsonPart({key: key}), FilePart(f"file:///{key}")]
+    resources = [ResourcePart(f"memo:{key}", f"x{key}"), ResourcePart("memo:1", key.encode())]
+    return [TextPart(key), JsonPart({key: key}), FilePart(f"file:///{key}"), *resources]
+
+
+def _gives_a_long_resource(key: Key) -> ToolResult:
+    """Give a resource that is cut in the middle of the secret."""
+    return ToolResult("see", parts=[ResourcePart("memo:1", "x" * 62 + key + "y" * 200)])
 
 
 def _is_long(key: Key) -> str:
@@ -289,7 +332,18 @@ def _is_long(key: Key) -> str:
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "function",
-    [_returns, _raises, _raises_ours, _refuses, _is_unsafe, _yields, _reports, _gives_parts, _is_long],
+    [
+        _returns,
+        _raises,
+        _raises_ours,
+        _refuses,
+        _is_unsafe,
+        _yields,
+        _reports,
+        _gives_parts,
+        _gives_a_long_resource,
+        _is_long,
+    ],
     ids=lambda function: function.__name__,
 )
 async def test_a_secret_leaves_by_no_exit(function, caplog):

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
 from tests.formats.tools import made, module
+from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
 from toolkit import Catalog, Tool, ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.errors import ProviderError
@@ -183,6 +184,8 @@ PARTS = st.one_of(
     st.builds(JsonPart, json_values()),
     st.builds(ImagePart, IMAGES),
     st.builds(FilePart, st.just("file:///x"), st.none() | st.just("text/plain"), st.none() | st.just("x")),
+    AUDIO_PARTS,
+    RESOURCE_PARTS,
 )
 RESULTS = st.builds(
     ToolResult,

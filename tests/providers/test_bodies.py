@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts import AUDIO_FILES, PDF
 from toolkit import ToolCall, ToolResult
-from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
 from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
 
 from .judges import judged
@@ -40,6 +41,36 @@ def test_a_user_may_say_everything(name):
     assert "image/png" in sent
     for words in ("Look:", '{"a":[1]}', "a file, x, application/pdf, file:///x.pdf"):
         assert words in sent
+
+
+@each_provider
+def test_a_user_may_send_sound_and_resources(name):
+    """Texts of resources are sent as text, and sound and documents in the provider's form or as words about them."""
+    parts = (
+        ResourcePart("memo:1", "Buy milk.", "text/plain"),
+        ResourcePart("memo:2"),
+        ResourcePart("file:///a.zip", b"PK", "application/zip"),
+        ResourcePart("file:///a.pdf", PDF, "application/pdf"),
+        AudioPart(AUDIO_FILES["wav"], "audio/wav"),
+        AudioPart(b"none", "audio/x"),
+    )
+    sent = str(judged(name, body_of(name, UserMessage(parts))))
+    assert "[resource memo:1, text/plain]\\nBuy milk." in sent
+    assert "[resource memo:2]" in sent
+    assert "(a resource that cannot be shown, [resource file:///a.zip, application/zip, 2 bytes]: only PNG" in sent
+    assert base64.b64encode(PDF).decode() in sent
+    assert "(a recording that cannot be played, [audio/x, 4 bytes]: " in sent
+    plays = name.startswith("gemini") or name == "openai"
+    assert (base64.b64encode(AUDIO_FILES["wav"]).decode() in sent) == plays
+
+
+@each_provider
+def test_results_with_sound_go_back(name):
+    """The answer of a call with sound stands where the provider looks for it."""
+    call = ToolCall("now", {}, "id_1")
+    result = ToolResult("a bell", call_id="id_1", tool="now", parts=[AudioPart(AUDIO_FILES["wav"], "audio/wav")])
+    body = body_of(name, UserMessage.of("?"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
+    assert "a bell" in str(judged(name, body))
 
 
 @each_provider

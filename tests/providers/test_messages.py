@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
 from toolkit import ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage, message_from_json
@@ -24,6 +25,8 @@ parts = (
     | st.builds(JsonPart, json_values)
     | st.builds(ImagePart, st.binary(max_size=9), st.sampled_from(["image/png", "image/gif"]))
     | st.builds(FilePart, texts, st.none() | texts, st.none() | texts)
+    | AUDIO_PARTS
+    | RESOURCE_PARTS
 )
 calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3) | texts, texts)
 results = st.builds(
@@ -108,6 +111,11 @@ for _ in range(2000):
             r"parts\[0\]: a part of type 'text' lacks 'text'",
         ),
         ({"version": 1, "role": "user", "parts": [{"type": "image", "data": 5, "media_type": ""}]}, r"parts\[0\]"),
+        (
+            {"version": 1, "role": "user", "parts": [{"type": "audio", "data": "", "media_type": "text/plain"}]},
+            r"parts\[0\]: .*expected an audio type",
+        ),
+        ({"version": 1, "role": "user", "parts": [{"type": "resource", "uri": "x"}]}, r"parts\[0\]: .*is not a URI"),
         ({"version": 1, "role": "user", "parts": [{"type": "file", "uri": None}]}, r"parts\[0\].*'uri'"),
         ({"version": 1, "role": "user", "parts": [{"type": "file", "uri": "a", "name": 5}]}, r"parts\[0\].*'name'"),
         (

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .._plumbing.wording import format_count
-from ..content import FilePart, ImagePart
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
+from ..values.part_texts import has_text
 from ..values.rendering import as_json
 
 __all__ = ["Compaction", "ResultKeeper", "compact_messages", "size_of"]
@@ -87,12 +87,12 @@ def _cut_result(result: ToolResult, keep_result: ResultKeeper) -> ToolResult:
     size = _measure_result(result)
     if size <= _MIN_CUT_SIZE or result.kind == "waiting":
         return result
-    has_media = any(isinstance(part, (ImagePart, FilePart)) for part in result.parts)
-    # An image is not kept, and the text alone may say no more than the note.
+    has_media = any(not has_text(part) for part in result.parts)
+    # An image or sound is not kept, and the text alone may say no more than the note.
     reading_call = keep_result(result) if len(result.text) > _MIN_CUT_SIZE else None
     advice = "call it again if you need them" if reading_call is None else f"{reading_call} shows them"
     if reading_call is not None and has_media:
-        advice += ", without images and files"
+        advice += ", without images, sound and files"
     short_result = copy.copy(result)
     count = format_count(size, "character")
     short_result.text = f"[{count} of `{result.tool}` were cut to save room; {advice}]"

@@ -14,10 +14,11 @@ import logging
 import secrets
 from collections.abc import Iterable, Iterator
 
-from ..content import Part, TextPart
+from ..content import Part, ResourcePart, TextPart
 from ..errors import ProviderError, Transient
 from ..providers.base import Request, Usage
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, replace_surrogates
 from .active_run import ActiveRun
 from .events import Summarized, SummaryFailed
@@ -141,7 +142,8 @@ def _render_entries(messages: Iterable[Message], max_chars: int) -> Iterator[str
 
 
 def _render_part(part: Part) -> str:
-    return part.text if isinstance(part, TextPart) else f"({type(part).__name__}, which is not shown)"
+    is_shown = isinstance(part, (TextPart, ResourcePart))
+    return render_part(part) if is_shown else f"({type(part).__name__}, which is not shown)"
 
 
 def _join_entries(entries: Iterable[str], max_chars: int) -> Iterator[str]:

@@ -40,7 +40,7 @@ from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
 from .specialized import specialize
 from .stages import Stages
-from .truncation import keep_full_text, truncate_result, write_text
+from .truncation import keep_full_text, truncate_resources, truncate_result, write_text
 
 __all__ = ["Pipeline", "build_pipeline", "find_pipeline"]
 
@@ -219,7 +219,8 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                             result.deferred_text = write, form, max_chars
                     else:
                         result = render_result(value, plan)
-                        if result.bound_full_text is not None:  # the end of the call looks at it only if there is a run
+                        # The end of the call looks at these only if there is a run.
+                        if result.bound_full_text is not None or result.parts:
                             run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                     if on.after or on.masked:
                         result.returned = value  # a plain result would read it from its value, which may change
@@ -279,8 +280,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 run.add_notes(result)
             if (on.output != "form" or result.deferred_text is None) and len(result.text) > max_chars:
                 truncate_result(result, max_chars, plan, session, principal)
-            elif (on.after or run is not None) and result.bound_full_text is not None:
-                keep_full_text(result, max_chars, plan, session, principal)
+            elif on.after or run is not None:
+                if result.bound_full_text is not None:
+                    keep_full_text(result, max_chars, plan, session, principal)
+                if result.parts:
+                    truncate_resources(result, max_chars)
             if on.recorded or (run is not None and run.is_judged):
                 await run.record_outcome(result)
         if on.part == "tool":

@@ -7,7 +7,7 @@ The same holds for a text that the tool has cut itself, if the tool gives the wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
     unicodedata = LazyModule("unicodedata")
 
-__all__ = ["keep_full_text", "truncate_result", "write_text"]
+__all__ = ["keep_full_text", "truncate_resources", "truncate_result", "write_text"]
 
 _HANDLE_CHARS = len("output_0123456789ab")
 
@@ -96,19 +96,32 @@ def keep_full_text(
     result.full_text = None
 
 
-def _truncate_parts(parts: Iterable[Part], max_chars: int) -> list[Part]:
+def truncate_resources(result: ToolResult, max_chars: int) -> None:
     """
-    Return *parts* with at most *max_chars* characters in their texts and values. Other parts do not count.
+    Cut the texts of the resources in *result* if they have more than *max_chars* characters together.
+
+    The text of a result says nothing about the length of its parts if the tool wrote that text itself.
+    """
+    texts = map(_get_resource_text, result.parts)
+    if sum(len(text) for text in texts if text is not None) > max_chars:
+        result.parts = _truncate_parts(result.parts, max_chars, lambda part: _get_resource_text(part) is not None)
+        result.truncated = True
+
+
+def _truncate_parts(parts: Iterable[Part], max_chars: int, counts: Callable[[Part], bool] = has_text) -> list[Part]:
+    """
+    Return *parts* with at most *max_chars* characters in the texts and values of the parts that count.
 
     A resource whose text has no room becomes a link.
     """
     new_parts: list[Part] = []
     left = max_chars
     for part in parts:
-        if not has_text(part):
+        if not counts(part):
             new_parts.append(part)
             continue
-        text = part.content if isinstance(part, ResourcePart) and isinstance(part.content, str) else render_part(part)
+        resource_text = _get_resource_text(part)
+        text = render_part(part) if resource_text is None else resource_text
         cut = _truncate_text(text, left) if len(text) > left > 0 else None
         if len(text) <= left:
             new_parts.append(part)
@@ -118,6 +131,10 @@ def _truncate_parts(parts: Iterable[Part], max_chars: int) -> list[Part]:
             new_parts.append(TextPart(cut))
         left -= len(text)
     return new_parts
+
+
+def _get_resource_text(part: Part) -> str | None:
+    return part.content if isinstance(part, ResourcePart) and isinstance(part.content, str) else None
 
 
 def _truncate_text(text: str, max_chars: int) -> str:

@@ -195,8 +195,13 @@ def test_pictures_are_noted_and_not_printed(shop):
         "pictures.py",
         """
 from toolkit import Catalog
-from toolkit.content import ImagePart
+from toolkit.content import AudioPart, ImagePart, ResourcePart
 catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def play() -> list[AudioPart | ResourcePart]:
+    '''Play.'''
+    return [AudioPart(b"bytes", "audio/wav"), ResourcePart("memo:1", "Buy milk.")]
 
 @catalog.tool(read_only=True)
 def draw() -> ImagePart:
@@ -208,6 +213,10 @@ def draw() -> ImagePart:
     assert ran.code == 0
     assert "the result also has an image, which --json shows" in ran.err
     assert shop.run("call", "pictures.py", "draw").json["parts"]
+    ran = shop.run("call", "pictures.py", "play", "-o", "text")
+    assert ran.out == "[audio/wav, 5 bytes]\n[resource memo:1]\nBuy milk.\n"
+    assert "the result also has sound, which --json shows" in ran.err
+    assert "the result also has a resource, which --json shows" in ran.err
 
 
 def test_credentials_are_nothing_that_a_rule_permits(shop):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..._plumbing.wording import format_count
-from ...content import FilePart, ImagePart
+from ...content import AudioPart, FilePart, ImagePart, ResourcePart
 from ...context import Progress
 from ...dispatcher import Dispatcher
 from ...results import ToolResult
@@ -35,7 +35,12 @@ from ..user_extensions import with_skills
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
-_PART_NAMES: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
+_PART_NAMES: dict[type, str] = {
+    ImagePart: "an image",
+    AudioPart: "sound",
+    FilePart: "a file",
+    ResourcePart: "a resource",
+}
 
 arguments_option = click.option(
     "--arguments", "text", metavar="OBJECT", help="All arguments, as one JSON object; - reads it from standard input."
