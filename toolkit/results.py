@@ -220,7 +220,7 @@ class ToolResult:
         kind: How the call ended.
         text: The text that the model reads. If it is the JSON text of `value`, it is written when it is first read.
         value: The structured value in JSON form, which follows the output schema if there is one.
-        parts: Further content, such as images and files.
+        parts: Further content, such as images, sound, resources and files.
         error: What went wrong, for kinds that are errors.
         request: The question to a person, if the kind is "waiting".
         repairs: The repairs made to the arguments.

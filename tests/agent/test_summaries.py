@@ -19,8 +19,9 @@ from toolkit.agent.conversation import RunConversation
 from toolkit.agent.kept_messages import split_messages
 from toolkit.agent.plan_mode import EXECUTE_PROMPT, build_plan_request
 from toolkit.agent.summaries import describe_calls, shorten
+from toolkit.agent.summarizer import _render_entries
 from toolkit.agent.valid_messages import find_message_flaw
-from toolkit.content import ImagePart
+from toolkit.content import AudioPart, ImagePart, ResourcePart
 from toolkit.decisions import ApprovalRequest
 from toolkit.errors import ProviderError
 from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
@@ -272,3 +273,10 @@ def test_images_do_not_break_a_summary():
     ]
     split = split_messages(messages, [size_of(message) for message in messages], 8000)
     assert messages[0] in split.old
+
+
+def test_a_summary_is_written_from_the_texts_of_resources():
+    """What a user gave as a resource is said; sound is named."""
+    message = UserMessage.of("see", ResourcePart("memo:1", "Buy milk."), AudioPart(b"x", "audio/wav"))
+    (entry,) = _render_entries([message], 1000)
+    assert entry == "[user] see [resource memo:1]\nBuy milk. (AudioPart, which is not shown)"
