@@ -13,6 +13,7 @@ from .._lazy_names import lazy_getattr as _lazy_getattr
 if TYPE_CHECKING:
     from ..sandbox import Sandbox, best_sandbox
     from ..workspace import Workspace
+    from .ask_user_tool import ask_user_for
     from .bundle import builtin_catalog
     from .commands.bash_tool import bash_for
     from .commands.job_output_tool import job_output_for
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .web.web_fetch_tool import web_fetch_for
 
 _FOLDERS = {
+    "ask_user": "",
     "bash": "commands.",
     "edit": "files.",
     "glob": "search.",
@@ -50,6 +52,7 @@ __all__ = [
     "MemoryStore",
     "Sandbox",
     "Workspace",
+    "ask_user_for",
     "bash_for",
     "best_sandbox",
     "builtin_catalog",

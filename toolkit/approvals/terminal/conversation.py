@@ -19,6 +19,7 @@ from ...errors import ToolkitError
 from ...policies.redaction import MASK
 from ...values.strictjson.checks import find_flaws, loads
 from ...values.visible import make_visible
+from .question_form import CallDenied, QuestionForm
 from .screens import Screen, describe_grant
 
 __all__ = ["Conversation", "RuleKeeper", "run_editor"]
@@ -91,6 +92,8 @@ class Conversation:
     def _ask_until_clear(self, now: float) -> Decision:
         question = self._build_question(is_whole=self._screen.show(self._request, now))
         _drop_typed_text(self._answers)
+        if self._request.questions:
+            return self._answer_questions()
         while True:
             answer = self._ask(question)
             action = self._actions.get(answer.lower())
@@ -100,6 +103,13 @@ class Conversation:
                 self._screen.say(f"{shown!r} is not an answer; the answers are: {valid_answers}")
             elif (decision := action()) is not None:
                 return decision
+
+    def _answer_questions(self) -> Decision:
+        try:
+            answers = QuestionForm(self._screen, self._ask).answer_all(self._request.questions)
+        except CallDenied:
+            return self._deny_with_reason()
+        return self._approve(answers=answers)
 
     def _deny_at_end(self, reason: str) -> Decision:
         with contextlib.suppress(OSError, ValueError):

@@ -24,6 +24,9 @@ class TerminalPrompt:
     """
     An asker for the person at the terminal: yes, no, always, or yes with other arguments.
 
+    The questions of a tool are asked one after the other, each in the way that its schema suggests. The person may
+    decline a question, or deny the call.
+
     The end of input denies the call. Ctrl-C leaves the request open, so that the call waits and does not run. Text that
     was typed before the question was shown does not answer it. Several requests at the same time are asked one after
     the other.

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from ...decisions import ApprovalRequest, AuthRequest, Grant
+from ...questions import DECLINED, AnsweredQuestion, AnswersNeeded
 from ...values.visible import make_visible
 from ..edits import describe_edit
 
@@ -49,7 +50,7 @@ class Screen:
         """Print *request*; return whether all of it could be shown."""
         tool = _to_one_line(request.tool)
         self.say()
-        self.say(f"`{tool}` needs credentials" if request.auth else f"`{tool}` asks for permission", style="bold")
+        self.say(f"`{tool}` {_describe_need(request)}", style="bold")
         for label, text in _facts(request, now):
             self._show_fact(label, text)
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
@@ -57,11 +58,11 @@ class Screen:
         if request.arguments and not (is_whole and self._show_on_one_line(request.arguments)):
             cut_note = "" if is_whole else f", cut: {_MAX_CHARS:,} of {len(arguments):,} characters shown"
             self.say(f"  with{cut_note}:")
-            self._show_block(make_visible(arguments[:_MAX_CHARS]))
+            self.show_block(make_visible(arguments[:_MAX_CHARS]))
         if request.preview:
             self.say("  which would do:")
             text = make_visible(request.preview)
-            self._show_block(text, is_diff="\n@@ " in text)
+            self.show_block(text, is_diff="\n@@ " in text)
         return is_whole and not request.is_cut
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
@@ -75,7 +76,7 @@ class Screen:
             self.say(line)
         else:
             self.say(f"  {label}:")
-            self._show_block(_to_one_line(text))
+            self.show_block(_to_one_line(text))
 
     def _show_on_one_line(self, arguments: Mapping[str, Any]) -> bool:
         """Print *arguments* as one line if they are short enough for the terminal; return whether they were."""
@@ -85,7 +86,8 @@ class Screen:
             self.say(line)
         return is_short
 
-    def _show_block(self, text: str, *, is_diff: bool = False) -> None:
+    def show_block(self, text: str, *, is_diff: bool = False) -> None:
+        """Print *text*, which was made visible, behind a bar, so that it cannot look like a line of this program."""
         for line in text.removesuffix("\n").split("\n"):
             style = next((style for start, style in _DIFF_STYLES if is_diff and line.startswith(start)), None)
             for piece in _wrap_line(line, None if self._width is None else self._width - len(_BAR)):
@@ -108,13 +110,24 @@ def describe_grant(grant: Grant) -> str:
     return f"{_to_one_line(words)}, for the rest of the session"
 
 
+def _describe_need(request: ApprovalRequest) -> str:
+    if request.questions:
+        return "asks you a question" if len(request.questions) == 1 else f"asks you {len(request.questions)} questions"
+    return "needs credentials" if request.auth else "asks for permission"
+
+
 def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
     if request.origin != "python":
         yield "comes from", request.origin
-    yield "because", request.reason
+    # The questions are shown one by one. The reason says more if the last answers had a mistake.
+    if request.reason != make_visible(str(AnswersNeeded(request.questions))):
+        yield "because", request.reason
     # The reason mostly names the mode or the rule that asks, so it is not said twice.
-    if askers := [name for name in request.asked_by if name not in request.reason]:
+    askers = [name for name in request.asked_by if name not in request.reason]
+    if askers and not request.questions:
         yield "asked by", ", ".join(askers)
+    for answered in request.answers:
+        yield f"answered {answered.question.key!r} before", _describe_answer(answered)
     if request.principal is not None:
         yield "on behalf of", request.principal
     if request.waits_for is not None:
@@ -127,6 +140,10 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
         yield from _auth_facts(request.auth)
     if request.expires_at is not None and request.expires_at - now < _LONG_SECONDS:
         yield "can be answered for", _describe_duration(request.expires_at - now)
+
+
+def _describe_answer(answered: AnsweredQuestion) -> str:
+    return "declined" if answered.answer is DECLINED else json.dumps(answered.answer, ensure_ascii=False, default=str)
 
 
 def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
