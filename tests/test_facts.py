@@ -1,11 +1,12 @@
 """Options are facts, and are checked where they are given."""
 
 import json
+from functools import partial
 
 import pytest
 
 from toolkit import DefinitionError, Facts, tool
-from toolkit.facts import FactOptions, Options, build_facts, check_name
+from toolkit.facts import FactOptions, Options, build_facts, check_name, has_parameter
 
 
 class Hostile:
@@ -189,3 +190,34 @@ def test_every_fact_is_an_option_and_documented():
     assert set(Options.__annotations__) - names == {"name", "description", "describe", "schema", "hidden", "inject"}
     documented = {line.partition(":")[0].strip() for line in FactOptions.__doc__.splitlines() if ": " in line}
     assert documented == names
+
+
+class Previews:
+    """Previews of several forms."""
+
+    def preview(self, arguments, call=None):
+        return call
+
+    def __call__(self, arguments):
+        return arguments
+
+
+def preview(store, arguments, call=None):
+    return call
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (preview, True),
+        (partial(preview, "store"), True),
+        (partial(partial(preview, "store"), call=None), False),
+        (partial(preview, "store", {}, None), False),
+        (Previews().preview, True),
+        (lambda arguments: arguments, False),
+        (Previews(), False),
+    ],
+)
+def test_an_option_gets_the_call_if_it_has_a_place_for_it(function, expected):
+    """A function with a parameter `call` that is not filled in gets the call, also if it is a `functools.partial`."""
+    assert has_parameter(function, "call") is expected

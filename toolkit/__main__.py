@@ -19,7 +19,12 @@ def main() -> None:
         if error.name not in ("click", "rich"):
             raise
         sys.exit(f"error: {error}")
-    run()
+    try:
+        run()
+    finally:
+        # Dataclasses make their methods by running text. If Ctrl-C comes meanwhile, Python remembers that, and ends
+        # `python -m toolkit` by the signal, whatever the exit code is. Running any other text makes Python forget it.
+        exec("")  # noqa: S102 -- an empty text
 
 
 if __name__ == "__main__":

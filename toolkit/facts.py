@@ -185,9 +185,15 @@ def bind_call(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
 
 
 def has_parameter(function: Callable[..., Any], name: str) -> bool:
-    """Return whether *function*, an option of a tool, has a parameter of this *name*."""
+    """Return whether *function*, an option of a tool, has a parameter of this *name* that is not filled in yet."""
+    filled = 0
+    while isinstance(function, functools.partial):
+        if name in function.keywords:
+            return False
+        filled += len(function.args)
+        function = function.func
     code = getattr(function, "__code__", None)
-    return code is not None and name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code is not None and name in code.co_varnames[filled : code.co_argcount + code.co_kwonlyargcount]
 
 
 def check_name(name: object, subject: str) -> str:

@@ -169,7 +169,7 @@ async def test_a_typed_run_survives_saving_and_loading():
     assert loaded.output == run.output
     assert Run.from_json(json.loads(json.dumps(run.to_json())), output=Stock).output == run.output
     seal = RunSeal(b"thirty-two random bytes, or more.")
-    assert seal.opened(seal.sealed(run), output=Stock).output == run.output
+    assert seal.open(seal.seal(run), output=Stock).output == run.output
 
 
 async def test_a_run_that_was_loaded_without_its_type_says_so():

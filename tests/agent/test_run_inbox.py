@@ -272,7 +272,7 @@ def test_an_inbox_loses_nothing(steps):
 def test_a_run_that_is_continued_twice_is_told_twice():
     """Two runs may have the same id, if one saved run is continued by two callers."""
     inboxes, first, second = RunInboxes(), RunInbox(), RunInbox()
-    with inboxes.opened("a", first), inboxes.opened("a", second):
+    with inboxes.register("a", first), inboxes.register("a", second):
         assert inboxes.open_ids() == ("a",)
         inboxes.add(UserMessage.of("Hello."), "a")
     assert first.messages == second.messages == (UserMessage.of("Hello."),)
@@ -292,8 +292,8 @@ def test_a_run_that_starts_meanwhile_is_not_told():
 
     inboxes = Inboxes()
     with contextlib.ExitStack() as runs:
-        starter = threading.Thread(target=lambda: runs.enter_context(inboxes.opened("b", second)))
-        runs.enter_context(inboxes.opened("a", first))
+        starter = threading.Thread(target=lambda: runs.enter_context(inboxes.register("b", second)))
+        runs.enter_context(inboxes.register("a", first))
         inboxes.add(UserMessage.of("for a"), None)
         starter.join(30)
         assert (len(first.messages), len(second.messages)) == (1, 0)

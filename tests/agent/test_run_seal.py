@@ -30,7 +30,7 @@ async def test_a_sealed_run_brings_its_authority_back():
     run = await agent.run("go")
     run = await agent.resume(run, {run.requests[0].id: Decision.approve(grant=run.requests[0].grants[-1])})
     Permissions().set_mode("default", session=run.session)
-    opened = RunSeal(KEY).opened(RunSeal(KEY).sealed(run))
+    opened = RunSeal(KEY).open(RunSeal(KEY).seal(run))
     assert opened == run
     assert (opened.session.mode, opened.session.grants, opened.session.principal) == (
         "default",
@@ -51,7 +51,7 @@ async def test_read_stamps_come_back(tmp_path):
         [[call("read", path="a.txt")], "Read.", [call("write", path="a.txt", content="x")], "Hm."],
         dispatcher=dispatcher,
     )
-    run = RunSeal(KEY).opened(RunSeal(KEY).sealed(await agent.run("read")))
+    run = RunSeal(KEY).open(RunSeal(KEY).seal(await agent.run("read")))
     (tmp_path / "a.txt").write_text("two\n")
     run = await agent.run("write", run=run)
     assert "changed since it was last read" in run.messages[-2].results[0].text
@@ -67,19 +67,19 @@ async def test_what_a_hook_put_beside_a_result_does_not_keep_a_run_from_being_se
 
     shed = Shed()
     run = await shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Odd()])).run("go")
-    assert RunSeal(KEY).opened(RunSeal(KEY).sealed(run)) == Run.loads(run.dumps())
+    assert RunSeal(KEY).open(RunSeal(KEY).seal(run)) == Run.loads(run.dumps())
 
 
 async def test_a_forged_or_altered_seal_does_not_open():
     """Whatever was changed, and whoever sealed it."""
     run = await Shed().agent(["Hello."]).run("go")
-    text = RunSeal(KEY).sealed(run)
+    text = RunSeal(KEY).seal(run)
     with pytest.raises(SealError, match="does not fit"):
-        RunSeal(OTHER).opened(text)
+        RunSeal(OTHER).open(text)
     outer = json.loads(text)
     altered = json.dumps({**outer, "content": outer["content"].replace('"mode": null', '"mode": "bypass"')})
     with pytest.raises(SealError, match="does not fit"):
-        RunSeal(KEY).opened(altered)
+        RunSeal(KEY).open(altered)
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ async def test_a_forged_or_altered_seal_does_not_open():
 def test_what_is_no_sealed_run_does_not_open(text):
     """It says so, and nothing else."""
     with pytest.raises(SealError):
-        RunSeal(KEY).opened(text)
+        RunSeal(KEY).open(text)
 
 
 async def test_a_key_can_be_replaced():
     """The first signs, all verify."""
     run = await Shed().agent(["Hello."]).run("go")
-    assert RunSeal([OTHER, KEY]).opened(RunSeal(KEY).sealed(run)) == run
+    assert RunSeal([OTHER, KEY]).open(RunSeal(KEY).seal(run)) == run
     with pytest.raises(ValueError, match="at least 32 bytes"):
         RunSeal(b"short")
 
@@ -103,11 +103,11 @@ async def test_a_seal_can_be_too_old():
     """What was granted long ago need not count for ever."""
     now = [1000.0]
     seal = RunSeal(KEY, clock=lambda: now[0])
-    text = seal.sealed(await Shed().agent(["Hello."]).run("go"))
+    text = seal.seal(await Shed().agent(["Hello."]).run("go"))
     now[0] += 50
-    assert seal.opened(text, max_age_seconds=60).status == "done"
+    assert seal.open(text, max_age_seconds=60).status == "done"
     with pytest.raises(SealError, match="sealed 50 s ago"):
-        seal.opened(text, max_age_seconds=40)
+        seal.open(text, max_age_seconds=40)
 
 
 async def test_a_version_nobody_knows_is_refused():
@@ -117,7 +117,7 @@ async def test_a_version_nobody_knows_is_refused():
     text = json.dumps({"version": 99})
     sealed = json.dumps({"content": text, "seal": sealing._sign_text(KEY, text)})
     with pytest.raises(SealError, match="version 99"):
-        RunSeal(KEY).opened(sealed)
+        RunSeal(KEY).open(sealed)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ async def test_a_version_nobody_knows_is_refused():
 async def test_what_was_spent_and_planned_cannot_be_changed_in_a_sealed_run(change):
     """In a plain one it can: that is what the seal is for."""
     run = await Shed().agent(["Cut it."], mode="plan").run("plan")
-    sealed = json.loads(RunSeal(KEY).sealed(run))
+    sealed = json.loads(RunSeal(KEY).seal(run))
     content = json.loads(sealed["content"])
     changed = {**content, "run": {**content["run"], **change}}
     with pytest.raises(SealError, match="does not fit"):
-        RunSeal(KEY).opened(json.dumps({**sealed, "content": json.dumps(changed)}))
+        RunSeal(KEY).open(json.dumps({**sealed, "content": json.dumps(changed)}))

@@ -122,7 +122,7 @@ async def test_the_summary_survives_saving_loading_and_resuming():
     waiting = await agent.run("Write notes.")
     assert (waiting.status, waiting.summary.text) == ("waiting", "Notes 0 and 1.")
     seal = RunSeal(b"thirty-two random bytes, or more.")
-    assert seal.opened(seal.sealed(waiting)).summary == waiting.summary
+    assert seal.open(seal.seal(waiting)).summary == waiting.summary
     loaded = Run.loads(waiting.dumps())
     assert loaded == waiting
     run = await agent.resume(loaded, {loaded.requests[0].id: Decision.approve()})

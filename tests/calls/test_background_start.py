@@ -190,6 +190,39 @@ async def test_a_sync_generator_is_read_while_it_runs(session):
         assert (await read(dispatcher, session, wait_seconds=20)).endswith("job_1: done")
 
 
+@pytest.mark.parametrize("is_sync", [True, False])
+async def test_reports_from_a_thread_of_the_tool_reach_the_job(session, is_sync):
+    """A tool that starts a thread itself, and reports from there, is read with `job_output` like any other."""
+    catalog = Catalog(job_output_for())
+
+    def report_from_thread(context: Context) -> None:
+        thread = threading.Thread(target=context.report, args=(1, 3, "from a thread"))
+        thread.start()
+        thread.join()
+
+    @catalog.tool(background=True)
+    def build_sync(context: Context) -> str:
+        """Build the program."""
+        report_from_thread(context)
+        return "built"
+
+    @catalog.tool(background=True)
+    async def build_async(context: Context) -> str:
+        """Build the program."""
+        report_from_thread(context)
+        await asyncio.sleep(0)
+        return "built"
+
+    reports = []
+    async with Dispatcher(catalog, on_progress=reports.append) as dispatcher:
+        name = "build_sync" if is_sync else "build_async"
+        await dispatcher.call(name, {"background": True}, session=session)
+        await finished(session)
+        result = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
+    assert result.text == "1/3 from a thread\nbuilt\njob_1: done"
+    assert reports[0].message == "from a thread"
+
+
 async def test_a_refused_call_starts_no_job(work, session):
     """Permissions and hooks hold as for any call: a call that is refused has its result at once, and no job."""
 

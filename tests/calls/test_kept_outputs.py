@@ -23,7 +23,7 @@ from toolkit import (
     ToolResult,
 )
 from toolkit.builtin import forget_outputs, read_output_for
-from toolkit.calls.kept_outputs import READER_KEY, OutputMemory, output_memory
+from toolkit.calls.kept_outputs import READER_KEY, OutputMemory, SessionOutputs, output_memory
 from toolkit.decisions import Decision
 
 pytestmark = pytest.mark.anyio
@@ -439,3 +439,28 @@ def test_the_whole_text_is_not_part_of_a_stored_result():
     assert ToolResult.from_json(result.to_json()).full_text is None
     assert pickle.loads(pickle.dumps(result)).full_text is None
     assert copy.copy(result).full_text == LOG
+
+
+@pytest.mark.parametrize("reads_before", [True, False])
+async def test_a_text_that_is_read_after_forgetting_is_not_kept(reads_before):
+    """A text that is written when it is first read does not fill a session again that has forgotten its outputs."""
+
+    async def numbers() -> list[int]:
+        """Return many numbers."""
+        return list(range(2000))
+
+    session = Session()
+    dispatcher = make_dispatcher(numbers)
+    result = await dispatcher.call("numbers", {}, session=session)
+    if reads_before:
+        assert "read_output" in result.text
+    size_bytes = output_memory.size_bytes
+    forget_outputs(session)
+    assert result.text.startswith("[0,1,2,")
+    assert ("read_output" in result.text) is reads_before
+    assert output_memory.size_bytes <= size_bytes
+    assert not any(isinstance(value, SessionOutputs) for value in session.state.values())
+    later = await dispatcher.call("numbers", {}, session=session)
+    assert read_kept(session, later).endswith(",1999]") is False  # the text is not written yet
+    assert "read_output" in later.text
+    assert read_kept(session, later).endswith(",1999]")

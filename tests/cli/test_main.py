@@ -136,3 +136,11 @@ def test_the_documented_exit_codes_are_the_real_ones():
     told = [int(code) for code in re.findall(r"^\| (\d+) \| ", page, re.MULTILINE)]
     codes = {*EXITS.values(), *VERDICT_EXITS.values(), *RUN_EXITS.values(), FOUND, USAGE, INTERRUPTED}
     assert told == sorted(codes)
+
+
+def test_ctrl_c_while_python_runs_text_ends_with_the_usual_code(shop):
+    """Ctrl-C that comes while a dataclass is made, which runs a text, ends `python -m toolkit` with 130 as any other."""
+    path = shop.write("interrupted.py", 'exec("raise KeyboardInterrupt")\n')
+    command = [sys.executable, "-m", "toolkit", "list", str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (ran.returncode, ran.stderr.splitlines()[-1]) == (130, "error: interrupted")

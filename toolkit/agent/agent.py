@@ -371,7 +371,7 @@ class Agent(Generic[T]):
         }
         with (
             self._toolbox.mark_in_progress(active_run.session),
-            self._inboxes.opened(active_run.run_id, active_run.inbox),
+            self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
             return await run_with_lifecycle(active_run, work, details, self._remember_run)

@@ -78,7 +78,7 @@ class RunInboxes:
         self._entries: list[tuple[str, RunInbox]] = []
 
     @contextlib.contextmanager
-    def opened(self, run_id: str, inbox: RunInbox) -> Iterator[None]:
+    def register(self, run_id: str, inbox: RunInbox) -> Iterator[None]:
         """Let *inbox* of the run with *run_id* be found inside the block. It is closed after the block."""
         entry = run_id, inbox
         with self._lock:

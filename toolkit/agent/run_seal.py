@@ -52,7 +52,7 @@ class RunSeal:
         self._keys = [one_key.encode() if isinstance(one_key, str) else one_key for one_key in keys]
         self._clock = clock
 
-    def sealed(self, run: Run[Any]) -> str:
+    def seal(self, run: Run[Any]) -> str:
         """Return *run* as signed text, with its session's mode, grants, principal and read stamps."""
         session = run.session
         stamps = session.state.get(_STAMPS_KEY, {})
@@ -70,12 +70,12 @@ class RunSeal:
         return json.dumps({"content": text, "seal": _sign_text(self._keys[0], text)})
 
     @overload
-    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: None = None) -> Run: ...
+    def open(self, text: str | bytes, *, max_age_seconds: float | None = None, output: None = None) -> Run: ...
     @overload
-    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: type[T]) -> Run[T]: ...
+    def open(self, text: str | bytes, *, max_age_seconds: float | None = None, output: type[T]) -> Run[T]: ...
     @overload
-    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: object) -> Run[Any]: ...
-    def opened(self, text: str | bytes, *, max_age_seconds: float | None = None, output: Any = None) -> Run[Any]:
+    def open(self, text: str | bytes, *, max_age_seconds: float | None = None, output: object) -> Run[Any]: ...
+    def open(self, text: str | bytes, *, max_age_seconds: float | None = None, output: Any = None) -> Run[Any]:
         """
         Return the run that was sealed in *text*, with its session as it was.
 

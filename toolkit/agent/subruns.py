@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, Required, TypedDict, TypeVar, Unpack, overload
 
 from .._plumbing.wording import format_seconds
 from ..context import Context
@@ -39,33 +39,20 @@ def is_in_run() -> bool:
     return isinstance(current_run.get(), ActiveRun)
 
 
+class SubRunOptions(TypedDict, total=False):
+    """The options of `sub_run` besides the type of the answer."""
+
+    context: Required[Context]
+    tools: Collection[str | Tool] | None
+    system: str | None
+
+
 @overload
-async def sub_run(
-    prompt: str | UserMessage,
-    *,
-    context: Context,
-    tools: Collection[str | Tool] | None = None,
-    system: str | None = None,
-    output: None = None,
-) -> str: ...
+async def sub_run(prompt: str | UserMessage, *, output: None = None, **options: Unpack[SubRunOptions]) -> str: ...
 @overload
-async def sub_run(
-    prompt: str | UserMessage,
-    *,
-    context: Context,
-    tools: Collection[str | Tool] | None = None,
-    system: str | None = None,
-    output: type[T],
-) -> T: ...
+async def sub_run(prompt: str | UserMessage, *, output: type[T], **options: Unpack[SubRunOptions]) -> T: ...
 @overload
-async def sub_run(
-    prompt: str | UserMessage,
-    *,
-    context: Context,
-    tools: Collection[str | Tool] | None = None,
-    system: str | None = None,
-    output: object,
-) -> Any: ...
+async def sub_run(prompt: str | UserMessage, *, output: object, **options: Unpack[SubRunOptions]) -> Any: ...
 async def sub_run(
     prompt: str | UserMessage,
     *,

@@ -24,6 +24,7 @@ from ..catalogs.snapshot import Table
 from ..permissions.judgement import CallJudges, names_of
 from ..session import Session
 from ..spec import Tool
+from .output_keys import FORGOTTEN_KEY, HANDLE_KEY
 
 __all__ = [
     "HANDLE_KEY",
@@ -41,9 +42,6 @@ __all__ = [
 
 READER_KEY = "toolkit.reads_outputs"
 """The key in the metadata of a tool that reads kept outputs."""
-
-HANDLE_KEY = "output_handle"
-"""The key in the metadata of a result whose whole text is kept."""
 
 MAX_PAGE_CHARS = 50_000
 """The length of the longest page of an output."""
@@ -191,8 +189,13 @@ output_memory = OutputMemory()
 
 
 def forget_outputs(session: Session) -> None:
-    """Forget the results that *session* keeps to be read. The end of the session does the same."""
+    """
+    Forget the results that *session* keeps to be read. The end of the session does the same.
+
+    The text of some results is written when a program first reads it. A result from before is then cut, and not kept.
+    """
     session.state.pop(_STATE_KEY, None)
+    session.state[FORGOTTEN_KEY] = session.state.get(FORGOTTEN_KEY, 0) + 1
 
 
 def is_output_reader(tool: Tool) -> bool:

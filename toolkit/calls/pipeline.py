@@ -40,7 +40,7 @@ from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
 from .specialized import specialize
 from .stages import Stages
-from .truncation import keep_full_text, truncate_resources, truncate_result, write_text
+from .truncation import build_text_writer, keep_full_text, truncate_resources, truncate_result, write_text
 
 __all__ = ["Pipeline", "build_pipeline", "find_pipeline"]
 
@@ -215,7 +215,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                         else:
                             write: Any = write_text
                             if session is not None:
-                                write = partial(write_text, plan=plan, session=session, principal=principal)
+                                write = build_text_writer(plan, session, principal)
                             result.deferred_text = write, form, max_chars
                     else:
                         result = render_result(value, plan)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 from collections.abc import Callable
 
@@ -23,6 +24,8 @@ def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[
     So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
     """
     loop = asyncio.get_running_loop()
+    # The context says which call this is. A thread that the tool has started itself does not have it.
+    context = contextvars.copy_context()
 
     def call_listener(progress: Progress) -> None:
         try:
@@ -39,6 +42,6 @@ def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[
             call_listener(progress)
         else:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
-                loop.call_soon_threadsafe(call_listener, progress)
+                loop.call_soon_threadsafe(call_listener, progress, context=context)
 
     return report

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._lazy_names import LazyModule
@@ -17,6 +18,7 @@ from ..results import ToolResult
 from ..session import Session
 from ..values.part_texts import has_text, render_part
 from ..values.rendering import as_text
+from .output_keys import FORGOTTEN_KEY, HANDLE_KEY
 from .plan import CallPlan
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 else:
     unicodedata = LazyModule("unicodedata")
 
-__all__ = ["keep_full_text", "truncate_resources", "truncate_result", "write_text"]
+__all__ = ["build_text_writer", "keep_full_text", "truncate_resources", "truncate_result", "write_text"]
 
 _HANDLE_CHARS = len("output_0123456789ab")
 
@@ -38,13 +40,26 @@ def write_text(
     plan: CallPlan | None = None,
     session: Session | None = None,
     principal: str | None = None,
+    forgotten_count: int = 0,
 ) -> None:
-    """Set the text of *result* to the JSON of *value*, cut to *max_chars* characters as `truncate_result` does."""
+    """
+    Set the text of *result* to the JSON of *value*, cut to *max_chars* characters as `truncate_result` does.
+
+    The whole text is not kept if *session* has forgotten its outputs since it had done so *forgotten_count* times.
+    """
     text = as_text(value)
     if len(text) > max_chars:
+        if session is not None and session.state.get(FORGOTTEN_KEY, 0) != forgotten_count:
+            session = None
         text = _cut_text(result, text, text, max_chars, _find_reader(plan, session, principal), plan)
         result.truncated = True
     result.text = text
+
+
+def build_text_writer(plan: CallPlan, session: Session, principal: str | None) -> Callable[..., None]:
+    """Return `write_text` for a call in *session*, to be called when a program reads the text of its result."""
+    forgotten_count = session.state.get(FORGOTTEN_KEY, 0)
+    return partial(write_text, plan=plan, session=session, principal=principal, forgotten_count=forgotten_count)
 
 
 def truncate_result(
@@ -168,7 +183,7 @@ def _cut_text(
 def _keep(result: ToolResult, whole: str, reader: KeptOutputReader, plan: CallPlan) -> str:
     """Keep *whole*, note its handle in *result*, and return the handle."""
     handle = reader.keep(whole, tool=plan.name, max_chars=plan.max_chars)
-    result.metadata = {**(result.metadata or {}), "output_handle": handle}
+    result.metadata = {**(result.metadata or {}), HANDLE_KEY: handle}
     return handle
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from ...approvals.previews import Preview
@@ -52,16 +53,13 @@ def memory_tools(store: MemoryStore | str | os.PathLike[str], *, allow_secrets: 
 
 
 def _remember_for(store: MemoryStore, *, allow_secrets: bool) -> Tool:
-    def preview(arguments: Any, call: ToolCall | None = None) -> Preview:
-        return _preview_note(store, arguments, call)
-
     @tool(
         catalog=None,
         idempotent=True,
         group="memory",
         search_hint="memory note save keep store preference fact for later",
         validate=lambda arguments: _find_problems(arguments, allow_secrets=allow_secrets),
-        preview=preview,
+        preview=partial(_preview_note, store),
         summary=lambda arguments: f"remember {arguments['name']}",
     )
     def remember(name: str, text: str, *, context: Context) -> str:
@@ -115,16 +113,13 @@ def _recall_for(store: MemoryStore) -> Tool:
 
 
 def _forget_for(store: MemoryStore) -> Tool:
-    def preview(arguments: Any, call: ToolCall | None = None) -> Preview:
-        return _preview_loss(store, arguments, call)
-
     @tool(
         catalog=None,
         destructive=True,
         group="memory",
         search_hint="memory note delete remove erase",
         validate=lambda arguments: _find_problems(arguments, allow_secrets=True),
-        preview=preview,
+        preview=partial(_preview_loss, store),
         summary=lambda arguments: f"forget {arguments['name']}",
     )
     def forget(name: str, *, context: Context) -> str:
@@ -161,7 +156,7 @@ def _find_problems(arguments: Any, *, allow_secrets: bool) -> list[Problem]:
     return problems
 
 
-def _preview_note(store: MemoryStore, arguments: Any, call: ToolCall | None) -> Preview:
+def _preview_note(store: MemoryStore, arguments: Any, call: ToolCall | None = None) -> Preview:
     """Return what a person sees before they agree: the note, and whether it replaces one."""
     name, principal = arguments["name"], None if call is None else call.principal
     old = _find_note(store, principal, name)
@@ -170,7 +165,7 @@ def _preview_note(store: MemoryStore, arguments: Any, call: ToolCall | None) -> 
     return Preview(text=f"{title}\n{arguments['text']}{below}")
 
 
-def _preview_loss(store: MemoryStore, arguments: Any, call: ToolCall | None) -> Preview:
+def _preview_loss(store: MemoryStore, arguments: Any, call: ToolCall | None = None) -> Preview:
     """Return what a person sees before they agree: the note that would be lost."""
     old = _find_note(store, None if call is None else call.principal, arguments["name"])
     return Preview(text=f"delete the note `{arguments['name']}`:\n{'(there is none)' if old is None else old.text}")
