@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._plumbing.attribute_layout import reserve_attributes
 from .._plumbing.records import record
 from ..concurrency.abandoned import CancellableJob
+from ..concurrency.cleanup_limit import FINISHED, keep_value
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..decisions import Decision
 from ..errors import ToolError, ToolkitError
@@ -57,6 +58,10 @@ class CallOptions:
 NO_OPTIONS = CallOptions({})
 
 
+@reserve_attributes(
+    *("plan", "settings", "name", "number", "session", "principal", "started", "attempts", "options"),
+    *("_call", "_arguments", "_decoded", "has_run", "inner_result", "_state", "_execution", "_approval_stage"),
+)
 class CallRun:
     """
     One call that needs more than its arguments. Its parts are made when they are first needed.
@@ -220,13 +225,56 @@ class CallRun:
 
     # Around-hooks, and the attempts inside them.
 
-    def wrap_in_hooks(self, run_tool: Callable[..., Coroutine[Any, Any, ToolResult]]) -> Run:
-        """Return a function that runs the tool inside the around-hooks. *run_tool* runs it without them."""
-        inner: Run = partial(run_tool, None, None, None, None, None, None, self)
-        run_hook = self._run_hook
-        for step in reversed(self.settings.chain.around):
-            inner = partial(run_hook, step, inner)
-        return inner
+    async def run_in_hooks(
+        self, run_tool: Callable[..., Coroutine[Any, Any, ToolResult]], level: int = 0
+    ) -> ToolResult:
+        """
+        Run the tool inside the around-hooks, from the hook at *level* on. *run_tool* runs it without them.
+        """
+        steps, inner_level = self.settings.chain.around, level + 1
+        step = steps[level]
+
+        def run_inner() -> Coroutine[Any, Any, ToolResult]:
+            if inner_level < len(steps):
+                return self.run_in_hooks(run_tool, inner_level)
+            return run_tool(None, None, None, None, None, None, self)
+
+        # Each hook has its own view, because the inner hooks work while this one waits for them.
+        state = self._state
+        arguments = self._arguments if state is None else state.arguments
+        shown_call = show_call(
+            self.name, self.number, self.plan.tool, arguments, self.session, self.principal, self._call
+        )
+        try:
+            if step.is_plain and self.options.timeout_seconds is None:
+                hook_result = step.function(shown_call, run_inner)
+                if type(hook_result) is CoroutineType:
+                    # The first step runs here, because most hooks and tools never wait for anything.
+                    values: list[Any] = []
+                    coroutine = keep_value(hook_result, values)
+                    waits_for = next(coroutine.__await__(), FINISHED)
+                    try:
+                        if waits_for is not FINISHED:
+                            await self.settings.hook_runner.finish_hook(coroutine, waits_for, step)
+                        hook_result = values.pop()
+                    finally:
+                        del waits_for  # it may hold the error, and the traceback of the error holds this frame
+                elif inspect.isawaitable(hook_result):
+                    hook_result = await self.settings.hook_runner.await_hook(hook_result, step)
+            else:
+                runner = self.settings.hook_runner
+                hook_result = await step.run_around(runner, self.state.deadline.seconds_left(), shown_call, run_inner)
+            if not isinstance(hook_result, ToolResult):
+                raise_wrong_return("around", "a result", hook_result)
+        except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
+            return self.build_hook_failure(error, step, "around")
+        try:
+            if hook_result is not self.inner_result:
+                # Make a copy, because the hook may return the same object for every call.
+                self.inner_result = render_hook_result(hook_result)
+            return self.inner_result
+        finally:
+            del hook_result
 
     async def run_attempts(self) -> ToolResult:
         """Run the tool as often as failures allow."""
@@ -238,6 +286,13 @@ class CallRun:
             self._passing_id = id(error)
             raise error
         return await self.execution.recover_from(error, self.state.arguments, self.state.decoded)
+
+    def enter_tool(self) -> Any:
+        """Return the decoded arguments for a run of the tool that an around-hook asks for, if it may ask for one."""
+        if self.has_run:
+            self.refuse_second_run()
+        self.has_run = True
+        return self._decoded if self._state is None else self._state.decoded
 
     @property
     def is_interrupted(self) -> bool:
@@ -280,44 +335,6 @@ class CallRun:
         """Register the call as one that cannot be stopped and continues as *job*, if it has begun."""
         if has_begun and not job.is_over:
             self.execution.abandon_job(job, self.state.arguments)
-
-    async def _run_hook(self, step: Step, inner: Run) -> ToolResult:
-        # Each hook has its own view, because the inner hooks work while this one waits for them.
-        state = self._state
-        arguments = self._arguments if state is None else state.arguments
-        shown_call = show_call(
-            self.name, self.number, self.plan.tool, arguments, self.session, self.principal, self._call
-        )
-        try:
-            if step.is_plain and self.options.timeout_seconds is None:
-                hook_result = step.function(shown_call, inner)
-                if type(hook_result) is CoroutineType:
-                    # The first step runs here, because most hooks and tools never wait for anything.
-                    try:
-                        waits_for = hook_result.send(None)
-                    except StopIteration as end:
-                        hook_result = end.value
-                    else:
-                        try:
-                            hook_result = await self.settings.hook_runner.finish_hook(hook_result, waits_for, step)
-                        finally:
-                            del waits_for  # it may hold the error, and the traceback of the error holds this frame
-                elif inspect.isawaitable(hook_result):
-                    hook_result = await self.settings.hook_runner.await_hook(hook_result, step)
-            else:
-                runner = self.settings.hook_runner
-                hook_result = await step.run_around(runner, self.state.deadline.seconds_left(), shown_call, inner)
-            if not isinstance(hook_result, ToolResult):
-                raise_wrong_return("around", "a result", hook_result)
-        except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-            return self.build_hook_failure(error, step, "around")
-        try:
-            if hook_result is not self.inner_result:
-                # Make a copy, because the hook may return the same object for every call.
-                self.inner_result = render_hook_result(hook_result)
-            return self.inner_result
-        finally:
-            del hook_result
 
     def refuse_second_run(self) -> None:
         """Raise `RuntimeError` if it is not harmless that an around-hook runs the tool again."""

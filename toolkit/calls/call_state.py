@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._plumbing.attribute_layout import reserve_attributes
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
@@ -37,6 +38,9 @@ __all__ = ["CallState"]
 T = TypeVar("T")
 
 
+@reserve_attributes(
+    *("call", "plan", "settings", "arguments", "decoded", "deadline", "is_over", "repairs", "judgement", "approved")
+)
 class CallState:
     """
     The state of one call.

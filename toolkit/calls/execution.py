@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from weakref import ref
 
+from .._plumbing.attribute_layout import reserve_attributes
 from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
 from ..concurrency.cleanup_limit import await_with_limit
@@ -71,6 +72,10 @@ class ExecutionOwner(Protocol):
         """Return the object that the running tool gets as `context.permissions`."""
 
 
+@reserve_attributes(
+    *("count", "notes", "interrupt", "_call", "_plan", "_settings", "_deadline", "_resources", "_owner"),
+    *("_arguments", "_decoded", "_last_error", "_last_attempt"),
+)
 class Execution:
     """
     The attempts at one call.

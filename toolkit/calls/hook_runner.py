@@ -34,12 +34,9 @@ class DispatcherHookRunner:
         """Return a coroutine that awaits *work*. After a cancellation its cleanup has a limit; then it is abandoned."""
         return await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
 
-    async def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Any:
+    def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Awaitable[Any]:
         """Await the rest of *work*, whose first step ran in the same task and yielded *waits_for*, with that limit."""
-        try:
-            return await finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
-        finally:
-            del waits_for  # it may hold the error, and the traceback of the error holds this frame
+        return finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
         log_abandoned(f"the hook {step.name}", self._cleanup_seconds)

@@ -97,10 +97,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                     call.arguments = arguments
             decoded = check_and_convert(arguments, 0)
         elif on.part == "tool":
-            decoded = run.decoded
-            if run.has_run:
-                run.refuse_second_run()
-            run.has_run = True
+            decoded = run.enter_tool()
         else:
             started, number = run.started, run.number
             arguments, decoded = run.arguments, run.decoded
@@ -159,11 +156,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
             # Run the tool inside the around-hooks, and as often as failures allow.
             if result is None and (on.around or on.calling == "attempts" or abandoned.alive):
                 run = run or begin(call, arguments, decoded, number, session, principal, started)
-                inner = run.wrap_in_hooks(run_tool) if on.around else run.run_attempts
                 if on.recorded and on.part != "tool":
                     await run.record_intent()
-                result = await inner()
-                if on.part != "tool" and run.is_interrupted:
+                result = await (run.run_in_hooks(run_tool) if on.around else run.run_attempts())
+                if on.part != "tool" and result.kind == "waiting" and run.is_interrupted:
+                    inner = partial(run.run_in_hooks, run_tool) if on.around else run.run_attempts
                     result = await run.settle_interrupt(result, inner)
             elif result is None:
                 if run is not None:

@@ -17,7 +17,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeAlias
 
-__all__ = ["OnAbandon", "await_with_limit", "finish_with_limit"]
+__all__ = ["FINISHED", "OnAbandon", "await_with_limit", "finish_with_limit", "keep_value"]
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 """Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
@@ -25,21 +25,31 @@ OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 _log = logging.getLogger("toolkit")
 
 
+FINISHED = object()
+"""Stands for the future that a coroutine waits for, if the coroutine is finished and waits for none."""
+
+
 async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnAbandon) -> Any:
     """Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned."""
-    coroutine: Any = work if type(work) is types.CoroutineType else _await(work)
+    values: list[Any] = []
+    coroutine = keep_value(work, values)
+    waits_for = next(coroutine.__await__(), FINISHED)
     try:
-        waits_for = coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    try:
-        return await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+        if waits_for is not FINISHED:
+            await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+        return values.pop()
     finally:
         del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
-async def _await(work: Awaitable[Any]) -> Any:
-    return await work
+async def keep_value(work: Awaitable[Any], values: list[Any]) -> None:
+    """
+    Await *work* and append its value to *values*.
+
+    A step of this coroutine can be run with `next(keep_value(...).__await__(), FINISHED)`. A step of *work* itself
+    would return the value in a `StopIteration`, and raising one takes longer than a second coroutine.
+    """
+    values.append(await work)
 
 
 @types.coroutine
