@@ -13,7 +13,7 @@ that it was asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import anyio
@@ -51,6 +51,7 @@ class ToolCaller:
         conversations: The principals and sessions of the calls.
         seal: Makes the states that clients carry.
         router: Gets the progress of all calls of the dispatcher.
+        on_load: Called when a call has loaded deferred tools into its conversation.
         answer_seconds: How long a client of an older revision may take to answer a question.
     """
 
@@ -61,12 +62,14 @@ class ToolCaller:
         seal: StateSeal,
         router: ProgressRouter,
         *,
+        on_load: Callable[[], object],
         answer_seconds: float,
     ) -> None:
         self._dispatcher = dispatcher
         self._conversations = conversations
         self._seal = seal
         self._router = router
+        self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
         self._call_count = 0
@@ -115,6 +118,16 @@ class ToolCaller:
         run = self._dispatcher.call(name, arguments, id=call_id, session=session, principal=principal)
         if call_id is None:
             return await run_to_end(run)
+        loaded = session.loaded
+        result = await self._run_with_progress(context, call_id, run)
+        if session.loaded != loaded:
+            self._on_load()
+        return result
+
+    async def _run_with_progress(
+        self, context: ServerRequestContext[Any, Any], call_id: str, run: Coroutine[Any, Any, ToolResult]
+    ) -> ToolResult:
+        """Return the result of *run* when every report of the call is sent."""
         sender = self._router.open(call_id, context.session.report_progress)
         try:
             result = await run_to_end(run)
@@ -258,13 +271,7 @@ class ToolCaller:
     ) -> ToolResult:
         handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
         run = self._dispatcher.resume(handle, decision, session=session, principal=principal)
-        sender = self._router.open(request.call_id, context.session.report_progress)
-        try:
-            result = await run_to_end(run)
-            await sender.flush()
-        finally:
-            self._router.close(request.call_id)
-        return result
+        return await self._run_with_progress(context, request.call_id, run)
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
