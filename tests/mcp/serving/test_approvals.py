@@ -450,3 +450,54 @@ async def test_progress_arrives_after_an_approval(store):
             await until(lambda: messages)
         assert messages == ["half"]
         messages.clear()
+
+
+def fill(**content):
+    """An answer to a form."""
+    return types.ElicitResult(action="accept", content=content)
+
+
+@pytest.fixture
+def order():
+    """A tool that asks its user two questions."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def order(context: Context) -> str:
+        """Order."""
+        size = await context.ask("size", "Which size?", {"enum": ["S", "M"]})
+        address = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        where = await context.ask("where", "Where to?", address)
+        tags = await context.ask("tags", "Which tags?", {"type": "array", "items": {"type": "integer"}})
+        return f"{size} to {where} with {tags}"
+
+    return Dispatcher(catalog)
+
+
+@both_revisions
+async def test_a_tool_asks_its_user(order, mode):
+    """A form has flat fields: other questions have one field, and what no field can hold is JSON text."""
+    person = Person(fill(answer="M"), fill(city="Rome"), fill(answer="[1, 2]"))
+    async with connected(order, mode, person) as client:
+        assert text_of(await client.call_tool("order", {})) == "M to {'city': 'Rome'} with [1, 2]"
+    assert [question.message for question in person.questions] == ["Which size?", "Where to?", "Which tags?"]
+    assert person.questions[0].requested_schema["properties"] == {"answer": {"type": "string", "enum": ["S", "M"]}}
+
+
+@both_revisions
+async def test_an_answer_that_does_not_fit_is_asked_for_again(order, mode):
+    """The tool sees only answers that its schema allows, and the user may decline each of them."""
+    person = Person(fill(answer="XL"), fill(), fill(answer="S"), fill(town="x"), DECLINE, fill(answer="{"), DECLINE)
+    async with connected(order, mode, person) as client:
+        assert text_of(await client.call_tool("order", {})) == "S to DECLINED with DECLINED"
+    assert len(person.questions) == 7
+
+
+@both_revisions
+async def test_a_question_that_is_closed_ends_the_call(order, mode):
+    """To close a question is not to decline it."""
+    async with connected(order, mode, Person(CANCEL)) as client:
+        assert "closed the question" in text_of(await client.call_tool("order", {}))
+    async with connected(order, mode) as client:
+        assert "has a question for the user, and this client cannot ask" in text_of(await client.call_tool("order", {}))
+    assert order.approvals.store.pending() == []

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...approvals import ApprovalStore, SQLiteApprovals
-from ...permissions import Mode
-from ..call_policy import CallPolicy, audit_option, dispatcher_for, mode_option, rule_option
+from ...settings import MergedSettings
+from ..call_policy import CallPolicy, audit_option, dispatcher_for
 from ..command import subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
 from ..resources import load_resources, with_option
-from ..settings_options import load_command_settings, set_option
+from ..settings_options import settings_options
 from ..targets import open_target
 from ..user_extensions import with_skills
 
@@ -49,9 +49,7 @@ _file = click.Path(dir_okay=False)
 @click.option("--user", metavar="NAME", help="For whom calls are made that come without a token.")
 @click.option("--name", help="The name of the server; that of TARGET unless given.")
 @click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
-@mode_option
-@rule_option
-@set_option
+@settings_options()
 @audit_option
 @with_option
 def command(
@@ -65,9 +63,7 @@ def command(
     user: str | None,
     name: str | None,
     searches: bool,
-    mode: Mode | None,
-    rules: tuple[str, ...],
-    assignments: tuple[str, ...],
+    settings: MergedSettings,
     audit: str | None,
     resource_names: tuple[str, ...],
 ) -> None:
@@ -88,7 +84,6 @@ def command(
       toolkit serve shop.tools:catalog --http 127.0.0.1:8000
       toolkit serve builtin --rule 'allow write(path=out/**)'
     """
-    settings = load_command_settings(assignments, rules=rules, mode=mode)
     with open_target(target, settings=settings) as target_tools:
         loaded_target = with_skills(target_tools, output, settings=settings)
         resources = load_resources(resource_names)

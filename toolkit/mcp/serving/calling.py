@@ -41,6 +41,9 @@ __all__ = ["ToolCaller", "run_to_end"]
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
 
+_MISTAKES = ("answers", "grant")
+"""Why an answer is refused that its user can correct. The question stays open, and is asked again."""
+
 
 class ToolCaller:
     """
@@ -179,6 +182,9 @@ class ToolCaller:
             try:
                 result = await self._resume(context, request, decision, session, principal)
             except ApprovalError as error:
+                if error.why in _MISTAKES:
+                    continue
+                await self._withdraw(request, principal)
                 return build_error_answer(f"error: denied: {error}")
             if result.kind != "waiting":
                 return self._answer(name, result)
@@ -205,7 +211,7 @@ class ToolCaller:
     def _ask_later(
         self, request: ApprovalRequest, name: str, arguments: Mapping[str, Any] | None, principal: str | None
     ) -> dict[str, Any]:
-        handle = request.id if self._dispatcher.settings.approvals.seal is None else request.to_json()
+        handle = request.id if self._dispatcher.approvals.seal is None else request.to_json()
         question = OpenQuestion(
             request=handle, digest=digest_request(name, arguments), principal=principal, session=request.session
         )
@@ -236,7 +242,12 @@ class ToolCaller:
             if decision is None:
                 return self._ask_later(request, params.name, params.arguments, principal)
             session = self._conversations.session_of_question(question.session, principal)
-            return await self._resume(context, request, decision, session, principal)
+            try:
+                return await self._resume(context, request, decision, session, principal)
+            except ApprovalError as error:
+                if error.why in _MISTAKES:
+                    return self._ask_later(request, params.name, params.arguments, principal)
+                raise
         except (StateError, ApprovalError) as error:
             raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
@@ -269,13 +280,13 @@ class ToolCaller:
         session: Session | None,
         principal: str | None,
     ) -> ToolResult:
-        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
         run = self._dispatcher.resume(handle, decision, session=session, principal=principal)
         return await self._run_with_progress(context, request.call_id, run)
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
-        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
         denial = Decision.deny("the client did not answer", principal=principal)
         with anyio.CancelScope(shield=True):
             try:

@@ -118,7 +118,8 @@ def _flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if _is_flat(schema):
         return dict(schema)
     if _is_primitive(schema):
-        return {"type": "object", "properties": {_ANSWER_KEY: dict(schema)}, "required": [_ANSWER_KEY]}
+        member = {"type": "string", **schema}  # a list of choices need not say that they are texts
+        return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
     member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
     return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
 
@@ -139,6 +140,9 @@ def _is_primitive(schema: Mapping[str, Any]) -> bool:
     if schema.get("type") == "array":
         items = schema.get("items")
         return isinstance(items, Mapping) and items.get("type") == "string" and "enum" in items
+    choices = schema.get("enum")
+    if "type" not in schema and isinstance(choices, list):
+        return all(isinstance(choice, str) for choice in choices)
     return schema.get("type") in _PRIMITIVES
 
 
