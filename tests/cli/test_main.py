@@ -26,6 +26,7 @@ COMMANDS = [
     "check",
     "agent",
     "chat",
+    "serve",
     "settings",
     "trust",
     "stats",

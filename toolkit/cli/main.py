@@ -27,6 +27,7 @@ _COMMANDS = {
     "check": "commands.check",
     "agent": "commands.agent",
     "chat": "commands.chat",
+    "serve": "commands.serve",
     "settings": "commands.settings",
     "trust": "commands.trust",
     "stats": "commands.stats",

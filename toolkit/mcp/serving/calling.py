@@ -13,7 +13,7 @@ that it was asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import anyio
@@ -41,6 +41,9 @@ __all__ = ["ToolCaller", "run_to_end"]
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
 
+_MISTAKES = ("answers", "grant")
+"""Why an answer is refused that its user can correct. The question stays open, and is asked again."""
+
 
 class ToolCaller:
     """
@@ -51,6 +54,7 @@ class ToolCaller:
         conversations: The principals and sessions of the calls.
         seal: Makes the states that clients carry.
         router: Gets the progress of all calls of the dispatcher.
+        on_load: Called when a call has loaded deferred tools into its conversation.
         answer_seconds: How long a client of an older revision may take to answer a question.
     """
 
@@ -61,12 +65,14 @@ class ToolCaller:
         seal: StateSeal,
         router: ProgressRouter,
         *,
+        on_load: Callable[[], object],
         answer_seconds: float,
     ) -> None:
         self._dispatcher = dispatcher
         self._conversations = conversations
         self._seal = seal
         self._router = router
+        self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
         self._call_count = 0
@@ -115,6 +121,16 @@ class ToolCaller:
         run = self._dispatcher.call(name, arguments, id=call_id, session=session, principal=principal)
         if call_id is None:
             return await run_to_end(run)
+        loaded = session.loaded
+        result = await self._run_with_progress(context, call_id, run)
+        if session.loaded != loaded:
+            self._on_load()
+        return result
+
+    async def _run_with_progress(
+        self, context: ServerRequestContext[Any, Any], call_id: str, run: Coroutine[Any, Any, ToolResult]
+    ) -> ToolResult:
+        """Return the result of *run* when every report of the call is sent."""
         sender = self._router.open(call_id, context.session.report_progress)
         try:
             result = await run_to_end(run)
@@ -166,6 +182,9 @@ class ToolCaller:
             try:
                 result = await self._resume(context, request, decision, session, principal)
             except ApprovalError as error:
+                if error.why in _MISTAKES:
+                    continue
+                await self._withdraw(request, principal)
                 return build_error_answer(f"error: denied: {error}")
             if result.kind != "waiting":
                 return self._answer(name, result)
@@ -192,7 +211,7 @@ class ToolCaller:
     def _ask_later(
         self, request: ApprovalRequest, name: str, arguments: Mapping[str, Any] | None, principal: str | None
     ) -> dict[str, Any]:
-        handle = request.id if self._dispatcher.settings.approvals.seal is None else request.to_json()
+        handle = request.id if self._dispatcher.approvals.seal is None else request.to_json()
         question = OpenQuestion(
             request=handle, digest=digest_request(name, arguments), principal=principal, session=request.session
         )
@@ -223,7 +242,12 @@ class ToolCaller:
             if decision is None:
                 return self._ask_later(request, params.name, params.arguments, principal)
             session = self._conversations.session_of_question(question.session, principal)
-            return await self._resume(context, request, decision, session, principal)
+            try:
+                return await self._resume(context, request, decision, session, principal)
+            except ApprovalError as error:
+                if error.why in _MISTAKES:
+                    return self._ask_later(request, params.name, params.arguments, principal)
+                raise
         except (StateError, ApprovalError) as error:
             raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
@@ -256,19 +280,13 @@ class ToolCaller:
         session: Session | None,
         principal: str | None,
     ) -> ToolResult:
-        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
         run = self._dispatcher.resume(handle, decision, session=session, principal=principal)
-        sender = self._router.open(request.call_id, context.session.report_progress)
-        try:
-            result = await run_to_end(run)
-            await sender.flush()
-        finally:
-            self._router.close(request.call_id)
-        return result
+        return await self._run_with_progress(context, request.call_id, run)
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
-        handle: Any = request if self._dispatcher.settings.approvals.seal is not None else request.id
+        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
         denial = Decision.deny("the client did not answer", principal=principal)
         with anyio.CancelScope(shield=True):
             try:

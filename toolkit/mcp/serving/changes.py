@@ -63,9 +63,10 @@ class ChangeNotifier:
         # A catalog may be changed in any thread.
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._notify_soon)
+            loop.call_soon_threadsafe(self.notify_soon)
 
-    def _notify_soon(self) -> None:
+    def notify_soon(self) -> None:
+        """Tell all clients that the tools have changed. Call this on the event loop that serves."""
         self._has_changed = True
         if self._loop is not None and (self._task is None or self._task.done()):
             self._task = self._loop.create_task(self._notify())

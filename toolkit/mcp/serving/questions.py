@@ -17,6 +17,7 @@ from mcp_types import ClientCapabilities
 
 from ...approvals.terminal.screens import Screen, describe_grant
 from ...decisions import ApprovalRequest, Decision
+from ...questions import DECLINED
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 
@@ -36,12 +37,7 @@ def kind_of(request: ApprovalRequest) -> QuestionKind:
     """Return what *request* asks for."""
     if request.auth is not None:
         return "credentials"
-    return "questions" if _questions_of(request) else "approval"
-
-
-def _questions_of(request: ApprovalRequest) -> tuple[Any, ...]:
-    questions: tuple[Any, ...] = getattr(request, "questions", ())
-    return questions
+    return "questions" if request.questions else "approval"
 
 
 def can_ask(request: ApprovalRequest, capabilities: ClientCapabilities | None) -> bool:
@@ -61,7 +57,7 @@ def describe_inability(request: ApprovalRequest) -> str:
     if request.auth is not None:
         where = "it names no address" if request.auth.url is None else f"open {request.auth.url}, and call it again"
         return f"`{tool}` needs credentials of {request.auth.provider}, which this client cannot ask for; {where}"
-    if _questions_of(request):
+    if request.questions:
         return f"`{tool}` has a question for the user, and this client cannot ask it: it declares no elicitation"
     return (
         f"`{tool}` needs the approval of a person ({request.reason}), and this client cannot ask for it: it declares "
@@ -81,7 +77,7 @@ def build_forms(request: ApprovalRequest, *, offers_grants: bool) -> Forms:
         case "questions":
             return {
                 question.key: _build_form(make_visible(question.message), _flatten_schema(question.schema))
-                for question in _questions_of(request)
+                for question in request.questions
             }
         case _:
             schema = _build_approval_schema(request, offers_grants=offers_grants)
@@ -122,7 +118,8 @@ def _flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if _is_flat(schema):
         return dict(schema)
     if _is_primitive(schema):
-        return {"type": "object", "properties": {_ANSWER_KEY: dict(schema)}, "required": [_ANSWER_KEY]}
+        member = {"type": "string", **schema}  # a list of choices need not say that they are texts
+        return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
     member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
     return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
 
@@ -143,6 +140,9 @@ def _is_primitive(schema: Mapping[str, Any]) -> bool:
     if schema.get("type") == "array":
         items = schema.get("items")
         return isinstance(items, Mapping) and items.get("type") == "string" and "enum" in items
+    choices = schema.get("enum")
+    if "type" not in schema and isinstance(choices, list):
+        return all(isinstance(choice, str) for choice in choices)
     return schema.get("type") in _PRIMITIVES
 
 
@@ -199,13 +199,11 @@ def _read_approval(
 def _read_answers(
     request: ApprovalRequest, responses: Mapping[str, Any], *, by: str | None, principal: str | None
 ) -> Decision | None:
-    from ... import decisions
-
     answers: dict[str, Any] = {}
-    for question in _questions_of(request):
+    for question in request.questions:
         response = responses[question.key]
         if _action_of(response) == "decline":
-            answers[question.key] = decisions.DECLINED
+            answers[question.key] = DECLINED
             continue
         try:
             answers[question.key] = _read_answer(question.schema, dict(_content_of(response)))

@@ -100,7 +100,14 @@ class ToolServer(Server[Any]):
         )
         self._conversations = Conversations(seal, options.get("principal"))
         self._changes = ChangeNotifier(dispatcher.catalog)
-        caller = ToolCaller(self._dispatcher, self._conversations, seal, router, answer_seconds=answer_seconds)
+        caller = ToolCaller(
+            self._dispatcher,
+            self._conversations,
+            seal,
+            router,
+            on_load=self._changes.notify_soon,
+            answer_seconds=answer_seconds,
+        )
         super().__init__(
             options.get("name", "toolkit"),
             version=options.get("version", ""),

@@ -1,0 +1,76 @@
+"""`toolkit serve`: the tools of a target as an MCP server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.cli.commands.serve import parse_address, read_tokens
+from toolkit.cli.failures import Failure
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:8000", ("127.0.0.1", 8000)),
+        (":80", ("127.0.0.1", 80)),
+        ("9000", ("127.0.0.1", 9000)),
+        ("[::1]:80", ("::1", 80)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text, address):
+    """Without a host it is the loopback address."""
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["localhost", "", "a:b", "1.2.3.4:99999", "a:-1"])
+def test_another_address_is_refused(text):
+    """The message shows a right one."""
+    with pytest.raises(Failure, match=r"write 127\.0\.0\.1:8000"):
+        parse_address(text)
+
+
+def test_a_file_has_a_token_on_each_line():
+    """With the name of its user before it, or without."""
+    assert read_tokens("first\n\nada second\n") == {"first": "user", "second": "ada"}
+    assert read_tokens(None) is None
+    for text in ("", "a b c"):
+        with pytest.raises(Failure, match="each line has a token"):
+            read_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--http", "0.0.0.0:8000"], "it needs a token; give --token-file, or TOOLKIT_MCP_TOKEN"),
+        (["--http", "nowhere"], "is no address"),
+        (["--http", "8000", "--token-file", "missing.txt"], "missing.txt cannot be read"),
+        (["--key-file", "missing.txt"], "--key-file: missing.txt cannot be read"),
+        (["--mode", "plan", "--http", "8000", "--token-file", "short.txt"], "needs at least 16"),
+    ],
+)
+def test_wrong_options_end_the_command(shop, words, problem):
+    """The message names the option and the remedy; nothing is served."""
+    shop.write("short.txt", "short")
+    ran = shop.run("serve", "tools.py", *words)
+    assert ran.code != 0
+    assert problem in ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.long
+def test_tools_are_served_over_standard_input_and_output(shop):
+    """What the module prints goes to standard error, and standard output has messages only."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
+    ran = shop.process("serve", "tools.py:catalog", "--user", "ada", input="NaN\n" + json.dumps(request) + "\n")
+    messages = [json.loads(line) for line in ran.out.splitlines()]
+    assert messages[0]["error"]["message"].startswith("NaN is not JSON")
+    assert "the module speaks" in ran.err
+    assert ran.code == 0

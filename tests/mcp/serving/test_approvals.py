@@ -1,0 +1,503 @@
+"""A call that needs a person asks the user of the client, and runs only as that user agreed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import MCPError
+
+from tests.clocks import until
+from tests.mcp.serving.kit import (
+    CANCEL,
+    DECLINE,
+    MODES,
+    NEW,
+    NO,
+    OLD,
+    YES,
+    Person,
+    call_once,
+    connected,
+    text_of,
+)
+from toolkit import AuthNeeded, AuthRequest, Catalog, Context, Dispatcher, Permissions
+from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
+from toolkit.mcp.serving.sealed_state import OpenQuestion, StateSeal, digest_request
+
+pytestmark = pytest.mark.anyio
+
+KEY = b"k" * 32
+both_revisions = pytest.mark.parametrize("mode", MODES)
+
+
+@pytest.fixture
+def runs():
+    """The arguments of the calls that ran."""
+    return []
+
+
+@pytest.fixture
+def catalog(runs):
+    """A tool that changes something, and one that needs more than a yes."""
+    catalog = Catalog()
+
+    @catalog.tool
+    async def pay(amount: int, to: str = "bob") -> str:
+        """Pay."""
+        runs.append((amount, to))
+        return f"paid {amount}"
+
+    return catalog
+
+
+@pytest.fixture
+def store():
+    """The store of requests."""
+    return MemoryApprovals()
+
+
+@pytest.fixture
+def dispatcher(catalog, store):
+    """A dispatcher in mode `default`, which asks before changes."""
+    return Dispatcher(catalog, permissions=Permissions("default"), approvals=Approvals(store))
+
+
+@both_revisions
+async def test_a_person_sees_the_call_and_agrees(dispatcher, store, runs, mode):
+    """The question shows tool, arguments and reason; the call runs once."""
+    person = Person(YES)
+    async with connected(dispatcher, mode, person) as client:
+        assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid 5"
+    [question] = person.questions
+    for words in ("`pay`", '"amount": 5', '"to": "bob"', "mode `default` asks first"):
+        assert words in question.message
+    assert (runs, store.pending()) == ([(5, "bob")], [])
+
+
+@both_revisions
+async def test_the_preview_is_shown(store, mode):
+    """A person reads what would happen."""
+    catalog = Catalog()
+
+    @catalog.tool(preview=lambda arguments: "delete 3 files")
+    async def clean() -> str:
+        """Clean."""
+        return "clean"
+
+    person = Person(YES)
+    async with connected(Dispatcher(catalog), mode, person) as client:
+        await client.call_tool("clean", {})
+    assert "delete 3 files" in person.questions[0].message
+
+
+@both_revisions
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(NO, "the user said no"), (DECLINE, "the user declined"), (CANCEL, "closed the question")],
+)
+async def test_every_other_answer_denies_the_call(dispatcher, store, runs, mode, answer, reason):
+    """The model is told, and no request is left open."""
+    async with connected(dispatcher, mode, Person(answer)) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert result.is_error
+    assert reason in text_of(result)
+    assert (runs, store.pending()) == ([], [])
+
+
+@both_revisions
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        {},
+        {"approve": "yes"},
+        {"approve": 1},
+        {"approve": True, "amount": 6},
+        {"approve": True, "remember": "everything"},
+        {"remember": "everything"},
+    ],
+)
+async def test_an_answer_that_does_not_fit_the_form_is_no_approval(dispatcher, runs, mode, content):
+    """The person is asked again, and only the form's own yes lets the call run."""
+    person = Person(types.ElicitResult(action="accept", content=content), NO)
+    async with connected(dispatcher, mode, person) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert "the user said no" in text_of(result)
+    assert (len(person.questions), runs) == (2, [])
+
+
+async def test_a_client_that_never_answers_properly_is_asked_for_a_while(dispatcher, store, runs):
+    """Its call ends with a result, and leaves no request."""
+    async with connected(dispatcher, OLD, Person(types.ElicitResult(action="accept", content={}))) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert "no usable answer" in text_of(result)
+    assert (runs, store.pending()) == ([], [])
+
+
+@both_revisions
+async def test_a_client_without_elicitation_gets_a_clear_refusal(dispatcher, store, runs, mode):
+    """The text says why, and what helps; no request is left open."""
+    async with connected(dispatcher, mode) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert result.is_error
+    assert "this client cannot ask for it: it declares no elicitation" in text_of(result)
+    assert "'allow pay'" in text_of(result)
+    assert (runs, store.pending()) == ([], [])
+
+
+async def test_a_client_that_fails_to_ask_denies_the_call(dispatcher, store, runs):
+    """An error of the client is no approval."""
+
+    async def fail(context, params):
+        return types.ErrorData(code=-32000, message="the window is gone")
+
+    async with connected(dispatcher, OLD, fail) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert "could not ask its user: the window is gone" in text_of(result)
+    assert (runs, store.pending()) == ([], [])
+
+
+async def test_a_question_that_is_not_answered_in_time_denies_the_call(dispatcher, store, runs):
+    """A client of the older revision may not hold a call for ever."""
+
+    async def wait(context, params):
+        await asyncio.sleep(60)
+
+    async with connected(dispatcher, OLD, wait, answer_seconds=0.01) as client:
+        result = await client.call_tool("pay", {"amount": 5})
+    assert "timed out" in text_of(result)
+    assert (runs, store.pending()) == ([], [])
+
+
+async def test_a_call_that_is_cancelled_while_it_asks_leaves_no_open_request(dispatcher, store, runs):
+    """The client gives up, and a later answer has nothing to answer."""
+    asked = asyncio.Event()
+
+    async def wait(context, params):
+        asked.set()
+        await asyncio.sleep(60)
+
+    async with connected(dispatcher, OLD, wait) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "pay", {"amount": 5})
+            await asked.wait()
+            assert len(store.pending()) == 1
+            tasks.cancel_scope.cancel()
+        await until(lambda: not store.pending())
+    assert runs == []
+
+
+async def test_a_grant_lasts_for_the_conversation(dispatcher, runs):
+    """In the older revision, the connection is the conversation."""
+    always = "`pay`: every call, with any arguments, for the rest of the session"
+    person = Person(types.ElicitResult(action="accept", content={"approve": True, "remember": always}), NO)
+    async with connected(dispatcher, OLD, person) as client:
+        await client.call_tool("pay", {"amount": 1})
+        await client.call_tool("pay", {"amount": 2})
+    assert (len(runs), len(person.questions)) == (2, 1)
+    async with connected(dispatcher, OLD, person) as client:
+        await client.call_tool("pay", {"amount": 3})
+    assert (len(runs), len(person.questions)) == (2, 2)
+
+
+async def test_a_grant_of_a_user_lasts_in_the_newer_revision(dispatcher, runs):
+    """There, the user has one conversation; a call without a user has no grant to give."""
+    always = "`pay`: every call, with any arguments, for the rest of the session"
+    person = Person(types.ElicitResult(action="accept", content={"approve": True, "remember": always}))
+    async with connected(dispatcher, NEW, person, principal="ada") as client:
+        await client.call_tool("pay", {"amount": 1})
+        await client.call_tool("pay", {"amount": 2})
+    assert (len(runs), len(person.questions)) == (2, 1)
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        asked = await call_once(client, "pay", {"amount": 3})
+    assert "remember" not in asked.input_requests["approval"].params.requested_schema["properties"]
+
+
+@both_revisions
+async def test_credentials_are_asked_for_by_an_address(runs, mode):
+    """The user opens the address, and the call runs again from its start."""
+    catalog, tokens = Catalog(), []
+
+    @catalog.tool(read_only=True)
+    async def issues() -> str:
+        """List issues."""
+        if not tokens:
+            raise AuthNeeded(AuthRequest(provider="github", url="https://github.example/login"))
+        return "no issues"
+
+    async def sign_in(context, params):
+        assert (params.mode, params.url) == ("url", "https://github.example/login")
+        assert "credentials of: github" in params.message
+        tokens.append("token")
+        return types.ElicitResult(action="accept")
+
+    async with connected(Dispatcher(catalog), mode, sign_in) as client:
+        assert text_of(await client.call_tool("issues", {})) == "no issues"
+    tokens.clear()
+    async with connected(Dispatcher(catalog), mode, Person(DECLINE)) as client:
+        assert "the user declined" in text_of(await client.call_tool("issues", {}))
+    async with connected(Dispatcher(catalog), mode) as client:
+        assert "open https://github.example/login, and call it again" in text_of(await client.call_tool("issues", {}))
+
+
+# What a client of the newer revision can send.
+
+
+async def ask(client, amount=5):
+    """Call, and return the state of the question."""
+    result = await call_once(client, "pay", {"amount": amount})
+    assert isinstance(result, types.InputRequiredResult)
+    return result.request_state
+
+
+async def refuse(client, name, arguments, state, answer=YES):
+    """Send an answer that must not be accepted, and return the reason."""
+    with pytest.raises(MCPError) as caught:
+        await call_once(client, name, arguments, responses={"approval": answer}, state=state)
+    assert caught.value.code == -32602
+    return caught.value.data["reason"]
+
+
+async def test_an_approval_without_a_question_is_not_accepted(dispatcher, runs):
+    """Without a state, an answer answers nothing: the person is asked."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        result = await call_once(client, "pay", {"amount": 5}, responses={"approval": YES})
+    assert isinstance(result, types.InputRequiredResult)
+    assert runs == []
+
+
+async def test_a_forged_or_altered_state_is_refused(dispatcher, runs):
+    """A state that this server did not make, or whose bytes differ, proves nothing."""
+    async with connected(dispatcher, NEW, Person(NO), key=KEY) as client:
+        state = await ask(client)
+        middle = len(state) // 2
+        altered = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
+        question = OpenQuestion(
+            request="0" * 32, digest=digest_request("pay", {"amount": 5}), principal=None, session=None
+        )
+        other = StateSeal(b"z" * 32).seal(question)
+        for forged in (altered, other, "", "v1.", "x", state + "=", state[:-1], "v1." + "A" * 200):
+            assert await refuse(client, "pay", {"amount": 5}, forged) == "forged"
+        unknown = StateSeal(KEY).seal(question)
+        assert await refuse(client, "pay", {"amount": 5}, unknown) == "unknown"
+    assert runs == []
+
+
+async def test_a_state_for_other_arguments_or_another_tool_is_refused(dispatcher, catalog, runs):
+    """A person agrees to one set of arguments, and no other set runs."""
+    catalog.alias("transfer", "pay")
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client, 5)
+        for name, arguments in (
+            ("pay", {"amount": 5, "to": "eve"}),
+            ("pay", {"amount": True}),
+            ("pay", {}),
+            ("transfer", {"amount": 5}),
+            ("missing", {"amount": 5}),
+        ):
+            assert await refuse(client, name, arguments, state) == "arguments"
+        assert runs == []
+        await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
+    assert runs == [(5, "bob")]
+
+
+async def test_arguments_that_are_no_json_have_no_state(dispatcher, runs):
+    """NaN has no canonical form, so no state can be about it."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        assert await refuse(client, "pay", {"amount": float("nan")}, state) == "arguments"
+    assert runs == []
+
+
+async def test_an_answer_is_used_once(dispatcher, runs):
+    """A state that comes back a second time is refused, after a yes and after a no."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
+        assert await refuse(client, "pay", {"amount": 5}, state) == "answered"
+        denied = await ask(client)
+        await call_once(client, "pay", {"amount": 5}, responses={"approval": NO}, state=denied)
+        assert await refuse(client, "pay", {"amount": 5}, denied) == "answered"
+    assert runs == [(5, "bob")]
+
+
+async def test_of_answers_that_come_at_once_one_counts(dispatcher, runs):
+    """Twenty copies of one answer run the call once."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        answers = [call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state) for _ in range(20)]
+        results = await asyncio.gather(*answers, return_exceptions=True)
+    assert len([result for result in results if isinstance(result, types.CallToolResult)]) == 1
+    assert runs == [(5, "bob")]
+
+
+async def test_an_expired_state_is_refused(dispatcher, runs):
+    """The person's yes was for then, not for now."""
+    question = OpenQuestion(request="0" * 32, digest=digest_request("pay", {"amount": 5}), principal=None, session=None)
+    old = StateSeal(KEY, max_age_seconds=600, clock=lambda: 1_000_000.0).seal(question)
+    async with connected(dispatcher, NEW, Person(NO), key=KEY) as client:
+        assert await refuse(client, "pay", {"amount": 5}, old) == "expired"
+    assert runs == []
+
+
+async def test_a_state_of_another_user_is_refused(dispatcher, runs):
+    """Ada was asked, so Bob cannot answer."""
+    async with connected(dispatcher, NEW, Person(NO), key=KEY, principal="ada") as client:
+        state = await ask(client)
+    async with connected(dispatcher, NEW, Person(NO), key=KEY, principal="bob") as client:
+        assert await refuse(client, "pay", {"amount": 5}, state) == "principal"
+    async with connected(dispatcher, NEW, Person(NO), key=KEY) as client:
+        assert await refuse(client, "pay", {"amount": 5}, state) == "principal"
+    assert runs == []
+
+
+async def test_a_question_without_an_answer_is_asked_again(dispatcher, runs):
+    """A client that brings the state and no answer, or one to another question, gets the question again."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        for responses in (None, {}, {"other": YES}):
+            result = await call_once(client, "pay", {"amount": 5}, responses=responses, state=state)
+            assert isinstance(result, types.InputRequiredResult)
+        await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=result.request_state)
+        assert await refuse(client, "pay", {"amount": 5}, state) == "answered"
+    assert len(runs) == 1
+
+
+async def test_processes_that_share_a_key_and_a_store_share_their_questions(catalog, runs, tmp_path):
+    """The process that gets the answer need not be the one that asked; and still the answer is used once."""
+
+    def start():
+        return Dispatcher(catalog, approvals=Approvals(SQLiteApprovals(tmp_path / "approvals.db")))
+
+    async with (
+        connected(start(), NEW, Person(NO), key=KEY) as first,
+        connected(start(), NEW, Person(NO), key=[b"n" * 32, KEY]) as second,
+        connected(start(), NEW, Person(NO), key=b"o" * 32) as stranger,
+    ):
+        state = await ask(first)
+        assert await refuse(stranger, "pay", {"amount": 5}, state) == "forged"
+        await call_once(second, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
+        assert await refuse(first, "pay", {"amount": 5}, state) == "answered"
+        assert await refuse(second, "pay", {"amount": 5}, state) == "answered"
+    assert runs == [(5, "bob")]
+
+
+async def test_requests_that_are_sealed_and_not_stored_travel_in_the_state(catalog, runs):
+    """A dispatcher with a key and no store works too, and takes an answer once."""
+    dispatcher = Dispatcher(catalog, approvals=Approvals(key=KEY))
+    for mode in MODES:
+        async with connected(dispatcher, mode, Person(YES)) as client:
+            assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid 5"
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
+        assert await refuse(client, "pay", {"amount": 5}, state) == "answered"
+    assert len(runs) == 3
+
+
+async def test_a_tool_that_changed_since_the_question_asks_again(dispatcher, catalog, runs):
+    """A person agreed to another tool."""
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        state = await ask(client)
+        catalog.remove("pay")
+
+        @catalog.tool
+        async def pay(amount: int, to: str = "eve", fast: bool = True) -> str:
+            """Pay at once."""
+            runs.append((amount, to))
+            return "paid"
+
+        assert await refuse(client, "pay", {"amount": 5}, state) == "changed"
+    assert runs == []
+
+
+async def test_the_principal_and_the_client_are_recorded(catalog):
+    """A hook sees for whom the call is made."""
+    calls = []
+
+    class Recorder:
+        """Notes the calls."""
+
+        def before(self, call):
+            """Note for whom the call is made."""
+            calls.append(call.principal)
+
+    dispatcher = Dispatcher(catalog, hooks=[Recorder()], permissions=Permissions("auto"))
+    async with connected(dispatcher, NEW, principal="ada") as client:
+        await client.call_tool("pay", {"amount": 1})
+    assert calls == ["ada"]
+
+
+async def test_progress_arrives_after_an_approval(store):
+    """The call that runs after the answer reports to the request that brought the answer."""
+    catalog, messages = Catalog(), []
+
+    @catalog.tool
+    async def work(context: Context) -> str:
+        """Work."""
+        context.report(1, 2, "half")
+        return "done"
+
+    async def note(progress, total, message):
+        messages.append(message)
+
+    for mode in MODES:
+        async with connected(Dispatcher(catalog), mode, Person(YES)) as client:
+            await client.call_tool("work", {}, progress_callback=note)
+            await until(lambda: messages)
+        assert messages == ["half"]
+        messages.clear()
+
+
+def fill(**content):
+    """An answer to a form."""
+    return types.ElicitResult(action="accept", content=content)
+
+
+@pytest.fixture
+def order():
+    """A tool that asks its user two questions."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def order(context: Context) -> str:
+        """Order."""
+        size = await context.ask("size", "Which size?", {"enum": ["S", "M"]})
+        address = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        where = await context.ask("where", "Where to?", address)
+        tags = await context.ask("tags", "Which tags?", {"type": "array", "items": {"type": "integer"}})
+        return f"{size} to {where} with {tags}"
+
+    return Dispatcher(catalog)
+
+
+@both_revisions
+async def test_a_tool_asks_its_user(order, mode):
+    """A form has flat fields: other questions have one field, and what no field can hold is JSON text."""
+    person = Person(fill(answer="M"), fill(city="Rome"), fill(answer="[1, 2]"))
+    async with connected(order, mode, person) as client:
+        assert text_of(await client.call_tool("order", {})) == "M to {'city': 'Rome'} with [1, 2]"
+    assert [question.message for question in person.questions] == ["Which size?", "Where to?", "Which tags?"]
+    assert person.questions[0].requested_schema["properties"] == {"answer": {"type": "string", "enum": ["S", "M"]}}
+
+
+@both_revisions
+async def test_an_answer_that_does_not_fit_is_asked_for_again(order, mode):
+    """The tool sees only answers that its schema allows, and the user may decline each of them."""
+    person = Person(fill(answer="XL"), fill(), fill(answer="S"), fill(town="x"), DECLINE, fill(answer="{"), DECLINE)
+    async with connected(order, mode, person) as client:
+        assert text_of(await client.call_tool("order", {})) == "S to DECLINED with DECLINED"
+    assert len(person.questions) == 7
+
+
+@both_revisions
+async def test_a_question_that_is_closed_ends_the_call(order, mode):
+    """To close a question is not to decline it."""
+    async with connected(order, mode, Person(CANCEL)) as client:
+        assert "closed the question" in text_of(await client.call_tool("order", {}))
+    async with connected(order, mode) as client:
+        assert "has a question for the user, and this client cannot ask" in text_of(await client.call_tool("order", {}))
+    assert order.approvals.store.pending() == []

@@ -1,0 +1,67 @@
+"""Skills are served as prompts."""
+
+from __future__ import annotations
+
+import pytest
+from mcp import MCPError
+
+from tests.mcp.serving.kit import MODES, connected
+from toolkit import Catalog, Dispatcher
+from toolkit.skills import Skills
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", MODES)]
+
+REVIEW = """---
+name: review
+description: Review a change.
+arguments:
+  - name: change
+    description: The change.
+  - name: lines
+    type: integer
+    required: false
+---
+Review {change} of {lines} lines.
+"""
+
+
+@pytest.fixture
+def dispatcher(tmp_path):
+    """A dispatcher with one skill beside one tool."""
+    (tmp_path / "review.md").write_text(REVIEW)
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def look() -> str:
+        """Look."""
+        return ""
+
+    return Dispatcher(Skills(catalog, tmp_path))
+
+
+async def test_skills_are_prompts(dispatcher, mode):
+    """A prompt has the name, the description and the arguments of its skill; tools are no prompts."""
+    async with connected(dispatcher, mode) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        result = await client.get_prompt("review", {"change": "main.py", "lines": "12"})
+    assert (prompt.name, prompt.description) == ("review", "Review a change.")
+    assert [(argument.name, argument.required) for argument in prompt.arguments] == [("change", True), ("lines", False)]
+    [message] = result.messages
+    assert message.content.text.startswith("Review main.py of 12 lines.")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("reviews", {}, "unknown prompt 'reviews'; there are review"),
+        ("look", {}, "unknown prompt 'look'"),
+        ("review", {}, "change: required"),
+        ("review", {"change": "a", "lines": "many"}, "lines: expected an integer"),
+    ],
+)
+async def test_a_prompt_that_cannot_be_made_is_an_error(dispatcher, mode, name, arguments, problem):
+    """The message says what is wrong."""
+    async with connected(dispatcher, mode) as client:
+        with pytest.raises(MCPError, match=problem) as caught:
+            await client.get_prompt(name, arguments)
+    assert caught.value.code == -32602

@@ -1,0 +1,149 @@
+"""
+`toolkit serve`: serve the tools of a target over the Model Context Protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...approvals import ApprovalStore, SQLiteApprovals
+from ...settings import MergedSettings
+from ..call_policy import CallPolicy, audit_option, dispatcher_for
+from ..command import subcommand, target_argument
+from ..failures import Failure
+from ..output import Output
+from ..resources import load_resources, with_option
+from ..settings_options import settings_options
+from ..targets import open_target
+from ..user_extensions import with_skills
+
+if TYPE_CHECKING:
+    from ...mcp.serving.http_app import HttpApp
+
+__all__ = ["command", "parse_address", "read_tokens"]
+
+_KEY_VARIABLE = "TOOLKIT_MCP_KEY"
+_TOKEN_VARIABLE = "TOOLKIT_MCP_TOKEN"  # noqa: S105 -- the name of a variable
+_DEFAULT_HOST = "127.0.0.1"
+_file = click.Path(dir_okay=False)
+
+
+@subcommand("serve", piped="text")
+@target_argument
+@click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP at this address, not over stdio.")
+@click.option(
+    "--token-file",
+    type=_file,
+    help=f"Bearer tokens, one on each line: TOKEN, or USER TOKEN. {_TOKEN_VARIABLE} holds one too.",
+)
+@click.option("--origin", "origins", multiple=True, metavar="URL", help="A web site whose pages may use the server.")
+@click.option(
+    "--key-file", type=_file, help=f"The key that all processes of one server share. {_KEY_VARIABLE} holds it too."
+)
+@click.option("--approvals", "store_path", type=_file, help="Keep requests for approval in this SQLite file.")
+@click.option("--user", metavar="NAME", help="For whom calls are made that come without a token.")
+@click.option("--name", help="The name of the server; that of TARGET unless given.")
+@click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
+@settings_options()
+@audit_option
+@with_option
+def command(
+    output: Output,
+    target: str,
+    address: str | None,
+    token_file: str | None,
+    origins: tuple[str, ...],
+    key_file: str | None,
+    store_path: str | None,
+    user: str | None,
+    name: str | None,
+    searches: bool,
+    settings: MergedSettings,
+    audit: str | None,
+    resource_names: tuple[str, ...],
+) -> None:
+    """Serve the tools of TARGET as an MCP server.
+
+    Without --http, the server talks over standard input and output, as the process
+    of a client. All notes and logs go to standard error. Loading TARGET runs its code.
+
+    The rules are those of your settings, and the mode is `default`: a call that
+    changes something asks the user of the client. A client that cannot ask gets a
+    refusal. Skills are prompts.
+
+    With --http on any address but loopback, clients need a token.
+
+    \b
+    Examples:
+      toolkit serve tools.py
+      toolkit serve shop.tools:catalog --http 127.0.0.1:8000
+      toolkit serve builtin --rule 'allow write(path=out/**)'
+    """
+    with open_target(target, settings=settings) as target_tools:
+        loaded_target = with_skills(target_tools, output, settings=settings)
+        resources = load_resources(resource_names)
+        if resources and loaded_target.dispatcher is not None:
+            raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
+        store: ApprovalStore | None = None if store_path is None else SQLiteApprovals(store_path)
+        policy = CallPolicy(audit=audit, store=store, settings=settings, resources=resources)
+        dispatcher = dispatcher_for(loaded_target, policy, output)
+        options: dict[str, Any] = {
+            "name": name or target,
+            "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),
+            "principal": user,
+            "lists_deferred": not searches,
+        }
+        if address is None:
+            from ...mcp.serving.stdio import serve
+
+            serve(dispatcher, **options)
+            return
+        from ...mcp.serving.http_app import http_app
+
+        host, port = parse_address(address)
+        tokens = read_tokens(_read_secret(token_file, _TOKEN_VARIABLE, "--token-file"))
+        try:
+            app = http_app(dispatcher, host=host, tokens=tokens, origins=origins, **options)
+        except ValueError as error:
+            raise Failure(str(error).replace("give tokens=...", f"give --token-file, or {_TOKEN_VARIABLE}")) from error
+        output.note(f"serving {target} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
+        asyncio.run(_run(app, host, port))
+
+
+async def _run(app: HttpApp, host: str, port: int) -> None:
+    import uvicorn
+
+    await uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)).serve()
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return the host and the port of *text*: `HOST:PORT`, `:PORT` or `PORT`. The host is loopback unless given."""
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise Failure(f"--http: {text!r} is no address; write 127.0.0.1:8000, or a port")
+    return host.strip("[]") or _DEFAULT_HOST, int(port)
+
+
+def read_tokens(text: str | None) -> dict[str, str] | None:
+    """Return the users by their tokens. A line has a token, or a name and a token; the default name is "user"."""
+    if text is None:
+        return None
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if not lines or any(len(words) > 2 for words in lines):
+        raise Failure("--token-file: each line has a token, or the name of a user and a token")
+    return {words[-1]: words[0] if len(words) == 2 else "user" for words in lines}
+
+
+def _read_secret(path: str | None, variable: str, option: str) -> str | None:
+    """Return the text of the file at *path*, or that of the environment *variable*; None if neither is there."""
+    if path is None:
+        return os.environ.get(variable) or None
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{option}: {path} cannot be read: {error}") from error
