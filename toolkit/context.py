@@ -8,7 +8,7 @@ the schema, and an argument of its name never reaches it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
@@ -140,6 +140,8 @@ class Context:
         logger: The logger that the tool may write to. It has the name of the tool.
         permissions: Judges what else the tool is about to touch: `context.permissions.check(Writes(path))`.
         open_questions: Returns the questions of the call, for `ask`. The dispatcher sets it.
+        ask_at_once: Asks the dispatcher's asker a `Question` while the tool runs, and returns the answer or `DECLINED`.
+            It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.
     """
 
     facts: Facts
@@ -152,6 +154,7 @@ class Context:
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
+    ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
 
     @property

@@ -25,8 +25,9 @@ from ..hooks.base import ShownCall, copy_json
 from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
-from ..questions import AnsweredQuestion, AnswersNeeded, find_answers_needed
+from ..questions import AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
+from ..spec import Tool
 from .attempt import (
     TimedOut,
     ToolAttempt,
@@ -196,7 +197,7 @@ class Execution:
         return context
 
     def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
-        call, tool, clock = self._call, self._plan.tool, self._settings.clock
+        call, tool, settings = self._call, self._plan.tool, self._settings
         resources = {
             kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
         }
@@ -205,11 +206,12 @@ class Execution:
             facts=tool.facts,
             call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
             attempt=self.count,
-            deadline=None if limit is None else clock() + limit,
+            deadline=None if limit is None else settings.clock() + limit,
             resources=resources,
             logger=self._plan.logger,
             permissions=owner.build_access_judge(),
             open_questions=partial(_open_questions, self._plan.name, owner.answers),
+            ask_at_once=partial(_ask_at_once, settings, tool, call) if settings.has_asker else None,
         )
 
     def _limit(self) -> float | None:
@@ -352,6 +354,12 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...]) -> CallQue
     from .question_book import CallQuestions  # few tools ask
 
     return CallQuestions(tool, answers)
+
+
+async def _ask_at_once(settings: Settings, tool: Tool, call: ToolCall, question: Question) -> Any:
+    from .live_questions import ask_at_once  # few tools ask
+
+    return await ask_at_once(settings, tool, call, question)
 
 
 def _report(owner: ref[ExecutionOwner], progress: Progress) -> None:

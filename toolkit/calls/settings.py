@@ -203,6 +203,11 @@ class Settings:
         return self._approvals
 
     @property
+    def has_asker(self) -> bool:
+        """Whether a person can be asked at once. The default `approvals` have no asker, and are not made for this."""
+        return getattr(self._approvals, "asker", None) is not None
+
+    @property
     def store_runner(self) -> StoreRunner:
         """The object that runs the operations of the approval store."""
         from ..approvals.store_runner import StoreRunner

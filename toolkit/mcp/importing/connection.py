@@ -41,6 +41,7 @@ _log = logging.getLogger("toolkit")
 
 _ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _STATE_ONLY_SECONDS = 0.1
+_GOODBYE_SECONDS = 3.0
 
 
 class Connection:
@@ -116,11 +117,17 @@ class Connection:
         await self._attempted.wait()
 
     def close(self) -> None:
-        """End the connection. The task that runs `run` ends when the server is gone."""
+        """End the connection. The task that runs `run` ends when the server is gone, which takes a limited time."""
         self._is_closing = True
         self._wake.set()
-        if self._scope is not None:
+        if self._scope is None:
+            return
+        if self._client is None:
             self._scope.cancel()
+        else:
+            # A server at an address is told that its session is over, which it may be slow to hear.
+            self._scope.deadline = anyio.current_time() + _GOODBYE_SECONDS
+            self._note_loss()
 
     @contextlib.asynccontextmanager
     async def _connect(self) -> AsyncIterator[ListWatcher]:

@@ -51,6 +51,15 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         except UnusableAnswer as problem:
             return build_unusable_result(problem)
 
+    facts: FactOptions = {
+        **read_facts(server, remote),
+        "defer": defer,
+        "group": server.name,
+        "timeout_seconds": server.timeout_seconds,
+        "approval": lambda arguments: pins.has_changed(identity, remote),
+        "preview": lambda arguments: _describe_change(pins, identity, remote),
+        "metadata": {"mcp": {"server": server.name, "tool": remote.name}},
+    }
     tool = Tool.from_schema(
         make_legal_name(remote.name),
         remote.description or f"The tool {remote.name[:100]} of the MCP server {server.name}.",
@@ -58,15 +67,7 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         call_server,
         output_schema=remote.output_schema,
         origin=server.origin,
-        **{
-            **read_facts(server, remote),
-            "defer": defer,
-            "group": server.name,
-            "timeout_seconds": server.timeout_seconds,
-            "approval": lambda arguments: pins.has_changed(identity, remote),
-            "preview": lambda arguments: _describe_change(pins, identity, remote),
-            "metadata": {"mcp": {"server": server.name, "tool": remote.name}},
-        },
+        **facts,
     )
     return tool.renamed(name)
 

@@ -17,16 +17,19 @@ from typing import Any
 import mcp_types as types
 
 from ...context import Context
-from ...errors import ToolError
+from ...errors import DefinitionError, ToolError
+from ...questions import DECLINED, Question
+from ...values.schemas.validator import check_schema
 from .remote_tools import clean_text
 
 __all__ = ["CallLink", "QuestionRouter"]
 
 _MAX_MESSAGE_CHARS = 2000
 _MAX_PROGRESS_CHARS = 300
+_MAX_QUESTIONS = 20
 _MAX_BURST = 100
 _REPORTS_PER_SECOND = 20
-_DECLINED = types.ElicitResult(action="decline")
+_DECLINE = types.ElicitResult(action="decline")
 
 
 class CallLink:
@@ -41,12 +44,14 @@ class CallLink:
         self._loop = asyncio.get_running_loop()
         self._reports_left = float(_MAX_BURST)
         self._last_report = time.monotonic()
+        self._question_count = 0
 
     @property
     def person(self) -> tuple[Any, ...]:
         """What tells the people of two calls apart: whom the dispatcher asks, the conversation and the principal."""
-        call = self.context.call
-        return getattr(self.context, "ask_person", None), call.session_key, call.principal
+        call, ask = self.context.call, self.context.ask_at_once
+        # Each call has a partial function of its own. Its first argument is the settings of the dispatcher.
+        return None if ask is None else id(getattr(ask, "args", [ask])[0]), call.session_key, call.principal
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Report progress of the server as progress of the call. A server that floods is not always heard."""
@@ -59,11 +64,12 @@ class CallLink:
             self.context.report(progress, total, text)
 
     async def ask(self, message: str, schema: Mapping[str, Any]) -> Any:
-        """Return the answer of the person, in JSON form; return None if they decline, or if there is no person."""
-        ask_person = getattr(self.context, "ask_person", None)
-        if ask_person is None:
-            return None
-        future = asyncio.run_coroutine_threadsafe(ask_person(message, schema), self._loop)
+        """Return the answer of the person, or `DECLINED` if they decline or if there is no person to ask."""
+        self._question_count += 1
+        if self.context.ask_at_once is None or self._question_count > _MAX_QUESTIONS:
+            return DECLINED
+        question = Question(key=f"question-{self._question_count}", message=message, schema=schema)
+        future = asyncio.run_coroutine_threadsafe(self.context.ask_at_once(question), self._loop)
         return await asyncio.wrap_future(future)
 
 
@@ -81,12 +87,7 @@ class QuestionRouter:
         try:
             yield
         finally:
-            with contextlib.suppress(ValueError):
-                self._links.remove(link)
-
-    def forget_all(self) -> None:
-        """Forget all calls, because the connection is gone."""
-        self._links.clear()
+            self._links.remove(link)
 
     async def answer(self, context: Any, params: Any) -> types.ElicitResult:
         """
@@ -96,7 +97,7 @@ class QuestionRouter:
         the wrong person must not be asked.
         """
         people = {link.person for link in self._links}
-        return await self._ask(params, self._links[-1]) if len(people) == 1 else _DECLINED
+        return await self._ask(params, self._links[-1]) if len(people) == 1 else _DECLINE
 
     async def answer_all(self, requests: Mapping[str, Any], link: CallLink) -> dict[str, Any]:
         """
@@ -120,8 +121,12 @@ class QuestionRouter:
         if isinstance(params, types.ElicitRequestURLParams):
             address = clean_text(params.url, _MAX_MESSAGE_CHARS)
             if not address.startswith(("https://", "http://")):
-                return _DECLINED
+                return _DECLINE
             has_agreed = await link.ask(f"{intro}\nIt wants you to open {address}", {"type": "boolean"})
-            return types.ElicitResult(action="accept") if has_agreed is True else _DECLINED
+            return types.ElicitResult(action="accept") if has_agreed is True else _DECLINE
+        try:
+            check_schema(params.requested_schema, "the question")
+        except DefinitionError:  # the answer could not be checked
+            return _DECLINE
         answer = await link.ask(intro, params.requested_schema)
-        return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINED
+        return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINE

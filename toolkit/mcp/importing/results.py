@@ -11,9 +11,10 @@ from typing import Any
 
 import mcp_types as types
 
-from ...content import FilePart, ImagePart, Part, TextPart
+from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...results import ToolResult
 from .call_errors import UnusableAnswer
+from .remote_tools import clean_text
 
 __all__ = ["build_result", "build_unusable_result"]
 
@@ -35,7 +36,8 @@ def build_result(answer: types.CallToolResult, server: str) -> ToolResult:
     has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
     if has_value:
         return ToolResult(text, answer.structured_content, parts=kept)
-    return ToolResult(text, None, parts=parts) if kept else ToolResult(text, text)
+    # Without a text of its own, a result has the text of all its parts.
+    return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
 
 
 def build_unusable_result(problem: UnusableAnswer) -> ToolResult:
@@ -49,10 +51,9 @@ def _read_block(block: Any, server: str) -> Part:
         raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r:.60}, which is not known")
     try:
         return reader(block)
-    except (binascii.Error, ValueError):
-        raise UnusableAnswer(
-            f"the server {server} sent content of the type {block.type!r} that is not base64"
-        ) from None
+    except ValueError as error:  # no base64, no media type or no URI
+        reason = "it is not base64" if isinstance(error, binascii.Error) else clean_text(str(error), 200)
+        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r}: {reason}") from None
 
 
 def _decode(data: str) -> bytes:
@@ -60,23 +61,15 @@ def _decode(data: str) -> bytes:
 
 
 def _read_resource(block: types.EmbeddedResource) -> Part:
-    from ... import content
-
     resource = block.resource
-    body: Any = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
-    return content.ResourcePart(str(resource.uri), body, resource.mime_type)
-
-
-def _read_audio(block: types.AudioContent) -> Part:
-    from ... import content
-
-    return content.AudioPart(_decode(block.data), block.mime_type)
+    body = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
+    return ResourcePart(str(resource.uri), body, resource.mime_type)
 
 
 _READERS: dict[type, Callable[[Any], Part]] = {
     types.TextContent: lambda block: TextPart(block.text),
     types.ImageContent: lambda block: ImagePart(_decode(block.data), block.mime_type),
-    types.AudioContent: _read_audio,
+    types.AudioContent: lambda block: AudioPart(_decode(block.data), block.mime_type),
     types.EmbeddedResource: _read_resource,
     types.ResourceLink: lambda block: FilePart(str(block.uri), block.mime_type, block.title or block.name),
 }
