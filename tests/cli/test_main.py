@@ -28,6 +28,7 @@ COMMANDS = [
     "chat",
     "settings",
     "trust",
+    "mcp",
     "stats",
     "init",
     "completion",

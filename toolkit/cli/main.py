@@ -29,6 +29,7 @@ _COMMANDS = {
     "chat": "commands.chat",
     "settings": "commands.settings",
     "trust": "commands.trust",
+    "mcp": "commands.mcp",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",
@@ -55,6 +56,7 @@ def cli() -> None:
 
     Most commands take a TARGET: a module, package.module; a catalog in one,
     package.module:catalog; a file, tools.py; or builtin. Loading it runs its code.
+    An MCP server is a target too: its address, or --command "npx -y server".
 
     \b
     toolkit init shop                     write a project to start from
