@@ -29,6 +29,7 @@ COMMANDS = [
     "serve",
     "settings",
     "trust",
+    "mcp",
     "stats",
     "init",
     "completion",

@@ -49,7 +49,7 @@ def test_the_built_in_tools_bring_their_checks(shop):
         ("tools.py:nothing", "has no 'nothing'"),
         ("", "no module is named"),
         ("./tools", "./tools is no Python file; name one that ends in `.py`, or a module"),
-        ("https://example.com/mcp", "servers cannot be asked for tools yet"),
+        ("http://127.0.0.1:9/mcp", "cannot be reached"),
     ],
 )
 def test_what_cannot_be_loaded_is_told_with_the_remedy(shop, target, says):

@@ -15,6 +15,7 @@ import click
 from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import report_errors
 from .output import Output, OutputFormat
+from .server_targets import TargetCommand, command_option
 
 __all__ = ["arguments_argument", "subcommand", "target_argument", "tool_argument"]
 
@@ -58,7 +59,10 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
             help=f"The format of the output; auto is text in a terminal, and {piped_format} elsewhere.",
         )(function)
         function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
-        command = click.command(name)(function)
+        takes_target = any(parameter.name == "target" for parameter in function.__click_params__)
+        if takes_target:
+            function = command_option(function)
+        command = click.command(name, cls=TargetCommand if takes_target else None)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)
         return command

@@ -30,6 +30,7 @@ _COMMANDS = {
     "serve": "commands.serve",
     "settings": "commands.settings",
     "trust": "commands.trust",
+    "mcp": "commands.mcp",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",
@@ -56,6 +57,7 @@ def cli() -> None:
 
     Most commands take a TARGET: a module, package.module; a catalog in one,
     package.module:catalog; a file, tools.py; or builtin. Loading it runs its code.
+    An MCP server is a target too: its address, or --command "npx -y server".
 
     \b
     toolkit init shop                     write a project to start from

@@ -7,6 +7,7 @@ Load the target of a command: the tools that its first argument names.
     tools.py, tools.py:catalog   the same for a file
     builtin                      the built-in tools, bound to the current folder
     builtin,tools.py             the tools of several targets
+    https://docs.example/mcp     the tools of an MCP server; also `--command "..."` and `.mcp.json`
 
 Loading a target runs its code.
 """
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,6 +27,7 @@ from ..errors import CatalogError
 from ..safety import SafetyChecks
 from ..testing.load_target import catalog_of, load_object
 from .completion.known_names import BUILTIN, is_path
+from .server_targets import COMMAND_PREFIX, is_address, is_server, open_server
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..settings import MergedSettings
@@ -35,8 +36,6 @@ __all__ = ["LOADERS", "Target", "open_target", "split_targets"]
 
 FunctionFinder: TypeAlias = Callable[[str], CatalogView]
 Loader: TypeAlias = "Callable[[str, FunctionFinder, MergedSettings | None], contextlib.AbstractContextManager[Target]]"
-
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,9 @@ def open_target(
 
 
 def split_targets(target: str) -> list[str]:
-    """Return the targets that *target* names. A file may have a comma in its name."""
-    return [target] if os.path.isfile(target) else [name.strip() for name in target.split(",")]
+    """Return the targets that *target* names. A file, a command and an address may have a comma in them."""
+    is_one = os.path.isfile(target) or target.startswith(COMMAND_PREFIX) or is_address(target)
+    return [target] if is_one else [name.strip() for name in target.split(",")]
 
 
 def _merge(target: str, parts: Sequence[Target]) -> Target:
@@ -116,24 +116,19 @@ def _load_builtin(target: str, find_functions: FunctionFinder, settings: MergedS
         yield Target(builtin.builtin_catalog(workspace), workspace.safety())
 
 
-def _refuse_address(
-    target: str, find_functions: FunctionFinder, settings: MergedSettings | None
-) -> contextlib.AbstractContextManager[Target]:
-    raise CatalogError(
-        f"{target} is an address, and servers cannot be asked for tools yet; "
-        "name a module, `package.module`, or a file, `tools.py`"
-    )
+@contextlib.contextmanager
+def _load_server(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
+    with open_server(target) as catalog:
+        yield Target(catalog)
 
 
 LOADERS: list[tuple[Callable[[str], object], Loader]] = [
     (lambda target: target == BUILTIN, _load_builtin),
-    (_ADDRESS.match, _refuse_address),
+    (is_server, _load_server),
     (lambda target: True, _load_code),
 ]
 """
 The loaders, each with a function that recognises its targets. The first loader that recognises a target loads it.
-
-A loader for the command or the address of an MCP server belongs in this list.
 """
 
 

@@ -42,6 +42,7 @@ __all__ = [
 PROJECT_FOLDER = ".toolkit"
 
 _VERSION = 1
+_FILE = "file"
 _MAX_FILES = 2000
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 16
@@ -155,8 +156,24 @@ class Trust:
             folders[_real_path(folder)] = entry
             self._write(folders)
 
+    def covers_content(self, path: str | os.PathLike[str], content: bytes) -> bool:
+        """Return whether the user trusts the single file at *path* with this *content*."""
+        try:
+            entry = self._read().get(_real_path(path), {})
+        except TrustError:
+            return False
+        return entry.get("kind") == _FILE and entry["sha256"] == hashlib.sha256(content).hexdigest()
+
+    def trust_content(self, path: str | os.PathLike[str], content: bytes) -> None:
+        """Trust the single file at *path* with this *content*, which the user was shown."""
+        entry = {"kind": _FILE, "sha256": hashlib.sha256(content).hexdigest(), "trusted_at": int(time.time())}
+        with self._hold_lock():
+            entries = self._read()
+            entries[_real_path(path)] = entry
+            self._write(entries)
+
     def revoke(self, folder: str | os.PathLike[str]) -> None:
-        """Remove *folder* from the trusted folders; it need not exist any more, and need not have been trusted."""
+        """Trust *folder*, or a single file, no longer; it need not exist any more, and need not have been trusted."""
         with self._hold_lock():
             folders = self._read()
             if folders.pop(_real_path(folder), None) is not None:
@@ -165,7 +182,14 @@ class Trust:
     def folders(self) -> tuple[Path, ...]:
         """Return the folders that were trusted, in that order, including those that have changed since."""
         try:
-            return tuple(map(Path, self._read()))
+            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") != _FILE)
+        except TrustError:
+            return ()
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the single files that were trusted, in that order, including those that have changed since."""
+        try:
+            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") == _FILE)
         except TrustError:
             return ()
 

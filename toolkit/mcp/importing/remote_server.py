@@ -79,6 +79,7 @@ class RemoteServer:
         timeout_seconds: The time for one call.
         defer: Whether its tools stay out of the definitions until a search finds them; None defers them if they are
             more than 40.
+        tool_prefix: What the names of its tools begin with; the name of the server and `_` unless given.
         limits: How much the server may send, and how long it may take.
     """
 
@@ -92,6 +93,7 @@ class RemoteServer:
     revision: str = field(default="auto", kw_only=True)
     timeout_seconds: float = field(default=120.0, kw_only=True)
     defer: bool | None = field(default=None, kw_only=True)
+    tool_prefix: str | None = field(default=None, kw_only=True)
     limits: Limits = field(default_factory=Limits, kw_only=True)
     name: str = field(default="", init=False)
 
@@ -219,6 +221,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("defer", (bool, type(None)), "True, False or None"),
     ("limits", (Limits,), "`Limits(...)`"),
     ("cwd", (str, type(None)), "a path as text"),
+    ("tool_prefix", (str, type(None)), "a text such as `github_`, or an empty one"),
 )
 
 _CHECKS: Sequence[Callable[[RemoteServer], str | None]] = (

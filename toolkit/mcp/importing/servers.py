@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from ...catalogs.foreign_names import fold_name
 from ...catalogs.snapshot import Table
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError, ToolError
+from ...permissions.trust import Trust
 from ...spec import Tool
 from .connection import Connection
 from .imported_tool import build_tool
@@ -31,6 +33,7 @@ from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
 from .remote_tools import Listing, RemoteTool, clean_text
+from .server_file import check_trusted, read_server_file
 from .tool_names import NameBook
 
 __all__ = ["Servers"]
@@ -76,9 +79,44 @@ class Servers(CatalogView):
         self._pins = Pins() if pins is None else pins
         self._names = NameBook()
         self._name_problems: tuple[str, ...] = ()
+        self._file_problems: tuple[str, ...] = ()
         self._thread: LoopThread | None = None
         self._connections: dict[str, Connection] = {}
         self._runs: list[asyncio.Task[None]] = []
+
+    @classmethod
+    def from_config(
+        cls,
+        path: str | os.PathLike[str],
+        catalog: CatalogView | None = None,
+        *,
+        trust: Trust | None = None,
+        confirm: Callable[[str], bool] | None = None,
+        pins: Pins | None = None,
+    ) -> Self:
+        """
+        Return the servers that a file with `mcpServers` names, together with the tools of *catalog*.
+
+        A file that is not in the user's configuration folder counts only if the user has trusted it with its present
+        content, because its author chooses the commands. `toolkit mcp trust PATH` shows them and asks. Mistakes in the
+        file are in `problems`.
+
+        Args:
+            path: The file, such as `.mcp.json`.
+            catalog: The program's own tools.
+            trust: The record of what the user trusts; the user's own unless given.
+            confirm: Called with a text that shows the exact commands of a file that is not trusted yet. If it returns
+                true, the file is trusted from now on.
+            pins: Where the definitions of used tools are kept.
+
+        Raises:
+            ServerFileError: The file cannot be read, has another form, or is not trusted.
+        """
+        file = read_server_file(path)
+        check_trusted(file, Trust() if trust is None else trust, confirm)
+        servers = cls(catalog, file.servers, pins=pins)
+        servers._file_problems = file.problems
+        return servers
 
     @property
     def servers(self) -> list[RemoteServer]:
@@ -90,7 +128,7 @@ class Servers(CatalogView):
         """What is wrong now: servers that cannot be reached, and tools that are left out, each with the reason."""
         _ = self.table  # the names are compared when the table is made
         problems = [f"{name}: {problem}" for name, entry in self._servers.items() for problem in entry.list_problems()]
-        return [*problems, *self._name_problems]
+        return [*self._file_problems, *problems, *self._name_problems]
 
     # Opening and closing.
 
@@ -159,7 +197,7 @@ class Servers(CatalogView):
 
     def _build_tool(self, entry: ServerTools, remote: RemoteTool) -> Tool:
         server = entry.server
-        name, problem = self._names.claim(server.name, remote.name)
+        name, problem = self._names.claim(server.name, remote.name, prefix=server.tool_prefix)
         if problem is not None:
             raise DefinitionError(problem)
 

@@ -40,11 +40,15 @@ class NameBook:
     def __init__(self) -> None:
         self._holders: dict[str, tuple[str, str]] = {}
 
-    def claim(self, server: str, tool: str) -> tuple[str, str | None]:
-        """Return the name for *tool* of *server*, and why it cannot have that name; None if it can."""
+    def claim(self, server: str, tool: str, *, prefix: str | None = None) -> tuple[str, str | None]:
+        """
+        Return the name for *tool* of *server*, and why it cannot have that name; None if it can.
+
+        The name begins with *prefix*; by default with the name of the server.
+        """
         if not tool.isascii() or not tool.isprintable() or not tool.strip():
             return repr(tool)[:100], "its name has characters that can be mistaken for others; use printable ASCII"
-        name = make_legal_name(tool, f"{server}_")
+        name = make_legal_name(tool, f"{server}_" if prefix is None else prefix)
         reason = reason_against(name)
         if reason is None:
             holder = self._holders.setdefault(fold_name(name), (server, tool))

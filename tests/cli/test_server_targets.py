@@ -1,0 +1,73 @@
+"""MCP servers as targets of commands."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+
+import pytest
+
+from tests.mcp.importing.kit import SCRIPT
+from toolkit.cli.server_targets import _place_command
+
+COMMAND = shlex.join([sys.executable, "-I", "-S", str(SCRIPT), ""])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--command", "npx x", "echo", "a=1"], ["command:npx x", "echo", "a=1"]),
+        (["--json", "echo", "--command=npx x", "a=1"], ["command:npx x", "--json", "echo", "a=1"]),
+        (["tools.py", "--", "--command", "x"], ["tools.py", "--", "--command", "x"]),
+        (["tools.py", "--command"], ["tools.py", "--command"]),
+    ],
+)
+def test_a_command_takes_the_place_of_the_target(given, expected):
+    """Wherever it is written, before `--`."""
+    assert _place_command(given) == expected
+
+
+def test_the_tools_of_a_command_are_listed_and_called(shop):
+    """By the names that they have at the server; a rule names them by their origin."""
+    listed = shop.run("list", "--command", COMMAND)
+    assert listed.code == 0
+    assert ("echo", "mcp:server") in {(tool["name"], tool["origin"]) for tool in listed.json}
+    called = shop.run("call", "--command", COMMAND, "echo", "text=hi", "--rule", "allow mcp:server/echo")
+    assert called.code == 0
+    assert "hi" in called.json["text"]
+
+
+def test_without_a_rule_a_person_is_asked(shop):
+    """Because nothing is known about the server."""
+    assert shop.run("call", "--command", COMMAND, "echo", "text=hi").code == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--command", "'"], '--command "\'" cannot be split into words: No closing quotation'),
+        (["--command", ""], "a command is a list of words that is not empty"),
+        (["--command", "no-such-program-at-all"], "--command 'no-such-program-at-all': "),
+        (["ftp://example.com"], "is no address"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_an_error(shop, arguments, says):
+    """It names the server as it was written."""
+    ran = shop.run("list", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_a_file_of_servers_is_a_target_once_it_is_trusted(shop):
+    """Its mistakes are notes."""
+    words = shlex.split(COMMAND)
+    entries = {"evil": {"command": words[0], "args": words[1:]}, "wrong": {}}
+    shop.write("servers.json", json.dumps({"mcpServers": entries}))
+    refused = shop.run("list", "servers.json")
+    assert refused.code == 2
+    assert "toolkit mcp trust" in refused.err
+    assert shop.run("mcp", "trust", "servers.json", "--yes").code == 0
+    listed = shop.run("list", "servers.json")
+    assert "evil_echo" in {tool["name"] for tool in listed.json}
+    assert "note: servers.json: wrong: a server has either" in listed.err

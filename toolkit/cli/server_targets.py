@@ -1,0 +1,108 @@
+"""
+Targets that are MCP servers: an address, a command, or a file that names servers.
+
+    https://docs.example/mcp      the tools of the server at an address
+    --command "npx -y server"     the tools of a server that this command starts
+    .mcp.json                     the tools of the servers that a trusted file names, prefixed by server
+
+Such a target is opened for the length of one command. Servers in the settings of the user are opened beside it by
+`agent` and `chat`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ..catalogs.views import CatalogView
+from ..errors import CatalogError, DefinitionError
+from ..values.visible import make_visible
+
+__all__ = ["COMMAND_PREFIX", "TargetCommand", "command_option", "is_address", "is_server", "open_server"]
+
+COMMAND_PREFIX = "command:"
+"""What a target begins with that `--command` stands for."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_OPTION = "--command"
+
+command_option = click.option(
+    _OPTION,
+    "server_command",
+    metavar="COMMAND",
+    expose_value=False,
+    help="Start this MCP server and use its tools; takes the place of TARGET.",
+)
+
+
+class TargetCommand(click.Command):
+    """A command whose TARGET may be given as `--command "..."`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the value of `--command` in the place of the first argument, which is TARGET."""
+        return super().parse_args(ctx, _place_command(args))
+
+
+def _place_command(args: list[str]) -> list[str]:
+    options = args[: args.index("--")] if "--" in args else args
+    for number, word in enumerate(options):
+        if word == _OPTION and number + 1 < len(args):
+            return [COMMAND_PREFIX + args[number + 1], *args[:number], *args[number + 2 :]]
+        if word.startswith(f"{_OPTION}="):
+            return [COMMAND_PREFIX + word.partition("=")[2], *args[:number], *args[number + 1 :]]
+    return args
+
+
+def is_address(target: str) -> bool:
+    """Return whether *target* is an address such as `https://docs.example/mcp`."""
+    return _ADDRESS.match(target) is not None
+
+
+def is_server(target: str) -> bool:
+    """Return whether *target* names MCP servers."""
+    return is_address(target) or target.startswith(COMMAND_PREFIX) or target.endswith(".json")
+
+
+@contextlib.contextmanager
+def open_server(target: str) -> Iterator[CatalogView]:
+    """
+    Yield the tools of the servers that *target* names, which can be called until the end of the block.
+
+    Raises:
+        CatalogError: No server could be reached, or the target cannot be used.
+    """
+    try:
+        servers = _build_servers(target)
+    except DefinitionError as error:
+        raise CatalogError(f"{_describe(target)}: {error}") from None
+    with servers as tools:
+        problems = [make_visible(problem, keep_lines=False) for problem in tools.problems]
+        if not len(tools) and problems:
+            raise CatalogError(f"{_describe(target)}: {'; '.join(problems)}")
+        for problem in problems:
+            click.echo(f"note: {problem}", file=sys.stderr)
+        yield tools
+
+
+def _build_servers(target: str) -> Any:
+    from ..mcp import RemoteServer, Servers
+
+    if target.endswith(".json") and not is_address(target):
+        return Servers.from_config(target)
+    if target.startswith(COMMAND_PREFIX):
+        try:
+            words: Any = shlex.split(target.removeprefix(COMMAND_PREFIX))
+        except ValueError as error:
+            raise CatalogError(f"{_describe(target)} cannot be split into words: {error}") from None
+        return Servers(server=RemoteServer(words, tool_prefix=""))
+    return Servers(server=RemoteServer(target, tool_prefix=""))
+
+
+def _describe(target: str) -> str:
+    return f"{_OPTION} {target.removeprefix(COMMAND_PREFIX)!r}" if target.startswith(COMMAND_PREFIX) else target

@@ -1,0 +1,223 @@
+"""
+Files that name MCP servers, in the form that many programs share.
+
+    {"mcpServers": {
+        "github": {"command": "npx", "args": ["-y", "github-mcp"], "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}},
+        "docs": {"url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN:-none}"}}}}
+
+`${NAME}` stands for a variable of the environment, and `${NAME:-text}` for *text* if there is no such variable. A
+server whose entry has a mistake is left out, and the mistake is a problem; the others are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import DefinitionError, ToolkitError
+from ...permissions.trust import Trust, configuration_folder
+from ...settings.mcp_servers import McpServer, find_server_mistakes, without_credentials
+from ...values.visible import make_visible
+from .remote_server import RemoteServer, read_server
+
+__all__ = ["ServerFile", "ServerFileError", "check_trusted", "read_server_file"]
+
+_MAX_BYTES = 1_000_000
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_KEYS = ("command", "args", "env", "cwd", "url", "headers")
+_COMMAND_TYPES = ("stdio",)
+_ADDRESS_TYPES = ("http", "streamable-http", "streamableHttp", "streamable_http")
+_SWITCHES = {"disabled": False, "enabled": True}
+
+
+class ServerFileError(ToolkitError):
+    """A file of servers that cannot be read, or that the user has not trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """
+    A file that names servers.
+
+    Attributes:
+        path: Where the file is.
+        content: What is in it, as trust covers it.
+        entries: What is said about each server, by name, as it is written in the file.
+        servers: The servers that can be used, by name.
+        problems: The mistakes in the file, each with the name of its server.
+    """
+
+    path: Path
+    content: bytes
+    entries: Mapping[str, Mapping[str, Any]]
+    servers: Mapping[str, RemoteServer]
+    problems: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def describe(self) -> list[str]:
+        """Return a line for each server, with its exact command, for a person who is asked to trust the file."""
+        return [
+            make_visible(f"{name}: {_describe_entry(entry)}", keep_lines=False) for name, entry in self.entries.items()
+        ]
+
+
+def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> ServerFile:
+    """
+    Return the servers that the file at *path* names. No server is started.
+
+    Raises:
+        ServerFileError: The file cannot be read, or has another form.
+    """
+    where = Path(path).expanduser().absolute()
+    try:
+        content = where.read_bytes()
+    except OSError as error:
+        raise ServerFileError(f"{where} cannot be read: {error.strerror or error}") from None
+    entries = _parse(content, where)
+    servers: dict[str, RemoteServer] = {}
+    problems: list[str] = []
+    for name, entry in entries.items():
+        try:
+            server = _read_entry(name, entry, os.environ if environ is None else environ, where.parent)
+        except DefinitionError as error:
+            problems.append(make_visible(f"{where.name}: {error}", keep_lines=False))
+            continue
+        problems += [f"{where.name}: {name}: {note}" for note in _find_unused(entry)]
+        if server is not None:
+            servers[name] = server
+    return ServerFile(where, content, entries, servers, tuple(problems))
+
+
+def check_trusted(file: ServerFile, trust: Trust, confirm: Callable[[str], bool] | None = None) -> None:
+    """
+    Raise `ServerFileError` unless *file* is the user's own, or the user has trusted it with its present content.
+
+    A file in the user's configuration folder is the user's own. For any other, *confirm* is called with a text that
+    shows the exact commands. If it returns true, the trust is recorded.
+    """
+    if _is_in(file.path, configuration_folder()) or trust.covers_content(file.path, file.content):
+        return
+    if trust.problem is not None:
+        raise ServerFileError(trust.problem)
+    lines = "\n".join(f"  {line}" for line in file.describe())
+    if confirm is not None and confirm(f"{file.path} starts these servers:\n{lines}"):
+        trust.trust_content(file.path, file.content)
+        return
+    raise ServerFileError(
+        f"{file.path} is not trusted, so its servers are not started:\n{lines}\n"
+        f"look at them, then run `toolkit mcp trust {shlex.quote(str(file.path))}`, or give `confirm=`"
+    )
+
+
+def _parse(content: bytes, where: Path) -> dict[str, dict[str, Any]]:
+    if len(content) > _MAX_BYTES:
+        raise ServerFileError(f"{where} has {len(content):,} bytes; a file of servers has at most {_MAX_BYTES:,}")
+    try:
+        data = json.loads(content, object_pairs_hook=_refuse_double_keys)
+    except (ValueError, RecursionError) as error:
+        raise ServerFileError(f"{where} is not JSON: {error}") from None
+    servers = data.get("mcpServers") if isinstance(data, dict) else None
+    if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
+        raise ServerFileError(f'{where} names no servers; write {{"mcpServers": {{"NAME": {{"command": ...}}}}}}')
+    return servers
+
+
+def _refuse_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{double!r:.80} is given twice; remove one")
+    return table
+
+
+def _read_entry(name: str, entry: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> RemoteServer | None:
+    """Return the server of *entry*, or None if it is switched off; raise `DefinitionError` for a mistake."""
+    for switch, value in _SWITCHES.items():
+        if not isinstance(entry.get(switch, value), bool):
+            raise DefinitionError(f"{name}: {switch}: has to be true or false")
+    if entry.get("disabled") is True or entry.get("enabled") is False:
+        return None
+    table = {key: _expand(entry[key], environ, f"{name}: {key}") for key in _KEYS if key in entry}
+    mistakes = [mistake for _, mistake in find_server_mistakes(name, table)]
+    mistakes += [mistake for mistake in [_find_type_mistake(entry)] if mistake]
+    if mistakes:
+        raise DefinitionError(f"{name}: {'; '.join(mistakes)}")
+    if "command" in table:
+        table["cwd"] = str(folder / table.get("cwd", ""))
+    return read_server(name, McpServer.of(name, table))
+
+
+def _find_type_mistake(entry: Mapping[str, Any]) -> str | None:
+    kind = entry.get("type", entry.get("transport"))
+    fitting = _COMMAND_TYPES if "command" in entry else _ADDRESS_TYPES
+    if kind is None or kind in fitting:
+        return None
+    if kind == "sse":
+        return 'type: the transport "sse" is obsolete and not spoken here; ask for the "http" address of the server'
+    return f"type: {kind!r:.40} does not fit the rest; write one of {', '.join(map(repr, fitting))}, or leave it out"
+
+
+def _find_unused(entry: Mapping[str, Any]) -> Iterator[str]:
+    for key in entry:
+        if key not in (*_KEYS, *_SWITCHES, "type", "transport"):
+            yield f"`{key:.80}` is not used here"
+
+
+def _expand(value: Any, environ: Mapping[str, str], place: str) -> Any:
+    """Return *value* with the variables in its texts replaced; raise `DefinitionError` if one is not set."""
+    if isinstance(value, list):
+        return [_expand(item, environ, place) for item in value]
+    if isinstance(value, dict):
+        return {key: _expand(item, environ, f"{place}.{key}") for key, item in value.items()}
+    if not isinstance(value, str):
+        return value
+
+    def look_up(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        text = environ.get(name, default)
+        if text is None:
+            raise DefinitionError(f"{place}: the variable {name} is not set; set it, or write ${{{name}:-default}}")
+        return text
+
+    return _VARIABLE.sub(look_up, value)
+
+
+def _describe_entry(entry: Mapping[str, Any]) -> str:
+    """Return what an entry would do: its exact command or address, and the names of its variables and headers."""
+    if "command" in entry:
+        words = [entry["command"], *(entry["args"] if isinstance(entry.get("args"), list) else [])]
+        text = f"runs {shlex.join(map(str, words))}"
+    else:
+        text = f"asks {without_credentials(str(entry.get('url', '')))}"
+    for key, label in (("cwd", "in the folder"), ("env", "with the variables"), ("headers", "with the headers")):
+        if value := entry.get(key):
+            text += f", {label} {_describe_values(value)}"
+    return text
+
+
+def _describe_values(value: Any) -> str:
+    """Return a text; of a table the names, and those values that only name variables: the others may be secrets."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name}={item}" if _is_reference(item) else str(name) for name, item in value.items())
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and _VARIABLE.search(value) is not None
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    """Return whether *path* really lies in *folder*, whatever links lead there."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
