@@ -10,7 +10,8 @@ part of that is theirs, so the time counts in which this process held up the loo
 
 The time for which the loop's thread stood in line for a processor does not count. Neither does the time for which a
 virtual machine was without its processor (steal): by the machine's own clocks, a thread ran meanwhile. A thread beside
-the loop notes where the loop is whenever it is late, and so does the garbage collector.
+the loop notes where the loop is whenever it is late, and so does the garbage collector. How often that thread got to
+look also limits a lag during which the machine lost its processor, because the clocks are inexact then.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = ["LagMeter", "ThreadTimes", "own_seconds"]
 
 _EVERY_SECONDS = 0.004
 _NOTED_SECONDS = 0.02
+_LOOK_SECONDS = _NOTED_SECONDS / 2
 _NOTED_FRAMES = 6
 _TASKS = "/proc/self/task"
 _PROCESSORS = "/proc/stat"
@@ -60,8 +62,12 @@ class Times(NamedTuple):
     stolen: tuple[float, ...] = ()
 
 
-def own_seconds(before: Times, after: Times) -> float:
-    """Return for how long this process kept the loop's thread busy or waiting, between two looks at its threads."""
+def own_seconds(before: Times, after: Times, looks: int = 0) -> float:
+    """
+    Return for how long this process kept the loop's thread busy or waiting, between two looks at its threads.
+
+    *looks* is how often the thread beside the loop looked meanwhile.
+    """
     passed, ran, in_line, others_ran, others_in_line = (
         max(0.0, end - start) for start, end in zip(before[:5], after[:5], strict=True)
     )
@@ -70,7 +76,9 @@ def own_seconds(before: Times, after: Times) -> float:
     blocked = max(0.0, passed - ran - in_line)
     # While the loop waits for the lock, a thread that has it runs or stands in line. How the two overlap with the
     # loop's waiting is not known, so the larger estimate counts.
-    return max(0.0, ran + min(blocked, max(blocked - others_in_line, others_ran)) - stolen)
+    own = max(0.0, ran + min(blocked, max(blocked - others_in_line, others_ran)) - stolen)
+    # A look may come up to twice as late as it should, because it waits for the interpreter's lock.
+    return min(own, (looks + 1) * 2 * _LOOK_SECONDS) if stolen > 0 else own
 
 
 class ThreadTimes:
@@ -143,6 +151,7 @@ class LagMeter:
         self.ticks = 0
         self._due = float("inf")
         self._noted = ""
+        self._looks = 0
         self._collected = 0.0
         self._collecting_since = 0.0
         self._is_over = threading.Event()
@@ -170,14 +179,14 @@ class LagMeter:
     async def _tick(self, times: ThreadTimes) -> None:
         after = times.read()
         while True:
-            self._noted, self._collected, before = "", 0.0, after
+            self._noted, self._looks, self._collected, before = "", 0, 0.0, after
             self._due = before.at + _EVERY_SECONDS
             await asyncio.sleep(_EVERY_SECONDS)
             after = times.read()
             lag = after.at - self._due
             self._due = float("inf")
             # What was done before the tick was due is no lag, but it is not known how much that was.
-            own = min(lag, own_seconds(before, after))
+            own = min(lag, own_seconds(before, after, self._looks))
             self.ticks += 1
             self.longest_at_all = max(self.longest_at_all, lag)
             if own > self.longest:
@@ -195,7 +204,8 @@ class LagMeter:
             self._collected += now - self._collecting_since
 
     def _watch(self, loop_thread: int) -> None:
-        while not self._is_over.wait(_NOTED_SECONDS / 2):
+        while not self._is_over.wait(_LOOK_SECONDS):
+            self._looks += 1
             if time.monotonic() - self._due > _NOTED_SECONDS and not self._noted:
                 self._noted = _describe_threads(sys._current_frames(), loop_thread)  # noqa: SLF001 -- the documented way
 

@@ -37,7 +37,14 @@ from benchmarks.loop_lag import LagMeter, Times, own_seconds
 )
 def test_what_this_process_does_is_counted(after, expected):
     """Time in line for a processor belongs to other processes; waiting for the interpreter's lock mostly does not."""
-    assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)), after) == pytest.approx(expected)
+    assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)), after, 100) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("looks", "expected"), [(0, 0.02), (3, 0.08), (30, 0.1)])
+def test_a_lag_without_a_processor_is_at_most_what_was_looked_at(looks, expected):
+    """The clocks are inexact then; a thread that looks every 10 ms shows that the process had a processor at all."""
+    before, after = Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0,)), Times(1.0, 1.0, 0.0, 0.0, 0.0, (0.9,))
+    assert own_seconds(before, after, looks) == pytest.approx(expected)
 
 
 def compute(seconds):

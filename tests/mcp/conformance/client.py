@@ -18,9 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from toolkit.mcp import RemoteServer, Servers
 
 from toolkit import Approvals, Decision, Dispatcher
+from toolkit.mcp import RemoteServer, Servers
 from toolkit.permissions import Permissions
 
 from .relay import listen

@@ -13,7 +13,6 @@ import json
 from typing import Any
 
 import uvicorn
-from toolkit.mcp import http_app
 
 from toolkit import (
     DECLINED,
@@ -26,6 +25,7 @@ from toolkit import (
     TextPart,
     ToolError,
 )
+from toolkit.mcp import http_app
 
 __all__ = ["build_app", "prompts", "tools"]
 

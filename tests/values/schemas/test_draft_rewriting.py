@@ -354,7 +354,11 @@ def test_a_recursive_reference_that_depends_on_the_path(anchors):
             "items: .*draft-03.*drafts 04, 06, 07",
         ),
         ("07", {"items": {"$schema": 3}}, "items: the schema is written for 3"),
-        ("07", {"$id": "http://a.test/", "items": {"$ref": "http://[bad"}}, "an `.id` or `.ref` of the schema is not an address"),
+        (
+            "07",
+            {"$id": "http://a.test/", "items": {"$ref": "http://[bad"}},
+            "an `.id` or `.ref` of the schema is not an address",
+        ),
         ("07", {"$id": 3}, "not a valid schema at .id"),
         ("07", {"properties": []}, "not a valid schema at properties"),
         ("07", {"exclusiveMinimum": True}, "not a valid schema at exclusiveMinimum.*a number here"),
