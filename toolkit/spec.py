@@ -178,6 +178,7 @@ class Tool:
             output_schema=output_schema,
             examples=facts.examples,
             background=facts.background,
+            is_foreign=origin != "python",
         )
         facts = add_streaming(facts, _find_style(handler), about, options)
         own_options = cast("Options", options)

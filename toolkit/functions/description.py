@@ -223,13 +223,15 @@ class HandlerDescription(Description):
         output_schema: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
         background: bool = False,
+        is_foreign: bool = False,
     ) -> None:
         self.subject = f"tool `{name}`"
         self.background = background
         self.docstring = parse(None)
         self.text = text or words(name)
         self.unbound = False
-        own = self._copy_schema(schema, handler)
+        function = None if is_foreign else handler
+        own = self._copy_schema(schema, function)
         codec = Codec(
             schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
         )
@@ -245,7 +247,7 @@ class HandlerDescription(Description):
             codec=codec,
             schema=own,
             output=None,
-            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, handler),
+            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, function),
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,

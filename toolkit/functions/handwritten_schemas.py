@@ -4,6 +4,7 @@ Check schemas that were written by hand or by a server, and join them with the s
 
 from __future__ import annotations
 
+import logging
 import reprlib
 import warnings
 from collections.abc import Collection, Mapping
@@ -21,10 +22,14 @@ from .signature import Signature
 
 __all__ = ["copy_input_schema", "copy_output_schema", "enforce_schema", "list_sendable_names"]
 
+_log = logging.getLogger("toolkit")
+
 
 def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
     """
     Return a copy of *schema*, the schema of the arguments of *function*, in draft 2020-12.
+
+    If *function* is None, the tool comes from elsewhere. Then nothing is warned of, because its author does not see it.
 
     Raises:
         DefinitionError: The schema cannot be enforced.
@@ -39,7 +44,7 @@ def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) ->
 
 def copy_output_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
     """
-    Return a copy of *schema*, the schema of the results of *function*, in draft 2020-12.
+    Return a copy of *schema*, the schema of the results of *function*, in draft 2020-12; see `copy_input_schema`.
 
     Raises:
         DefinitionError: The schema cannot be enforced.
@@ -63,7 +68,10 @@ def _copy_schema(schema: Any, subject: str, name: str, function: Any) -> Schema:
     except RecursionError:
         raise DefinitionError(f"{place} is nested too deeply to be enforced") from None
     for note in notes:
-        warnings.warn_explicit(f"{place}: {note}", ToolkitWarning, *find_source_location(function))
+        if function is None:
+            _log.info("%s: %s", place, note)
+        else:
+            warnings.warn_explicit(f"{place}: {note}", ToolkitWarning, *find_source_location(function))
     check_schema(own, place)
     return own
 

@@ -69,16 +69,21 @@ _CHECKS_OF_LATER_DRAFTS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+_ANCHORS_AND_ADDRESSES = ["r1", "r2", "http://x.test/r1", "#r3"]
+_REFERENCES = ["r1", "r2#", "http://x.test/r1", "#r3", "#", "r1#/properties/a", "r2#/definitions/a", "#/definitions/a"]
+
+
 @st.composite
-def schemas(draw: Any, draft: str, depth: int = 3) -> Any:
+def schemas(draw: Any, draft: str, depth: int = 3, *, has_addresses: bool = False) -> Any:
     """
     Draw a schema of *draft*, some keywords of which it may not have.
 
-    A reference is `{"$ref": number}` until `with_references` has written it.
+    A reference is `{"$ref": number}` until `documents` has written it. With *has_addresses*, some parts have an address,
+    and some references name one.
     """
     if draft != "04" and draw(st.integers(0, 9)) == 0:
         return draw(st.booleans())
-    inner = schemas(draft, depth - 1)
+    inner = schemas(draft, depth - 1, has_addresses=has_addresses)
     named = st.dictionaries(NAMES, inner, max_size=3)
     several = st.lists(inner, min_size=1, max_size=3)
     keywords = dict(_CHECKS)
@@ -95,7 +100,23 @@ def schemas(draw: Any, draft: str, depth: int = 3) -> Any:
         keywords["dependencies"] = st.dictionaries(NAMES, inner | _name_lists, max_size=2)
         keywords["dependentSchemas"] = named
         keywords["prefixItems"] = several
-        keywords |= dict.fromkeys(("$ref", "$ref2"), st.integers(0, 1000))
+        numbers = st.integers(0, 1000)
+        keywords |= dict.fromkeys(
+            ("$ref", "$ref2"), numbers | st.sampled_from(_REFERENCES) if has_addresses else numbers
+        )
+    if has_addresses:
+        keywords["id" if draft == "04" else "$id"] = st.sampled_from(
+            _ANCHORS_AND_ADDRESSES[: 3 if draft == "2019-09" else 4]
+        )
+    if draft == "2019-09":
+        # jsonschema takes the keywords of a schema in `additionalProperties` for properties that were evaluated, so
+        # `unevaluatedProperties` has a test of its own.
+        keywords |= {
+            "$recursiveRef": st.just("#"),
+            "$recursiveAnchor": st.booleans(),
+            "unevaluatedItems": st.booleans(),
+        }
+        keywords |= {"$anchor": st.just("r3")} if has_addresses else {}
     chosen = draw(st.lists(st.sampled_from(list(keywords)), max_size=4, unique=True))
     schema = {keyword: draw(keywords[keyword]) for keyword in chosen}
     if "$ref2" in schema:  # a reference that is alone comes more often than one among others
@@ -124,9 +145,9 @@ def write_pointer(path: tuple[Any, ...]) -> str:
 
 
 @st.composite
-def documents(draw: Any, draft: str) -> dict[str, Any]:
+def documents(draw: Any, draft: str, *, has_addresses: bool) -> dict[str, Any]:
     """Draw a whole schema of *draft* that names it, with references to any of its places."""
-    schema = draw(schemas(draft).filter(lambda schema: isinstance(schema, dict)))
+    schema = draw(schemas(draft, has_addresses=has_addresses).filter(lambda schema: isinstance(schema, dict)))
     places = list(iter_places(schema))
     return {"$schema": ADDRESSES[draft], **_write_references(schema, places)}
 

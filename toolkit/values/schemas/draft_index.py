@@ -16,6 +16,8 @@ from .vocabulary import is_mapping
 
 __all__ = ["DraftIndex", "Part", "Path", "show_path"]
 
+_ADDRESSES = frozenset(["$schema", "id", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor"])
+
 Path: TypeAlias = tuple[str | int, ...]
 """The steps from the top of a document to a place in it."""
 
@@ -44,29 +46,42 @@ class DraftIndex:
     """
     The schemas of the document *root*, and their addresses and anchors.
 
+    Unless *is_complete*, references cannot be resolved, and no time is spent on that.
+
     Attributes:
-        parts: The schemas, by the steps to each.
+        top: The whole document.
         recursive: The schemas with an address of their own that have `$recursiveAnchor: true`.
         has_dynamic_references: Whether a schema of draft 2020-12 has a `$dynamicRef`.
     """
 
-    def __init__(self, root: Mapping[str, Any], subject: str) -> None:
-        self.parts: dict[Path, Part] = {}
+    def __init__(self, root: Mapping[str, Any], subject: str, *, is_complete: bool) -> None:
         self.recursive: set[Path] = set()
         self.has_dynamic_references = False
         self.anchors: dict[tuple[Path, str], list[Path]] = {}
         self._addresses: dict[str, list[Path]] = {"": [()]}
         self._root = root
         self._subject = subject
-        self._add(Part(root, (), LATEST, "", ()))
+        self._parts: dict[Path, Part] = {}
+        self.top = self._read_addresses(Part(root, (), LATEST, "", ()))
+        if is_complete:
+            self._add(self.top)
+
+    def read_part(self, outer: Part, steps: Path, schema: Any) -> Part:
+        """Return the part at *steps* inside *outer*, which is *schema*."""
+        path = outer.path + steps
+        part = self._parts.get(path)
+        if part is None:
+            part = self._read_addresses(Part(schema, path, outer.draft, outer.base, outer.resource))
+        return part
 
     def find_part(self, path: Path) -> Part:
         """Return the schema at *path*. If it is under an unknown keyword, it is read as the schema around it."""
-        if path not in self.parts:
-            length = next(length for length in range(len(path), -1, -1) if path[:length] in self.parts)
-            outer = self.parts[path[:length]]
-            self._add(Part(self._get_value(path), path, outer.draft, outer.base, outer.resource))
-        return self.parts[path]
+        if path not in self._parts:
+            length = next(length for length in range(len(path), -1, -1) if path[:length] in self._parts)
+            outer = self._parts[path[:length]]
+            part = Part(self._get_value(path), path, outer.draft, outer.base, outer.resource)
+            self._add(self._read_addresses(part))
+        return self._parts[path]
 
     def resolve(self, part: Part, reference: str) -> Path:
         """Return the steps to the schema that *reference* in *part* leads to, or raise `DefinitionError`."""
@@ -121,18 +136,14 @@ class DraftIndex:
         waiting = [first]
         while waiting:
             part = waiting.pop()
-            if not is_mapping(part.schema):
-                self.parts[part.path] = part
-                continue
-            part = self._read_addresses(part)
-            self.parts[part.path] = part
-            waiting += [
-                Part(schema, part.path + steps, part.draft, part.base, part.resource)
-                for steps, schema in iter_parts(part.schema, part.draft)
-            ]
+            self._parts[part.path] = part
+            if is_mapping(part.schema):
+                waiting += [self.read_part(part, *inner) for inner in iter_parts(part.schema, part.draft)]
 
     def _read_addresses(self, part: Part) -> Part:
         """Return *part* with its own draft and address, after its address and its anchors were noted."""
+        if not is_mapping(part.schema) or _ADDRESSES.isdisjoint(part.schema):
+            return part
         schema, path, draft, base, resource = part.schema, part.path, part.draft, part.base, part.resource
         if "$schema" in schema:
             draft = self._read_draft(schema["$schema"], path)

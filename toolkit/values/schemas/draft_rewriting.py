@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from ...errors import DefinitionError
 from ..strictjson.checks import show_value
 from .draft_index import DraftIndex, Part, Path, show_path
-from .drafts import DRAFTS, LATEST, find_draft
+from .drafts import DRAFTS, LATEST, find_draft, is_schema
 from .engine import iter_mappings
-from .vocabulary import is_mapping
+from .vocabulary import ANNOTATION_KEYWORDS, is_mapping
 
 __all__ = ["RewrittenSchema", "rewrite_schema"]
 
@@ -30,6 +30,7 @@ _ALONE = frozenset().union(*(draft.keywords for draft in DRAFTS)) - {"$ref", "de
 _SILENT = frozenset(["$defs", "contentSchema", "then", "else"])
 """Keywords of later drafts that check nothing by themselves."""
 
+_REFERENCES = frozenset(["$ref", "$recursiveRef", "$dynamicRef"])
 _ADDRESSES = frozenset(["$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"])
 
 
@@ -54,15 +55,18 @@ def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenSchema:
         DefinitionError: A keyword or a value has no meaning in its draft, or none in draft 2020-12, or a reference
             leads nowhere.
     """
-    dialects = [part["$schema"] for part in iter_mappings(schema) if "$schema" in part]
-    if all(find_draft(dialect) is LATEST for dialect in dialects if isinstance(dialect, str)):
+    has_references, is_latest = False, True
+    for part in iter_mappings(schema):
+        if "$schema" in part and isinstance(part["$schema"], str):
+            is_latest &= find_draft(part["$schema"]) is LATEST
+        has_references |= not _REFERENCES.isdisjoint(part)
+    if is_latest:
         return RewrittenSchema(schema, [])
     try:
-        index = DraftIndex(schema, subject)
-        if all(part.draft is LATEST for part in index.parts.values()):  # the others were data
-            return RewrittenSchema(schema, [])
-        rewriting = _Rewriting(index, subject)
-        return RewrittenSchema(rewriting.run(), rewriting.notes)
+        rewriting = _Rewriting(DraftIndex(schema, subject, is_complete=has_references), subject)
+        new_schema = rewriting.run()
+        # If no schema of an older draft was found, what looked like one is data.
+        return RewrittenSchema(new_schema, rewriting.notes) if rewriting.is_needed else RewrittenSchema(schema, [])
     except DefinitionError:
         raise
     except ValueError as error:
@@ -83,10 +87,12 @@ class _Rewriting:
 
     Attributes:
         notes: What the old document says without effect.
+        is_needed: Whether a part of the document is written for an older draft.
     """
 
     def __init__(self, index: DraftIndex, subject: str) -> None:
         self.notes: list[str] = []
+        self.is_needed = False
         self._index = index
         self._subject = subject
         self._places: dict[Path, Path] = {}  # where each old schema is in the new document
@@ -99,7 +105,7 @@ class _Rewriting:
 
     def run(self) -> dict[str, Any]:
         """Return the new document."""
-        top: dict[str, Any] = self._rewrite(self._index.parts[()], ())
+        top: dict[str, Any] = self._rewrite(self._index.top, ())
         while self._references:
             reference = self._references.pop()
             self._add_definition(top, self._index.find_part(reference.target))
@@ -114,7 +120,7 @@ class _Rewriting:
         if self._is_dynamic and part.resource != part.path:  # what it means depends on the schema around it
             self._add_definition(top, self._index.find_part(part.resource))
             holder_place = self._places[part.resource]
-        holder = top
+        holder: Any = top
         for step in holder_place:
             holder = holder[step]
         definitions = holder.setdefault("$defs", {})
@@ -140,6 +146,7 @@ class _Rewriting:
         if not is_mapping(old):
             self._check_boolean(part)
             return old
+        self.is_needed |= draft is not LATEST
         new: dict[str, Any] = {}
         if self._is_dynamic and part.resource == part.path and part.base:
             self._resources[place] = new["$id"] = part.base
@@ -149,7 +156,9 @@ class _Rewriting:
         for keyword, value in old.items():
             if is_alone and keyword in _ALONE:
                 continue
-            if keyword in _REWRITERS and draft is not LATEST:
+            if keyword in _COPIED:
+                new[keyword] = value
+            elif keyword in _REWRITERS and draft is not LATEST:
                 _REWRITERS[keyword](self, part, keyword, new, place)
             elif keyword in _ADDRESSES or keyword == draft.identifier:
                 if self._keeps_address(part, keyword):
@@ -176,22 +185,23 @@ class _Rewriting:
 
     def _rewrite_value(self, part: Part, keyword: str, new_keyword: str, place: Path) -> Any:
         """Return the value of *keyword*, with the schemas in it rewritten, for *new_keyword* at *place*."""
-        value, draft, parts = part.schema[keyword], part.draft, self._index.parts
-        path = (*part.path, keyword)
+        value, draft, read_part = part.schema[keyword], part.draft, self._index.read_part
         if keyword in draft.mappings and is_mapping(value):
             return {
-                name: self._rewrite(parts[(*path, name)], (*place, new_keyword, name))
-                if (*path, name) in parts
+                name: self._rewrite(read_part(part, (keyword, name), item), (*place, new_keyword, name))
+                if is_schema(item)
                 else item
                 for name, item in value.items()
             }
         if isinstance(value, list) and (keyword in draft.lists or keyword == "items"):
             return [
-                self._rewrite(parts[*path, at], (*place, new_keyword, at)) if (*path, at) in parts else item
+                self._rewrite(read_part(part, (keyword, at), item), (*place, new_keyword, at))
+                if is_schema(item)
+                else item
                 for at, item in enumerate(value)
             ]
-        if keyword in draft.values and path in parts:
-            return self._rewrite(parts[path], (*place, new_keyword))
+        if keyword in draft.values and is_schema(value):
+            return self._rewrite(read_part(part, (keyword,), value), (*place, new_keyword))
         return value
 
     def _add_reference(self, part: Part, reference: Any, new: dict[str, Any], place: Path) -> None:
@@ -233,10 +243,10 @@ class _Rewriting:
         names = {name: item for name, item in value.items() if isinstance(item, list)}
         schemas = {}
         for name in [name for name in value if name not in names]:
-            inner = self._index.parts.get((*part.path, keyword, name))
-            if inner is None:
+            if not is_schema(value[name]):
                 problem = f"`dependencies` of {name!r} has to be a list of names or a schema"
                 raise self._refuse(part, f"{problem}, got {show_value(value[name])}")
+            inner = self._index.read_part(part, (keyword, name), value[name])
             schemas[name] = self._rewrite(inner, (*place, "dependentSchemas", name))
         new |= {"dependentRequired": names} if names else {}
         new |= {"dependentSchemas": schemas} if schemas else {}
@@ -284,6 +294,9 @@ class _Rewriting:
 
 _EXCLUSIVE = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _INCLUSIVE = {exclusive: limit for limit, exclusive in _EXCLUSIVE.items()}
+
+_COPIED = (ANNOTATION_KEYWORDS | DRAFTS[0].checks) - {"$ref", *_EXCLUSIVE, *_INCLUSIVE}
+"""The keywords that are the same in all drafts and contain no schemas."""
 
 _REWRITERS: dict[str, Callable[[_Rewriting, Part, str, dict[str, Any], Path], None]] = {
     "definitions": _Rewriting.rewrite_definitions,

@@ -11,7 +11,7 @@ from typing import Any
 from ..._plumbing.records import record
 from .vocabulary import is_mapping
 
-__all__ = ["DRAFTS", "LATEST", "Draft", "find_draft", "iter_parts"]
+__all__ = ["DRAFTS", "LATEST", "Draft", "find_draft", "is_schema", "iter_parts"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -140,13 +140,14 @@ def iter_parts(schema: Mapping[str, Any], draft: Draft) -> Iterator[tuple[tuple[
     for keyword, value in schema.items():
         if keyword in draft.mappings:
             if is_mapping(value):
-                yield from (((keyword, name), item) for name, item in value.items() if _is_schema(item))
+                yield from (((keyword, name), item) for name, item in value.items() if is_schema(item))
         elif isinstance(value, list):
             if keyword in draft.lists or (keyword == "items" and draft is not LATEST):
-                yield from (((keyword, index), item) for index, item in enumerate(value) if _is_schema(item))
-        elif keyword in draft.values and _is_schema(value):
+                yield from (((keyword, index), item) for index, item in enumerate(value) if is_schema(item))
+        elif keyword in draft.values and is_schema(value):
             yield (keyword,), value
 
 
-def _is_schema(value: Any) -> bool:
+def is_schema(value: Any) -> bool:
+    """Return whether *value* has the form of a schema: a mapping, true or false."""
     return is_mapping(value) or isinstance(value, bool)
