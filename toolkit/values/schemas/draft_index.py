@@ -14,7 +14,7 @@ from ..strictjson.checks import show_value
 from .drafts import DRAFTS, LATEST, Draft, find_draft, iter_parts
 from .vocabulary import is_mapping
 
-__all__ = ["DraftIndex", "Part", "Path", "show_path"]
+__all__ = ["DraftIndex", "DraftPart", "Path", "show_path"]
 
 _ADDRESSES = frozenset(["$schema", "id", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor"])
 
@@ -23,7 +23,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @record(frozen=True, slots=True, eq=False)
-class Part:
+class DraftPart:
     """
     A schema in the document.
 
@@ -61,29 +61,29 @@ class DraftIndex:
         self._addresses: dict[str, list[Path]] = {"": [()]}
         self._root = root
         self._subject = subject
-        self._parts: dict[Path, Part] = {}
-        self.top = self._read_addresses(Part(root, (), LATEST, "", ()))
+        self._parts: dict[Path, DraftPart] = {}
+        self.top = self._read_addresses(DraftPart(root, (), LATEST, "", ()))
         if is_complete:
             self._add(self.top)
 
-    def read_part(self, outer: Part, steps: Path, schema: Any) -> Part:
+    def read_part(self, outer: DraftPart, steps: Path, schema: Any) -> DraftPart:
         """Return the part at *steps* inside *outer*, which is *schema*."""
         path = outer.path + steps
         part = self._parts.get(path)
         if part is None:
-            part = self._read_addresses(Part(schema, path, outer.draft, outer.base, outer.resource))
+            part = self._read_addresses(DraftPart(schema, path, outer.draft, outer.base, outer.resource))
         return part
 
-    def find_part(self, path: Path) -> Part:
+    def find_part(self, path: Path) -> DraftPart:
         """Return the schema at *path*. If it is under an unknown keyword, it is read as the schema around it."""
         if path not in self._parts:
             length = next(length for length in range(len(path), -1, -1) if path[:length] in self._parts)
             outer = self._parts[path[:length]]
-            part = Part(self._get_value(path), path, outer.draft, outer.base, outer.resource)
+            part = DraftPart(self._get_value(path), path, outer.draft, outer.base, outer.resource)
             self._add(self._read_addresses(part))
         return self._parts[path]
 
-    def resolve(self, part: Part, reference: str) -> Path:
+    def resolve(self, part: DraftPart, reference: str) -> Path:
         """Return the steps to the schema that *reference* in *part* leads to, or raise `DefinitionError`."""
         if reference.startswith("#"):
             address, fragment = part.base, reference[1:]
@@ -131,7 +131,7 @@ class DraftIndex:
             value = value[step]
         return value
 
-    def _add(self, first: Part) -> None:
+    def _add(self, first: DraftPart) -> None:
         """Add *first* and all schemas inside it."""
         waiting = [first]
         while waiting:
@@ -140,7 +140,7 @@ class DraftIndex:
             if is_mapping(part.schema):
                 waiting += [self.read_part(part, *inner) for inner in iter_parts(part.schema, part.draft)]
 
-    def _read_addresses(self, part: Part) -> Part:
+    def _read_addresses(self, part: DraftPart) -> DraftPart:
         """Return *part* with its own draft and address, after its address and its anchors were noted."""
         if not is_mapping(part.schema) or _ADDRESSES.isdisjoint(part.schema):
             return part
@@ -168,7 +168,7 @@ class DraftIndex:
                 self.has_dynamic_references |= "$dynamicRef" in schema
             elif schema.get("$recursiveAnchor") is True and resource == path:
                 self.recursive.add(path)
-        return Part(schema, path, draft, base, resource)
+        return DraftPart(schema, path, draft, base, resource)
 
     def _read_draft(self, dialect: object, path: Path) -> Draft:
         draft = find_draft(dialect)

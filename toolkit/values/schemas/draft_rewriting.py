@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from ...errors import DefinitionError
 from ..strictjson.checks import show_value
-from .draft_index import DraftIndex, Part, Path, show_path
+from .draft_index import DraftIndex, DraftPart, Path, show_path
 from .drafts import DRAFTS, LATEST, find_draft, is_schema
 from .engine import iter_mappings
 from .vocabulary import ANNOTATION_KEYWORDS, is_mapping
 
-__all__ = ["RewrittenSchema", "rewrite_schema"]
+__all__ = ["RewrittenDraft", "rewrite_schema"]
 
 _ALONE = frozenset().union(*(draft.keywords for draft in DRAFTS)) - {"$ref", "definitions"}
 """The keywords that have no effect beside a `$ref`, where a draft says that it stands alone."""
@@ -34,7 +34,7 @@ _REFERENCES = frozenset(["$ref", "$recursiveRef", "$dynamicRef"])
 _ADDRESSES = frozenset(["$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"])
 
 
-class RewrittenSchema(NamedTuple):
+class RewrittenDraft(NamedTuple):
     """
     A schema of draft 2020-12.
 
@@ -47,7 +47,7 @@ class RewrittenSchema(NamedTuple):
     notes: list[str]
 
 
-def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenSchema:
+def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenDraft:
     """
     Return *schema* for draft 2020-12. If no part of it is written for an older draft, return it as it is.
 
@@ -61,12 +61,12 @@ def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenSchema:
             is_latest &= find_draft(part["$schema"]) is LATEST
         has_references |= not _REFERENCES.isdisjoint(part)
     if is_latest:
-        return RewrittenSchema(schema, [])
+        return RewrittenDraft(schema, [])
     try:
         rewriting = _Rewriting(DraftIndex(schema, subject, is_complete=has_references), subject)
         new_schema = rewriting.run()
         # If no schema of an older draft was found, what looked like one is data.
-        return RewrittenSchema(new_schema, rewriting.notes) if rewriting.is_needed else RewrittenSchema(schema, [])
+        return RewrittenDraft(new_schema, rewriting.notes) if rewriting.is_needed else RewrittenDraft(schema, [])
     except DefinitionError:
         raise
     except ValueError as error:
@@ -112,7 +112,7 @@ class _Rewriting:
             reference.schema["$ref"] = self._write_reference(reference.place, self._places[reference.target])
         return top
 
-    def _add_definition(self, top: dict[str, Any], part: Part) -> None:
+    def _add_definition(self, top: dict[str, Any], part: DraftPart) -> None:
         """Add *part* to `$defs` if it has no place in the new document, because it checked nothing where it stood."""
         if part.path in self._places:
             return
@@ -139,7 +139,7 @@ class _Rewriting:
         lengths = range(len(place), 0, -1)
         return next((place[:length] for length in lengths if place[:length] in self._resources), ())
 
-    def _rewrite(self, part: Part, place: Path) -> Any:
+    def _rewrite(self, part: DraftPart, place: Path) -> Any:
         """Return the schema *part* for draft 2020-12, which will stand at *place*."""
         self._places.setdefault(part.path, place)
         old, draft = part.schema, part.draft
@@ -173,17 +173,17 @@ class _Rewriting:
                 self._add_note(part, keyword)
         return new
 
-    def _keeps_address(self, part: Part, keyword: str) -> bool:
+    def _keeps_address(self, part: DraftPart, keyword: str) -> bool:
         """Return whether the new document needs the address or anchor, or has to show that it is wrong."""
         if keyword == part.draft.identifier:
             return not isinstance(part.schema[keyword], str)
         return part.draft is LATEST and self._is_dynamic and keyword in ("$anchor", "$dynamicAnchor")
 
-    def _add_note(self, part: Part, keyword: str, remedy: str = "name a later draft in `$schema`") -> None:
+    def _add_note(self, part: DraftPart, keyword: str, remedy: str = "name a later draft in `$schema`") -> None:
         problem = f"`{keyword}` at {show_path(part.path)} is no keyword of {part.draft.name}, so it checks nothing"
         self.notes.append(f"{problem}; {remedy} to have it checked")
 
-    def _rewrite_value(self, part: Part, keyword: str, new_keyword: str, place: Path) -> Any:
+    def _rewrite_value(self, part: DraftPart, keyword: str, new_keyword: str, place: Path) -> Any:
         """Return the value of *keyword*, with the schemas in it rewritten, for *new_keyword* at *place*."""
         value, draft, read_part = part.schema[keyword], part.draft, self._index.read_part
         if keyword in draft.mappings and is_mapping(value):
@@ -204,36 +204,36 @@ class _Rewriting:
             return self._rewrite(read_part(part, (keyword,), value), (*place, new_keyword))
         return value
 
-    def _add_reference(self, part: Part, reference: Any, new: dict[str, Any], place: Path) -> None:
+    def _add_reference(self, part: DraftPart, reference: Any, new: dict[str, Any], place: Path) -> None:
         new["$ref"] = reference  # the text is written once all schemas have their places
         if isinstance(reference, str):
             self._references.append(_Reference(new, place, self._index.resolve(part, reference)))
 
-    def _check_boolean(self, part: Part) -> None:
+    def _check_boolean(self, part: DraftPart) -> None:
         if part.draft.name == "draft 04" and part.path[-1] not in ("additionalItems", "additionalProperties"):
             remedy = "{}" if part.schema else '{"not": {}}'
             raise self._refuse(part, f"draft 04 has no schema `{show_value(part.schema)}`; write {remedy}")
 
-    def _refuse(self, part: Part, problem: str) -> DefinitionError:
+    def _refuse(self, part: DraftPart, problem: str) -> DefinitionError:
         return DefinitionError(f"{self._subject}: {show_path(part.path)}: {problem}")
 
     # Keywords that older drafts write in another way.
 
-    def rewrite_definitions(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_definitions(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         new_keyword = "$defs" if part.draft.ref_is_alone else keyword
         new[new_keyword] = self._rewrite_value(part, keyword, new_keyword, place)
 
-    def rewrite_items(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_items(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         if not isinstance(part.schema[keyword], list):
             new[keyword] = self._rewrite_value(part, keyword, keyword, place)
         elif part.schema[keyword]:
             new["prefixItems"] = self._rewrite_value(part, keyword, "prefixItems", place)
 
-    def rewrite_additional_items(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_additional_items(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         if isinstance(part.schema.get("items"), list):  # otherwise there are no additional ones
             new["items"] = self._rewrite_value(part, keyword, "items", place)
 
-    def rewrite_dependencies(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_dependencies(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         value = part.schema[keyword]
         if not part.draft.ref_is_alone:
             self._add_note(part, keyword, "write `dependentRequired` and `dependentSchemas`")
@@ -251,12 +251,12 @@ class _Rewriting:
         new |= {"dependentRequired": names} if names else {}
         new |= {"dependentSchemas": schemas} if schemas else {}
 
-    def rewrite_limit(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_limit(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         exclusive = _EXCLUSIVE[keyword]
         is_exclusive = part.draft.name == "draft 04" and part.schema.get(exclusive) is True
         new[exclusive if is_exclusive else keyword] = part.schema[keyword]
 
-    def rewrite_exclusive_limit(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_exclusive_limit(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         value, limit = part.schema[keyword], _INCLUSIVE[keyword]
         if part.draft.name != "draft 04":
             new[keyword] = value
@@ -266,7 +266,7 @@ class _Rewriting:
         elif value and limit not in part.schema:
             raise self._refuse(part, f"`{keyword}` of draft 04 is about `{limit}`, which is missing; add it")
 
-    def rewrite_recursive_anchor(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_recursive_anchor(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         value = part.schema[keyword]
         if part.draft.ref_is_alone:
             return
@@ -275,7 +275,7 @@ class _Rewriting:
         if self._is_dynamic and part.path in self._index.recursive:
             new["$dynamicAnchor"] = self._anchor
 
-    def rewrite_recursive_reference(self, part: Part, keyword: str, new: dict[str, Any], place: Path) -> None:
+    def rewrite_recursive_reference(self, part: DraftPart, keyword: str, new: dict[str, Any], place: Path) -> None:
         if part.draft.ref_is_alone:
             self._add_note(part, keyword)
             return
@@ -298,7 +298,7 @@ _INCLUSIVE = {exclusive: limit for limit, exclusive in _EXCLUSIVE.items()}
 _COPIED = (ANNOTATION_KEYWORDS | DRAFTS[0].checks) - {"$ref", *_EXCLUSIVE, *_INCLUSIVE}
 """The keywords that are the same in all drafts and contain no schemas."""
 
-_REWRITERS: dict[str, Callable[[_Rewriting, Part, str, dict[str, Any], Path], None]] = {
+_REWRITERS: dict[str, Callable[[_Rewriting, DraftPart, str, dict[str, Any], Path], None]] = {
     "definitions": _Rewriting.rewrite_definitions,
     "items": _Rewriting.rewrite_items,
     "additionalItems": _Rewriting.rewrite_additional_items,
