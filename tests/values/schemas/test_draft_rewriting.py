@@ -336,6 +336,30 @@ def test_a_recursive_reference_that_depends_on_the_path(anchors):
     assert has_same_verdict("2019-09", schema, instances)
 
 
+@pytest.mark.parametrize("place", ["$defs", "x-parts"])
+def test_a_part_that_moves_stays_in_its_own_resource(place):
+    """What a recursive reference in it means depends on the schema around it."""
+    leaf = {"type": "object", "properties": {"next": {"$recursiveRef": "#"}}}
+    inner = {"$id": "inner", "$recursiveAnchor": True, "required": ["k"], "items": {"$ref": "#/x-leaf"}, "x-leaf": leaf}
+    schema = {
+        "$schema": ADDRESSES["2019-09"],
+        "$id": "http://x.test/outer",
+        "$recursiveAnchor": True,
+        "properties": {"a": {"$ref": "inner"}, "b": {"$ref": f"#/{place}/inner"}, "c": {"$ref": "inner#/x-leaf"}},
+        "$defs": {"inner": inner},
+    }
+    if place == "x-parts":
+        schema |= {"x-parts": {"inner": {"$recursiveRef": "#"}}}
+    instances = [
+        *({"a": [{"next": {"c": 1}}]}, {"a": [{"next": {"c": {}}}]}, {"a": {}}, {"a": [1]}, {"b": [1]}, {"b": {}}),
+        *({"c": {"next": {"c": 1}}}, {"c": {"next": {}}}, {"b": {"k": 1}}, {"b": {"a": {}}}),
+    ]
+    new = rewrite("2019-09", **schema)
+    assert new["$defs"]["inner"]["items"] == {"$ref": "#/$defs/x-leaf"}
+    assert new["$defs"]["inner"]["$defs"]["x-leaf"]["properties"]["next"] == {"$dynamicRef": "#recursive"}
+    assert has_same_verdict("2019-09", schema, instances)
+
+
 # What is refused, and what is noted.
 
 
