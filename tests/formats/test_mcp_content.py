@@ -96,7 +96,9 @@ def test_a_block_that_is_not_valid_is_refused(block, message):
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(["type", "text", "data", "uri", "resource", "name"]), st.text() | st.none())
+        st.dictionaries(
+            st.sampled_from(["type", "text", "data", "uri", "resource", "name"]), st.text(max_size=9) | st.none()
+        )
     )
 )
 def test_any_blocks_are_read_or_refused(blocks):
