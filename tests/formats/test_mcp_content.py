@@ -94,11 +94,15 @@ def test_a_block_that_is_not_valid_is_refused(block, message):
         format_mcp.read_content([{"type": "text", "text": "fine"}, block])
 
 
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from(["type", "text", "data", "uri", "resource", "name"]), st.text() | st.none())
-    )
+VALUES = st.none() | st.integers() | st.sampled_from(["memo:1", "YWJj", "audio/wav", "notes"]) | st.text(max_size=5)
+FIELDS = dict.fromkeys(["text", "data", "blob", "uri", "name", "mimeType"], VALUES)
+BLOCKS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "image", "audio", "resource", "resource_link", "video"])},
+    optional={**FIELDS, "resource": VALUES | st.fixed_dictionaries({}, optional=FIELDS)},
 )
+
+
+@given(st.lists(BLOCKS, max_size=2))
 def test_any_blocks_are_read_or_refused(blocks):
     """No block makes reading fail otherwise than by saying that it is not valid."""
     try:

@@ -4,6 +4,7 @@ The JSON object that describes a call or an agent to a command, with the values 
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Mapping
@@ -44,7 +45,10 @@ def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResu
     if result is not None:
         if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        data["result"] = _redaction(call, arguments).mask_value(as_json(result.to_json()))
+        redaction = _redaction(call, arguments)
+        # The result is masked before it becomes JSON, because a secret in bytes cannot be found in their base64.
+        masked = redaction.mask_result(copy.copy(result))
+        data["result"] = redaction.mask_value(as_json(masked.to_json()))
     return data
 
 
