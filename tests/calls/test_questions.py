@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals, file_change
+from toolkit.approvals.process_owner import owner as current_owner
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import ApprovalRequest, Decision
@@ -527,3 +528,103 @@ def test_the_exception_names_its_questions():
     question = Question(key="a", message="A?", schema={})
     assert str(AnswersNeeded([question])) == "it asks: A?"
     assert AnsweredQuestion(question=question, answer=DECLINED).to_json()["declined"] is True
+
+
+async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
+    """A process died after the answer: the stored answers count, and others are refused."""
+    catalog, seen = Catalog(), []
+
+    @catalog.tool(idempotent=True)
+    async def ask(context: Context) -> str:
+        """Ask."""
+        seen.append(await context.ask("a", "A?"))
+        return "done"
+
+    store = MemoryApprovals()
+    dispatcher = Dispatcher(catalog, approvals=Approvals(store))
+    request = (await dispatcher.call("ask", {})).request
+    dead = (
+        f"{current_owner().rsplit('/', 2)[0]}/1/{'0' * 16}"  # a process with this number, which started at another time
+    )
+    answered = AnsweredQuestion(question=request.questions[0], answer="first")
+    store.settle(request.id, "claimed", by="ada", owner=dead, now=request.created_at, answers=[answered])
+    assert store.get(request.id).answers == (answered,)
+    error = await refuse(dispatcher, request, Decision.approve(answers={"a": "second"}))
+    assert error.why == "answered"
+    assert "answered before" in str(error)
+    assert (await dispatcher.resume(request, Decision.approve())).text == "done"
+    assert seen == ["first"]
+
+
+async def test_a_background_tool_asks_as_well():
+    """Its call waits for the answer before it goes on in the background."""
+    catalog = Catalog()
+
+    @catalog.tool(background=True)
+    async def ask(context: Context) -> str:
+        """Ask."""
+        return await context.ask("a", "A?")
+
+    async with Dispatcher(catalog) as dispatcher:
+        session = Session()
+        waiting = await dispatcher.call("ask", {}, session=session)
+        result = await dispatcher.resume(waiting.request, Decision.approve(answers={"a": "x"}), session=session)
+        assert result.text == "x"
+
+
+async def test_answers_stay_if_the_approval_is_asked_for_again(tmp_path):
+    """A file that changed while the user answered is shown again; the answers need not be given twice."""
+    catalog, done = Catalog(), []
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    @catalog.tool(destructive=True, preview=lambda arguments: file_change(path, arguments["text"]))
+    async def write(text: str, context: Context) -> str:
+        """Write."""
+        done.append((text, await context.ask("sure", "Sure?", {"type": "boolean"})))
+        return "written"
+
+    dispatcher = Dispatcher(catalog, permissions=Permissions())
+    approval = await dispatcher.call("write", {"text": "new"})
+    question = await dispatcher.resume(approval.request, Decision.approve())
+    path.write_text("changed meanwhile")
+    again = await dispatcher.resume(question.request, Decision.approve(answers={"sure": True}))
+    assert again.request.is_approval
+    assert again.request.answers[0].answer is True
+    assert (await dispatcher.resume(again.request, Decision.approve())).text == "written"
+    assert done == [("new", True)]
+
+
+async def test_edited_arguments_ask_anew(tmp_path):
+    """An approval with other arguments drops the answers that were given for the former ones."""
+    catalog, done = Catalog(), []
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    @catalog.tool(destructive=True, preview=lambda arguments: file_change(path, arguments["text"]))
+    async def write(text: str, context: Context) -> str:
+        """Write."""
+        done.append((text, await context.ask("sure", f"Write {text}?", {"type": "boolean"})))
+        return "written"
+
+    dispatcher = Dispatcher(catalog, permissions=Permissions())
+    approval = await dispatcher.call("write", {"text": "new"})
+    question = await dispatcher.resume(approval.request, Decision.approve())
+    path.write_text("changed meanwhile")
+    again = await dispatcher.resume(question.request, Decision.approve(answers={"sure": True}))
+    asked = await dispatcher.resume(again.request, Decision.approve(arguments={"text": "other"}))
+    assert asked.request.questions[0].message == "Write other?"
+    assert (await dispatcher.resume(asked.request, Decision.approve(answers={"sure": False}))).text.endswith("written")
+    assert done == [("other", False)]
+
+
+async def test_a_rule_that_forbids_the_call_meanwhile_counts():
+    """The answer does not run a call that today's rules deny."""
+    restaurant = Restaurant()
+    store = MemoryApprovals()
+    request = (
+        await restaurant.build(Approvals(store), permissions=Permissions("auto")).call("book", {"day": "x"})
+    ).request
+    strict = restaurant.build(Approvals(store), permissions=Permissions("auto", ["deny book"]))
+    result = await strict.resume(request, Decision.approve(answers={"people": 1, "late": True}))
+    assert (result.kind, restaurant.starts) == ("denied", 1)

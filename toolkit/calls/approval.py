@@ -63,6 +63,9 @@ class CallApproval:
             decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
         finally:
             holders.end_question(name)
+        if decision is not None and decision.approved and decision.answers is None and record.request.questions:
+            _log.warning("the asker has approved request %s without answers to its questions, so it waits", name)
+            return None
         if decision is not None and self._approvals.seal is not None:
             # A sealed request that is answered here need not travel. It may be stored already if this is the second
             # try.

@@ -90,7 +90,7 @@ class Conversation:
             return self._deny_at_end(f"no person could be asked: {error}")
 
     def _ask_until_clear(self, now: float) -> Decision:
-        question = self._build_question(is_whole=self._screen.show(self._request, now))
+        question = self._build_question(is_whole=self._screen.show(self._request, now, lists_questions=False))
         _drop_typed_text(self._answers)
         if self._request.questions:
             return self._answer_questions()

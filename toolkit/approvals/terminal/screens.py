@@ -46,8 +46,12 @@ class Screen:
             colour = self._width is not None and not is_monochrome
         self._colour = colour
 
-    def show(self, request: ApprovalRequest, now: float) -> bool:
-        """Print *request*; return whether all of it could be shown."""
+    def show(self, request: ApprovalRequest, now: float, *, lists_questions: bool = True) -> bool:
+        """
+        Print *request*; return whether all of it could be shown.
+
+        *lists_questions* says whether the questions of a tool are shown as well, and not one by one afterwards.
+        """
         tool = _to_one_line(request.tool)
         self.say()
         self.say(f"`{tool}` {_describe_need(request)}", style="bold")
@@ -63,6 +67,8 @@ class Screen:
             self.say("  which would do:")
             text = make_visible(request.preview)
             self.show_block(text, is_diff="\n@@ " in text)
+        for question in request.questions if lists_questions else ():
+            self.show_block(make_visible(question.message[:_MAX_CHARS]))
         return is_whole and not request.is_cut
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:

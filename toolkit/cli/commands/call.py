@@ -257,6 +257,8 @@ def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | No
     if result.request is None or result.request.auth is not None:
         return result.text
     answer = "answer in a terminal" if saved_call is None else f"answer in a terminal with --resume {saved_call.path}"
+    if result.request.questions:
+        return f"{result.text}; {answer}"
     return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
 
