@@ -4,6 +4,7 @@ Numbers, durations and quoted texts in messages.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -102,14 +103,12 @@ async def test_a_timeout_is_worded_so():
     catalog = Catalog()
 
     @catalog.tool(timeout_seconds=0.0123456)
-    async def sleep() -> None:
-        """Sleep."""
-        import asyncio
-
-        await asyncio.sleep(30)
+    async def wait() -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
 
     async with Dispatcher(catalog) as dispatcher:
-        result = await dispatcher.call("sleep", {})
+        result = await dispatcher.call("wait", {})
     assert "took longer than 0.0123 s" in result.text
 
 

@@ -9,6 +9,7 @@ import contextvars
 import functools
 import logging
 import threading
+import warnings
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -354,7 +355,7 @@ async def test_a_resource_may_not_swallow_a_failure(catalog):
 
 
 async def test_a_tool_added_later_is_looked_at_too(catalog):
-    """A resource that nobody has is reported when the tool is added."""
+    """A resource that nobody has is reported when the tool is added, until the dispatcher is closed."""
     dispatcher = Dispatcher(catalog)
 
     async def use(connection: Inject[str]) -> str:
@@ -364,7 +365,9 @@ async def test_a_tool_added_later_is_looked_at_too(catalog):
     with pytest.warns(ToolkitWarning, match="wants str"):
         catalog.add(use)
     dispatcher.close()
-    catalog.add(use, replace=True)
+    with warnings.catch_warnings(record=True) as later_warnings:
+        catalog.add(use, replace=True)
+    assert (later_warnings, catalog["use"].function) == ([], use)
 
 
 # Time.

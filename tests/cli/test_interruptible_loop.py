@@ -80,7 +80,7 @@ def test_the_first_signal_cancels_and_the_second_one_interrupts():
     async def work():
         try:
             signal.raise_signal(signal.SIGINT)
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             cleaned.append(True)
 

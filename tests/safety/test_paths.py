@@ -325,6 +325,7 @@ def test_what_exists_inside_is_let_through(disk, folders, path):
 
 @given(st.text())
 def test_any_text_can_be_judged(folders, path):
-    """Nothing that a model writes breaks the judgement."""
-    folders.explain_refusal(path, "read")
-    folders.explain_refusal(path, "write")
+    """Nothing that a model writes breaks the judgement, and what may not be read may not be written."""
+    reading, writing = (folders.explain_refusal(path, access) for access in ("read", "write"))
+    assert reading is None or writing is not None
+    assert folders.explain_refusal(path, "read") == reading
