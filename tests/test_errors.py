@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from difflib import SequenceMatcher
 
 import pytest
@@ -159,3 +160,10 @@ def test_names_are_folded_together_as_they_are_alone(names):
 def test_an_unknown_tool_without_neighbours_says_no_more():
     """No suggestion is better than a wild one."""
     assert str(UnknownTool("zzz", ["read"])) == "unknown tool `zzz`"
+
+
+@given(st.text(max_size=70) | st.from_regex(r"\A\w{1,70}\Z"))
+def test_a_key_that_is_a_name_stands_in_the_path_as_it_is(key):
+    """A name is a letter or underscore and up to 63 word characters; any other key stands in brackets."""
+    is_name = re.match(r"[^\W\d]\w{0,63}\Z", key) is not None
+    assert Problem("wrong", (key,)).where == (key if is_name else f"[{key[:60]!r}]")

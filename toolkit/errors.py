@@ -166,7 +166,7 @@ class Problem:
         for key in self.path[:16]:
             if isinstance(key, int):
                 text += f"[{key}]"
-            elif isinstance(key, str) and _PLAIN_KEY.match(key):
+            elif isinstance(key, str) and _is_plain_key(key):
                 text += f".{key}" if text else key
             else:
                 text += f"[{str(key)[:60]!r}]"
@@ -186,6 +186,11 @@ class Problem:
 
     def __reduce__(self) -> tuple[type[Problem], tuple[str, tuple[str | int, ...]]]:
         return type(self), (self.message, self.path)
+
+
+def _is_plain_key(key: str) -> bool:
+    # Nearly all keys are names of parameters, for which Python has a quicker answer than the pattern.
+    return (key.isascii() and key.isidentifier() and len(key) <= 64) or _PLAIN_KEY.match(key) is not None
 
 
 class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next

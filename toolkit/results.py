@@ -344,7 +344,12 @@ class ToolResult:
         else:
             sentence = f"{phrase}: {message}" if message else phrase
         text = f"error: {sentence}\n{usual_advice if advice is None else advice}".rstrip()
-        return cls(text, None, kind, error=ErrorInfo(message, details or {}, cause), **fields)
+        error = ErrorInfo(message, details or {}, cause)
+        if fields:
+            return cls(text, None, kind, error=error, **fields)
+        result = cls(text, None, kind)
+        result.error = error  # quicker than a keyword, whose name the constructor would check
+        return result
 
     @property
     def is_error(self) -> bool:

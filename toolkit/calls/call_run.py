@@ -156,7 +156,7 @@ class CallRun:
         """The attempts at the call."""
         if self._execution is None:
             state, resources = self.state, self.options.resources
-            self._execution = Execution(state, self.call, self.plan, self.settings, state.deadline, resources)
+            self._execution = Execution(state, state.call, self.plan, self.settings, state.deadline, resources)
             self._execution.count = self.attempts
         return self._execution
 
@@ -280,12 +280,13 @@ class CallRun:
         """Run the tool as often as failures allow."""
         return await self.execution.run(self.state.arguments, self.state.decoded)
 
-    async def recover_from(self, error: BaseException) -> ToolResult:
-        """Return the result of a call whose function the pipeline called, and which raised *error*."""
+    def recover_from(self, error: BaseException) -> Coroutine[Any, Any, ToolResult]:
+        """Return a coroutine for the result of a call whose function the pipeline called, and which raised *error*."""
         if must_propagate(error):
             self._passing_id = id(error)
             raise error
-        return await self.execution.recover_from(error, self.state.arguments, self.state.decoded)
+        state = self.state
+        return self.execution.recover_from(error, state.arguments, state.decoded)
 
     def enter_tool(self) -> Any:
         """Return the decoded arguments for a run of the tool that an around-hook asks for, if it may ask for one."""
