@@ -27,7 +27,11 @@ SLOW = {
     "19_testing.py",
     "21_sdk_approval_across_processes.py",
     "22_property_test_suite.py",
+    "23_serve_mcp.py",
 }
+
+INPUTS = {"23_serve_mcp.py": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'}
+"""What an example reads from standard input."""
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,8 @@ def test_an_example_runs(example):
     """It ends well, says something, and warns of nothing; it is given no key, so it costs nothing."""
     command = [sys.executable, "-W", "error", str(example)]
     without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    run = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", env=without_keys)
+    options = {"capture_output": True, "text": True, "check": False, "encoding": "utf-8", "env": without_keys}
+    run = subprocess.run(command, input=INPUTS.get(example.name), **options)
     assert run.returncode == 0, run.stderr
     assert run.stdout
     assert not run.stderr

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import textwrap
-import time
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -37,24 +36,9 @@ async def exchange(*lines, catalog=None):
     output = io.BytesIO()
     source = io.BytesIO("".join(f"{line}\n" for line in lines).encode())
     async with asyncio.timeout(20):
-        await serve_lines(build_server(Dispatcher(catalog)), Gate(source, output, len(lines)), output)
+        await serve_lines(build_server(Dispatcher(catalog)), source, output)
     messages = [json.loads(line) for line in output.getvalue().splitlines()]
     return {message.get("id"): message for message in messages}
-
-
-class Gate:
-    """The lines of a client that closes its end when it has as many answers as it sent lines."""
-
-    def __init__(self, source, output, count):
-        self._source, self._output, self._count = source, output, count
-
-    def readline(self, size):
-        """Return the next line; at the end, wait for the answers first."""
-        line = self._source.readline(size)
-        end = time.monotonic() + 10
-        while not line and self._output.getvalue().count(b"\n") < self._count and time.monotonic() < end:
-            pass
-        return line
 
 
 @pytest.fixture
@@ -129,8 +113,29 @@ async def test_garbage_is_answered_and_the_server_goes_on(catalog, line, code):
 async def test_text_that_is_no_utf8_is_refused(catalog):
     """Bytes that are no text cannot be a message."""
     output = io.BytesIO()
-    await serve_lines(build_server(Dispatcher(catalog)), Gate(io.BytesIO(b"\xff\xfe\n\n"), output, 1), output)
+    await serve_lines(build_server(Dispatcher(catalog)), io.BytesIO(b"\xff\xfe\n\n"), output)
     assert "not UTF-8" in json.loads(output.getvalue())["error"]["message"]
+
+
+@pytest.mark.long
+async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_end():
+    """The last answers are written, and the server does not wait for a call that hangs."""
+    catalog, cancelled = Catalog(), []
+
+    @catalog.tool(read_only=True)
+    async def hang() -> str:
+        """Hang."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.append(True)
+        return ""
+
+    answers = await exchange(
+        request(1, "tools/call", name="hang", arguments={}), request(2, "tools/list"), catalog=catalog
+    )
+    assert "tools" in answers[2]["result"]
+    assert cancelled == [True]
 
 
 SERVER = """

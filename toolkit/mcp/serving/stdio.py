@@ -20,7 +20,14 @@ import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCNotification
+from mcp_types import (
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
@@ -32,6 +39,8 @@ from .tool_server import ServerOptions, build_server
 __all__ = ["serve", "serve_lines", "serve_stdio"]
 
 _MAX_LINE_BYTES = 8 * 1024 * 1024
+_LAST_ANSWERS_SECONDS = 1.0
+"""How long requests that are under way may still be answered after the client has closed its end."""
 
 
 def serve(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> None:
@@ -55,10 +64,11 @@ async def serve_lines(server: Server[Any], lines: BinaryIO, output: BinaryIO) ->
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
     writer = _LineWriter(output, pool)
+    pending = _PendingRequests()
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read_messages, lines, pool, incoming, writer)
-            tasks.start_soon(_write_messages, to_write, writer)
+            tasks.start_soon(_read_messages, lines, pool, incoming, writer, pending)
+            tasks.start_soon(_write_messages, to_write, writer, pending)
             await server.run(received, outgoing, server.create_initialization_options())
             tasks.cancel_scope.cancel()
     finally:
@@ -82,8 +92,37 @@ class _LineWriter:
         self._output.flush()
 
 
+class _PendingRequests:
+    """The requests that have no answer yet, so that the end of a pipe does not cut off the last answers."""
+
+    def __init__(self) -> None:
+        self._ids: set[str | int] = set()
+        self._is_empty = asyncio.Event()
+
+    def add(self, message: JSONRPCMessage) -> None:
+        # A subscription has no answer until it ends.
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+            self._ids.add(message.id)
+            self._is_empty.clear()
+
+    def remove(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
+            self._ids.discard(message.id)
+            if not self._ids:
+                self._is_empty.set()
+
+    async def wait(self) -> None:
+        if self._ids:
+            with anyio.move_on_after(_LAST_ANSWERS_SECONDS):
+                await self._is_empty.wait()
+
+
 async def _read_messages(
-    lines: BinaryIO, pool: ThreadPool, messages: ObjectSendStream[SessionMessage | Exception], writer: _LineWriter
+    lines: BinaryIO,
+    pool: ThreadPool,
+    messages: ObjectSendStream[SessionMessage | Exception],
+    writer: _LineWriter,
+    pending: _PendingRequests,
 ) -> None:
     async with messages:
         while line := await pool.run(lambda: lines.readline(_MAX_LINE_BYTES + 1), "read a message"):
@@ -93,7 +132,9 @@ async def _read_messages(
             elif line.strip():
                 message = await _parse(line, writer)
                 if message is not None:
+                    pending.add(message.message)
                     await messages.send(message)
+        await pending.wait()
 
 
 def _skip_line(lines: BinaryIO) -> None:
@@ -119,10 +160,13 @@ async def _parse(line: bytes, writer: _LineWriter) -> SessionMessage | None:
     return SessionMessage(message)
 
 
-async def _write_messages(messages: ObjectReceiveStream[SessionMessage], writer: _LineWriter) -> None:
+async def _write_messages(
+    messages: ObjectReceiveStream[SessionMessage], writer: _LineWriter, pending: _PendingRequests
+) -> None:
     async with messages:
         async for message in messages:
             await writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+            pending.remove(message.message)
 
 
 @contextlib.contextmanager
