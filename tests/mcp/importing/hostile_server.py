@@ -270,6 +270,7 @@ def list_changing():
 LISTS = {
     "": list_usual,
     "change": list_changing,
+    "collide": lambda: [define("0")],
     "many": lambda: [define(f"tool_{number}") for number in range(5000)],
     "remote_ref": lambda: [
         define("reference", {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/schema.json"}}}),

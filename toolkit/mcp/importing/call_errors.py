@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from ...decisions import AuthNeeded, AuthRequest
 from ...errors import BadArgs, ToolError, Transient
+from .foreign_text import clean_text
 from .local_errors import read_local_error
-from .remote_tools import clean_text
 
 __all__ = ["UnusableAnswer", "explain_validation", "read_call_error"]
 

@@ -28,11 +28,13 @@ from ..._plumbing.distribution import DISTRIBUTION
 from ..._plumbing.wording import format_seconds
 from ...errors import ToolError, Transient
 from .call_errors import UnusableAnswer, explain_validation, read_call_error
+from .flood_guard import guard_transport
+from .foreign_text import clean_text
 from .http_client import build_http_client
 from .list_watcher import ListWatcher
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
-from .remote_tools import Listing, clean_text, list_tools
+from .remote_tools import Listing, list_tools
 from .stdio_transport import ErrorTail, open_stdio
 
 __all__ = ["Connection"]
@@ -151,12 +153,12 @@ class Connection:
         server = self.server
         target: Any = server.target
         if server.kind == "command":
-            target = open_stdio(server, self._errors, self._note_loss)
+            target = guard_transport(open_stdio(server, self._errors, self._note_loss), watcher.note_dropped)
         elif server.kind == "address":
             http = await stack.enter_async_context(build_http_client(server, self._note_loss, self._read_refusal))
-            target = streamable_http_client(
-                server.target, http_client=http, max_sse_event_size=int(self._limits.max_message_bytes)
-            )
+            max_bytes = int(self._limits.max_message_bytes)
+            transport = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
+            target = guard_transport(transport, watcher.note_dropped)
         return Client(
             target,
             mode=self._revision,

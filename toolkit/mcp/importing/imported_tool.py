@@ -37,11 +37,8 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
     Raises:
         DefinitionError: The schema cannot be enforced, or is too large.
     """
-    size = remote.schema_bytes
-    if size > server.limits.max_schema_bytes:
-        raise DefinitionError(
-            f"its schema has {size:,} bytes; at most {int(server.limits.max_schema_bytes):,} are read"
-        )
+    if remote.problem is not None:
+        raise DefinitionError(remote.problem)
     identity = f"{server.origin} {server.where}"
 
     async def call_server(arguments: dict[str, Any], context: Context) -> ToolResult:

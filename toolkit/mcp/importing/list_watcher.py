@@ -34,6 +34,11 @@ class ListWatcher:
         if isinstance(message, types.ToolListChangedNotification):
             self._changed.set()
 
+    def note_dropped(self, method: str) -> None:
+        """Take note of a message that was dropped because there are too many. It may say that the tools changed."""
+        if method == "notifications/tools/list_changed":
+            self._changed.set()
+
     async def wait_for_change(self) -> None:
         """Wait until the server has changed its tools, and until the list may be read again."""
         await self._changed.wait()

@@ -20,7 +20,7 @@ from ...context import Context
 from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
 from ...values.schemas.validator import check_schema
-from .remote_tools import clean_text
+from .foreign_text import clean_text
 
 __all__ = ["CallLink", "QuestionRouter"]
 

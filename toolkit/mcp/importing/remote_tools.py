@@ -8,7 +8,6 @@ limited number of pages and tools, whatever the server says.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,23 +16,10 @@ import mcp_types as types
 
 from ..._plumbing.wording import format_count
 from ...values.strictjson.canonical import digest_parts, encode_canonical
+from .foreign_text import clean_description, clean_schema, clean_text
 from .remote_server import Limits
 
-__all__ = ["Listing", "RemoteTool", "clean_text", "list_tools"]
-
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
-)
-"""Characters that a person does not see: controls, marks of direction, fillers, tags. A model would read them."""
-
-
-def clean_text(text: str, max_chars: int) -> str:
-    """Return foreign *text* without hidden characters and without long gaps, cut to *max_chars*."""
-    # The text is cut first, so that a text of any length takes little time.
-    visible = _HIDDEN.sub("", text[: 4 * max_chars].replace("\r\n", "\n").replace("\r", "\n"))
-    short = re.sub(r"[ \t]{3,}", "  ", re.sub(r"\n{3,}", "\n\n", visible)).strip()
-    return short if len(short) <= max_chars else f"{short[: max_chars - 4].rstrip()} ..."
+__all__ = ["Listing", "RemoteTool", "list_tools"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +34,7 @@ class RemoteTool:
         output_schema: The schema of the structured content; None if the server gives none.
         hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
         digest: A digest of the whole definition, as the server sent it.
+        problem: Why the tool cannot be used; None if nothing is known against it.
     """
 
     name: str
@@ -56,20 +43,24 @@ class RemoteTool:
     output_schema: Mapping[str, Any] | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
+    problem: str | None = None
 
     @classmethod
-    def of(cls, tool: types.Tool, max_chars: int) -> RemoteTool:
+    def of(cls, tool: types.Tool, limits: Limits) -> RemoteTool:
         """Return what *tool*, an object of the SDK, says."""
+        max_chars = int(limits.max_description_chars)
         hints = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
         title = tool.title or hints.get("title") or ""
-        text = clean_text(tool.description or "", max_chars) or clean_text(str(title), max_chars)
+        text = clean_description(tool.description or "", max_chars) or clean_description(str(title), max_chars)
         definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, hints]
-        return cls(tool.name, text, tool.input_schema, tool.output_schema, hints, _digest(definition))
-
-    @property
-    def schema_bytes(self) -> int:
-        """How long the two schemas are as JSON text."""
-        return len(json.dumps([self.input_schema, self.output_schema]))
+        try:
+            schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
+            size = len(json.dumps([tool.input_schema, tool.output_schema]))
+        except RecursionError:
+            return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
+        max_bytes = int(limits.max_schema_bytes)
+        problem = f"its schema has {size:,} bytes; at most {max_bytes:,} are read" if size > max_bytes else None
+        return cls(tool.name, text, *schemas, hints, digest, problem)
 
     def describe_definition(self) -> str:
         """Return the definition as text with short lines, so that two of them can be compared."""
@@ -85,7 +76,7 @@ class RemoteTool:
 def _digest(definition: list[Any]) -> str:
     try:
         return digest_parts(encode_canonical(definition))
-    except (ValueError, RecursionError):  # a number or a text without an exact JSON form
+    except ValueError:  # a number or a text without an exact JSON form
         return digest_parts(json.dumps(definition, sort_keys=True))
 
 
@@ -111,7 +102,7 @@ async def list_tools(session: Any, limits: Limits) -> Listing:
             if tool.name in tools:
                 problems.append(f"`{clean_text(tool.name, 100)}` is listed twice; the first one counts")
             elif len(tools) < limits.max_tools:
-                tools[tool.name] = RemoteTool.of(tool, int(limits.max_description_chars))
+                tools[tool.name] = RemoteTool.of(tool, limits)
             else:
                 problems.append(
                     f"it has more than {format_count(int(limits.max_tools), 'tool')}; the others are left out"

@@ -14,7 +14,7 @@ import mcp_types as types
 from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...results import ToolResult
 from .call_errors import UnusableAnswer
-from .remote_tools import clean_text
+from .foreign_text import clean_text
 
 __all__ = ["build_result", "build_unusable_result"]
 

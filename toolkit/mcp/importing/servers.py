@@ -27,12 +27,13 @@ from ...errors import CatalogError, DefinitionError, ToolError
 from ...permissions.trust import Trust
 from ...spec import Tool
 from .connection import Connection
+from .foreign_text import clean_text
 from .imported_tool import build_tool
 from .loop_thread import LoopThread
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
-from .remote_tools import Listing, RemoteTool, clean_text
+from .remote_tools import Listing, RemoteTool
 from .server_file import check_trusted, read_server_file
 from .tool_names import NameBook
 

@@ -1,0 +1,85 @@
+"""
+Drops messages of a server that sends more of them than anyone needs.
+
+The SDK starts a task for each notice and each request of a server. All servers share one event loop, so a server that
+floods would take the time of the others. Answers to requests are never dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest
+
+__all__ = ["guard_transport"]
+
+_MAX_BURST = 500
+_MESSAGES_PER_SECOND = 100
+
+
+@contextlib.asynccontextmanager
+async def guard_transport(
+    transport: AbstractAsyncContextManager[tuple[Any, Any]], on_dropped: Callable[[str], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """Yield the streams of *transport*, and call *on_dropped* with the method of each message that is dropped."""
+    async with transport as (read_stream, write_stream):
+        yield _GuardedStream(read_stream, on_dropped), write_stream
+
+
+class _GuardedStream:
+    """The messages of a server, without those that are too many."""
+
+    def __init__(self, stream: Any, on_dropped: Callable[[str], None]) -> None:
+        self._stream = stream
+        self._on_dropped = on_dropped
+        self._messages_left = float(_MAX_BURST)
+        self._last_time = time.monotonic()
+
+    @property
+    def last_context(self) -> Any:
+        """The context in which the last message was sent, as some streams of the SDK know it."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message that is not dropped."""
+        while True:
+            item: SessionMessage | Exception = await self._stream.receive()
+            message = item.message if isinstance(item, SessionMessage) else None
+            if not isinstance(message, (JSONRPCNotification, JSONRPCRequest)) or self._has_room():
+                return item
+            self._on_dropped(message.method)
+
+    def _has_room(self) -> bool:
+        now = time.monotonic()
+        gained = (now - self._last_time) * _MESSAGES_PER_SECOND
+        self._messages_left = min(_MAX_BURST, self._messages_left + gained)
+        self._last_time = now
+        if self._messages_left < 1:
+            return False
+        self._messages_left -= 1
+        return True
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
