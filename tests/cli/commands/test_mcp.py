@@ -1,4 +1,4 @@
-"""`toolkit mcp trust`: the exact commands are shown before a file of servers is trusted."""
+"""`toolkit mcp`: the commands of a file are shown before it is trusted, and a user logs in at a server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import pytest
 
 from tests.cli.terminals import Terminal
+from tests.mcp.importing.oauth_site import serving_site
+from toolkit.mcp.importing.logins import Logins
 from toolkit.permissions.trust import Trust
 
 SERVERS = {"mcpServers": {"git": {"command": "npx", "args": ["-y", "git mcp"]}, "wrong": {}}}
@@ -59,3 +61,63 @@ def test_a_person_is_asked_in_a_terminal(shop, file, answer, code):
         terminal.type(answer)
         assert terminal.ended() == code
     assert Trust().covers_content(file, file.read_bytes()) is (code == 0)
+
+
+# Logins.
+
+
+@pytest.fixture(scope="module")
+def site():
+    """Serve a site that wants a login."""
+    with serving_site() as served:
+        yield served
+
+
+@pytest.mark.parametrize("given", ["address", "config", "settings"])
+def test_a_user_logs_in_and_out(shop, site, monkeypatch, given):
+    """The server is named by its address, or by its name in a file or in the settings."""
+    monkeypatch.setattr("webbrowser.open", site.browse)
+    shop.write("servers.json", json.dumps({"mcpServers": {"docs": {"url": site.url}}}))
+    shop.run("mcp", "trust", "servers.json", "--yes")
+    names = {
+        "address": [site.url],
+        "config": ["docs", "--config", "servers.json"],
+        "settings": ["docs"],
+    }
+    if given == "settings":
+        Logins().path.with_name("toolkit.toml").write_text(f'[mcp_servers.docs]\nurl = "{site.url}"\n')
+    ran = shop.run("mcp", "login", *names[given])
+    assert ran.code == 0, ran.err
+    assert ran.json == {"server": site.url, "kept_in": str(Logins().path)}
+    assert shop.run("list", site.url).json[0]["name"] == "whoami"
+    assert "is forgotten" in shop.run("mcp", "logout", *names[given]).err
+    assert "there is no login" in shop.run("mcp", "logout", *names[given]).err
+    refused = shop.run("list", site.url)
+    assert refused.code == 2
+    assert f"toolkit mcp login {site.url}" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nothing"], "no server is named `nothing`; write its address, or --config FILE"),
+        (["other", "--config", ".mcp.json"], "no server is named `other`; there are: git"),
+        (["git", "--config", ".mcp.json"], "the server `git` is a command, and needs no login here"),
+        (["http://127.0.0.1:9/mcp"], "cannot be asked for a login"),
+    ],
+)
+def test_a_server_without_a_login_is_an_error(shop, file, arguments, says):
+    """With the names that there are."""
+    shop.run("mcp", "trust", ".mcp.json", "--yes")
+    ran = shop.run("mcp", "login", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_the_address_is_printed_where_no_browser_is_wanted(shop, site, monkeypatch):
+    """And nothing is opened."""
+    monkeypatch.setattr("webbrowser.open", lambda url: pytest.fail("a browser was opened"))
+    ran = shop.run("mcp", "login", site.url, "--no-browser", "--timeout", "0.01")
+    assert ran.code == 2
+    assert f"open this address to log in: {site.base}/authorize?" in ran.err
+    assert "no login came back within 0.01 s" in ran.err

@@ -4,27 +4,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import webbrowser
+
 import click
 from rich.text import Text
 
-from ...mcp.importing.server_file import ServerFile, read_server_file
+from ...mcp.importing.login import log_in
+from ...mcp.importing.logins import Logins
+from ...mcp.importing.remote_server import RemoteServer, read_server
+from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file
 from ...permissions.trust import Trust
 from ..command import subcommand
 from ..confirmation import confirm
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..output import Output, to_safe_text
+from ..server_targets import is_address
+from ..settings_options import load_command_settings, set_option
 
 __all__ = ["command"]
 
 
 @click.group("mcp")
 def command() -> None:
-    """Decide about MCP servers: which files may start them.
+    """Trust files of MCP servers, and log in at servers.
 
     \b
     Examples:
       toolkit mcp trust .mcp.json
+      toolkit mcp login https://docs.example/mcp
     """
 
 
@@ -93,4 +102,102 @@ def _describe(file: ServerFile) -> list[Text]:
     return [*lines, *(Text.assemble(("  mistake: ", "red"), to_safe_text(problem)) for problem in file.problems)]
 
 
-command.add_command(trust_command)
+_config_option = click.option(
+    "--config",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The file that names the server, such as .mcp.json.",
+)
+
+
+@subcommand("login")
+@click.argument("name", metavar="NAME")
+@_config_option
+@click.option("--no-browser", is_flag=True, help="Only print the address that you have to open.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port to come back to; a free one by default."
+)
+@click.option("--client-id", metavar="ID", help="The id of a client that you have registered at the server.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for you.",
+)
+@set_option
+def login_command(
+    output: Output,
+    name: str,
+    config: str | None,
+    no_browser: bool,
+    port: int,
+    client_id: str | None,
+    timeout: float,
+    assignments: tuple[str, ...],
+) -> None:
+    """Log in at the MCP server NAME, in the browser.
+
+    NAME is a server of your settings, of the file in --config, or an address. The tokens
+    are kept in a file that only you can read, and are renewed without you. Programs that
+    wait for the login go on.
+
+    \b
+    Examples:
+      toolkit mcp login docs
+      toolkit mcp login https://docs.example/mcp --no-browser
+    """
+    server, logins = _find_server(name, config, assignments), Logins()
+
+    def show(url: str) -> None:
+        output.note(f"open this address to log in: {url}")
+        if not no_browser:
+            webbrowser.open(url)
+
+    asyncio.run(log_in(server, logins, show=show, port=port, client_id=client_id, seconds=timeout))
+    if output.is_json:
+        output.json({"server": server.where, "kept_in": str(logins.path)})
+    else:
+        output.note(f"you are logged in at {server.where}; the tokens are in {logins.path}")
+
+
+@subcommand("logout")
+@click.argument("name", metavar="NAME")
+@_config_option
+@set_option
+def logout_command(output: Output, name: str, config: str | None, assignments: tuple[str, ...]) -> None:
+    """Forget the login at the MCP server NAME.
+
+    The tokens are removed from your file of logins. The server is not told.
+
+    \b
+    Examples:
+      toolkit mcp logout https://docs.example/mcp
+    """
+    server = _find_server(name, config, assignments)
+    known = Logins().forget(server.target)
+    output.note(f"the login at {server.where} is forgotten" if known else f"there is no login at {server.where}")
+
+
+def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) -> RemoteServer:
+    """Return the server that the user names, which has to have an address."""
+    if is_address(name):
+        return read_server("server", name)
+    if config is not None:
+        file = read_server_file(config)
+        check_trusted(file, Trust())
+        servers = dict(file.servers)
+    else:
+        parts = load_command_settings(assignments).parts_of("mcp_servers")
+        servers = {part.name: read_server(part.name, part.value) for part in parts if part.name}
+    if name not in servers:
+        known = f"; there are: {', '.join(servers)}" if servers else ""
+        raise Failure(f"no server is named `{name}`{known}; write its address, or --config FILE")
+    if servers[name].kind != "address":
+        raise Failure(f"the server `{name}` is a command, and needs no login here")
+    return servers[name]
+
+
+for _command in (trust_command, login_command, logout_command):
+    command.add_command(_command)

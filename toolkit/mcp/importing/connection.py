@@ -32,6 +32,7 @@ from .flood_guard import guard_transport
 from .foreign_text import clean_text
 from .http_client import build_http_client
 from .list_watcher import ListWatcher
+from .login_requests import read_login_request
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
 from .remote_tools import Listing, list_tools
@@ -169,8 +170,8 @@ class Connection:
         )
 
     def _read_refusal(self, response: Any) -> dict[str, Any] | None:
-        """Return the error for an answer of status 401 or 403; None for the usual error."""
-        return None
+        """Return the error for an answer of status 401 or 403 that a login can help with; None for the usual error."""
+        return read_login_request(response, self.server)
 
     def _chooses_handshake(self, *, has_ended: bool) -> bool:
         """

@@ -18,6 +18,8 @@ import httpx2
 
 from ..._plumbing.wording import format_count
 from .local_errors import Happened, build_local_error
+from .logins import Logins, StoredLogin
+from .private_json import PrivateFileError
 from .remote_server import RemoteServer
 
 __all__ = ["McpHttpClient", "OnRefusal", "build_http_client"]
@@ -40,7 +42,7 @@ def build_http_client(server: RemoteServer, on_lost: Callable[[], None], on_refu
     return McpHttpClient(
         # Compressed answers are not accepted, because a small one may become a very large one.
         headers={**server.headers, "accept-encoding": "identity"},
-        auth=server.auth,
+        auth=server.auth or _find_login(server),
         transport=server.http_transport,
         # The call has a time limit of its own, and a stream of events may be silent for long.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
@@ -48,6 +50,12 @@ def build_http_client(server: RemoteServer, on_lost: Callable[[], None], on_refu
         on_lost=on_lost,
         on_refusal=on_refusal,
     )
+
+
+def _find_login(server: RemoteServer) -> httpx2.Auth | None:
+    """Return what sends the login of the user at *server*; None if the program gives a token itself."""
+    has_token = any(name.lower() == "authorization" for name in server.headers)
+    return None if has_token else StoredLogin(server.target, server.logins or Logins())
 
 
 class McpHttpClient(httpx2.AsyncClient):
@@ -63,6 +71,8 @@ class McpHttpClient(httpx2.AsyncClient):
         """Send *request*. A failure becomes an answer that the SDK passes on to the call that is waiting for it."""
         try:
             response = await super().send(request, **options)
+        except PrivateFileError as error:
+            return self._answer(request, build_local_error(str(error), happened="no"), None)
         except (httpx2.HTTPError, OSError) as error:
             happened: Happened = "no" if isinstance(error, _NOT_SENT) else "maybe"
             return self._answer(request, build_local_error(_describe(error, request), happened=happened), None)

@@ -8,25 +8,16 @@ used. If its server changes it later, the next call asks again, whatever rules a
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import threading
-from pathlib import Path
 from typing import Any
 
-from ..._plumbing.versioned_json import split_version
-from ...approvals.private_files import UnsafeFileError, check_private, make_private
-from ...errors import ToolkitError
+from .private_json import PrivateFileError, PrivateJson
 from .remote_tools import RemoteTool
 
-__all__ = ["PinError", "Pins"]
+__all__ = ["Pins"]
 
-_VERSION = 1
 _MAX_DIFF_LINES = 200
-
-
-class PinError(ToolkitError):
-    """Raised if the file of the pins cannot be read or written."""
 
 
 class Pins:
@@ -38,13 +29,13 @@ class Pins:
             it they are kept in memory.
 
     Raises:
-        PinError: The file cannot be read, or others can write it.
+        PrivateFileError: The file cannot be read, or others can write it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else Path(path).expanduser().absolute()
+        self._file = None if path is None else PrivateJson(path, "a file of pins", "pins")
         self._lock = threading.Lock()
-        self._pins: dict[str, dict[str, str]] = {} if self._path is None else _read_file(self._path)
+        self._pins: dict[str, dict[str, str]] = {} if self._file is None else _check_pins(self._file.read())
 
     def has_changed(self, identity: str, tool: RemoteTool) -> bool:
         """Return whether *tool* of the server with this *identity* differs from the definition that was used."""
@@ -69,40 +60,18 @@ class Pins:
         with self._lock:
             if self._pins.get(key, {}).get("digest") == tool.digest:
                 return
-            self._pins = {**self._pins, key: {"digest": tool.digest, "definition": tool.describe_definition()}}
-            if self._path is not None:
-                _write_file(self._path, self._pins)
+            pin = {"digest": tool.digest, "definition": tool.describe_definition()}
+            self._pins = {**self._pins, key: pin}
+            if self._file is not None:
+                self._file.change(lambda pins: pins.update({key: pin}))
 
 
 def _key(identity: str, tool: RemoteTool) -> str:
     return f"{identity} {tool.name}"
 
 
-def _read_file(path: Path) -> dict[str, dict[str, str]]:
-    if not path.exists():
-        return {}
+def _check_pins(pins: dict[str, Any]) -> dict[str, dict[str, str]]:
     try:
-        check_private(str(path))
-        _, data = split_version(json.loads(path.read_text(encoding="utf-8")), "a file of pins", (_VERSION,))
-        pins: Any = data["pins"]
-        return {
-            str(key): {"digest": str(pin["digest"]), "definition": str(pin["definition"])} for key, pin in pins.items()
-        }
-    except UnsafeFileError as error:
-        raise PinError(f"{path} {error}") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise PinError(
-            f"{path} cannot be read as a file of pins: {error}; restore it, or remove it to start anew"
-        ) from None
-
-
-def _write_file(path: Path, pins: dict[str, dict[str, str]]) -> None:
-    temporary = path.with_name(f"{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)
-        make_private(str(temporary))
-        temporary.write_text(json.dumps({"version": _VERSION, "pins": pins}, indent=1), encoding="utf-8")
-        temporary.replace(path)
-    except (OSError, UnsafeFileError) as error:
-        raise PinError(f"{path} cannot be written: {error}; give Pins another path") from None
+        return {key: {"digest": str(pin["digest"]), "definition": str(pin["definition"])} for key, pin in pins.items()}
+    except (TypeError, KeyError) as error:
+        raise PrivateFileError(f"a pin has another form ({error!r}); remove the file to start anew") from None

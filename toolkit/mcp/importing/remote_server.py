@@ -71,6 +71,7 @@ class RemoteServer:
         cwd: The folder that the command runs in.
         headers: HTTP headers for the address.
         auth: An `httpx2.Auth` for the address, for example the SDK's `OAuthClientProvider`.
+        logins: The file of the user's logins, `Logins(path)`; the user's own unless given.
         http_transport: An `httpx2` transport to reach the address by, for tests and proxies.
         trusted: Whether the hints of its tools (`readOnlyHint` and the like) count. Without trust every tool of the
             server is destructive and open-world.
@@ -88,6 +89,7 @@ class RemoteServer:
     cwd: str | None = field(default=None, kw_only=True)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, kw_only=True)
     auth: Any = field(default=None, repr=False, kw_only=True)
+    logins: Any = field(default=None, repr=False, kw_only=True)
     http_transport: Any = field(default=None, repr=False, kw_only=True)
     trusted: bool = field(default=False, kw_only=True)
     revision: str = field(default="auto", kw_only=True)
@@ -181,7 +183,7 @@ def _check_target(server: RemoteServer) -> str | None:
 
 
 def _check_reach(server: RemoteServer) -> str | None:
-    for names, kind in ((("env", "cwd"), "command"), (("headers", "auth", "http_transport"), "address")):
+    for names, kind in ((("env", "cwd"), "command"), (("headers", "auth", "logins", "http_transport"), "address")):
         for name in names:
             if getattr(server, name) and server.kind != kind:
                 return f"`{name}` belongs to a server that is reached by its {kind}; leave it out"

@@ -1,0 +1,224 @@
+"""Logins at servers: the demand for one, the login in the browser, and the tokens that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+
+import httpx
+import pytest
+
+from toolkit import Decision, Dispatcher
+from toolkit.mcp import Limits, RemoteServer, Servers
+from toolkit.mcp.importing.login import LoginError, log_in
+from toolkit.mcp.importing.logins import Logins
+from toolkit.mcp.importing.private_json import PrivateFileError
+from toolkit.mcp.importing.remote_server import read_server
+
+from .kit import wait_until
+from .oauth_site import serving_site
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Serve one site for all tests of the module."""
+    with serving_site() as site:
+        yield site
+
+
+@pytest.fixture
+def site(served):
+    """Return the site without any login."""
+    served.valid, served.renewable, served.grants, served.refusal, served.expires_in = set(), set(), [], None, 3600
+    return served
+
+
+@pytest.fixture
+def logins(tmp_path):
+    """Return a file of logins that is empty."""
+    return Logins(tmp_path / "home" / "logins.json")
+
+
+def log_in_at(site, logins, show=None, **options):
+    """Log in as a user with a browser does."""
+    asyncio.run(log_in(read_server("docs", site.url), logins, show=show or site.browse, **options))
+
+
+def call(site, logins):
+    """Return what a program with this file of logins gets from the tool, and the problems of the servers."""
+
+    async def main():
+        async with Servers(docs=RemoteServer(site.url, logins=logins, trusted=True)) as tools:
+            if "docs_whoami" not in tools:
+                return None, tools.problems
+            return (await Dispatcher(tools).call("docs_whoami", {})), tools.problems
+
+    return asyncio.run(main())
+
+
+def test_a_login_is_kept_for_its_user_alone(site, logins):
+    """Programs use it from then on."""
+    log_in_at(site, logins)
+    assert site.grants == ["authorization_code"]
+    assert stat.S_IMODE(os.stat(logins.path).st_mode) == 0o600
+    result, problems = call(site, logins)
+    assert (result.text, problems) == ("ada", [])
+
+
+def test_without_a_login_the_problem_names_the_command(site, logins):
+    """And no browser is opened, and no client is registered."""
+    result, problems = call(site, logins)
+    assert result is None
+    assert f"the server docs wants you to log in: run `toolkit mcp login {site.url}`" in problems[0]
+    assert site.grants == []
+
+
+def test_an_expired_token_is_renewed_without_the_user(site, logins):
+    """At the page that the authorization server named, and the new token is kept."""
+    site.expires_in = 1
+    log_in_at(site, logins)
+    before = logins.get(site.url)
+    logins.save(site.url, expires_at=1.0)
+    site.expires_in = 3600
+    assert call(site, logins)[0].text == "ada"
+    assert site.grants == ["authorization_code", "refresh_token"]
+    after = logins.get(site.url)
+    assert after["tokens"]["access_token"] in site.valid
+    assert after["tokens"] != before["tokens"]
+    assert call(site, logins)[0].text == "ada"
+    assert len(site.grants) == 2
+
+
+def test_a_token_that_no_longer_counts_is_renewed(site, logins):
+    """Also if it should not have expired yet."""
+    log_in_at(site, logins)
+    site.valid.clear()
+    assert call(site, logins)[0].text == "ada"
+    assert site.grants == ["authorization_code", "refresh_token"]
+
+
+def test_a_login_that_was_taken_back_has_to_be_made_again(site, logins):
+    """Neither token counts, so the user is needed."""
+    log_in_at(site, logins)
+    site.valid.clear()
+    site.renewable.clear()
+    assert "wants you to log in" in call(site, logins)[1][0]
+
+
+def test_a_call_waits_for_a_login_and_then_runs(site, logins):
+    """The program goes on with the new login, on the connection that it has."""
+    log_in_at(site, logins)
+
+    async def main():
+        async with Servers(docs=RemoteServer(site.url, logins=logins, trusted=True)) as tools:
+            dispatcher = Dispatcher(tools)
+            site.valid.clear()
+            site.renewable.clear()
+            waiting = await dispatcher.call("docs_whoami", {})
+            assert waiting.request.auth.provider == "docs"
+            assert f"toolkit mcp login {site.url}" in waiting.request.auth.reason
+            await log_in(read_server("docs", site.url), logins, show=site.browse)
+            return await dispatcher.resume(waiting.request.id, Decision.approve())
+
+    assert asyncio.run(main()).text == "ada"
+
+
+def test_a_server_that_is_left_out_comes_back_after_a_login(site, logins):
+    """The connection is tried again, and reads the file again."""
+
+    async def main():
+        server = RemoteServer(site.url, logins=logins, limits=Limits(wait_initial=0.01, wait_max=0.02))
+        async with Servers(docs=server) as tools:
+            assert "docs_whoami" not in tools
+            await log_in(read_server("docs", site.url), logins, show=site.browse)
+            await wait_until(lambda: "docs_whoami" in tools)
+            assert tools.problems == []
+
+    asyncio.run(main())
+
+
+def test_a_user_who_says_no_keeps_the_former_login(site, logins):
+    """And the reason is told."""
+    log_in_at(site, logins)
+    before = logins.get(site.url)
+    site.valid.clear()
+    site.refusal = "access_denied"
+    with pytest.raises(LoginError, match="the login was refused: access_denied"):
+        log_in_at(site, logins)
+    assert logins.get(site.url) == before
+
+
+def test_an_answer_that_was_not_asked_for_is_no_login(site, logins):
+    """Another page that opens the callback has not the secret of this login."""
+
+    def forge(url):
+        redirect = httpx.URL(url).params["redirect_uri"]
+        assert httpx.get(redirect.replace("/callback", "/other")).status_code == 404
+        assert httpx.get(redirect).status_code == 400
+        assert httpx.post(redirect).status_code == 404
+        assert httpx.get(redirect, params={"code": "stolen", "state": "guessed"}).status_code == 200
+
+    with pytest.raises(LoginError, match="State parameter mismatch"):
+        log_in_at(site, logins, forge)
+    assert logins.get(site.url) is None
+
+
+def test_a_login_that_takes_too_long_ends(site, logins):
+    """With the time that it had."""
+    with pytest.raises(LoginError, match=r"no login came back within 0.01 s"):
+        log_in_at(site, logins, lambda url: None, seconds=0.01)
+
+
+def test_a_server_that_cannot_be_reached_is_named(logins):
+    """As it was written."""
+    with pytest.raises(LoginError, match=r"http://127\.0\.0\.1:9/mcp cannot be asked for a login"):
+        asyncio.run(log_in(read_server("docs", "http://127.0.0.1:9/mcp"), logins, show=print))
+
+
+def test_a_port_that_is_taken_is_named(site, logins):
+    """With the remedy."""
+    port = int(site.base.rpartition(":")[2])
+    with pytest.raises(LoginError, match=f"port {port} cannot be listened on: .*; give another"):
+        log_in_at(site, logins, port=port)
+
+
+def test_a_client_that_was_registered_by_hand_is_used(site, logins):
+    """No other one is registered."""
+    log_in_at(site, logins, client_id="mine")
+    assert logins.get(site.url)["client"]["client_id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "cannot be read as a file of logins"),
+        ('{"version": 9, "logins": {}}', "cannot be read as a file of logins"),
+        ('{"version": 1, "logins": []}', "`logins` is not an object"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_kept(logins, text, says):
+    """Nothing is written over it."""
+    logins.path.parent.mkdir(mode=0o700)
+    logins.path.write_text(text)
+    logins.path.chmod(0o600)
+    with pytest.raises(PrivateFileError, match=says):
+        logins.save("https://docs.example/mcp", tokens={})
+    assert logins.path.read_text() == text
+
+
+def test_a_file_that_others_can_read_is_refused(site, logins):
+    """The call fails with the reason, and the token is not sent."""
+    log_in_at(site, logins)
+    logins.path.chmod(0o644)
+    assert "can be opened by others" in call(site, logins)[1][0]
+
+
+def test_a_token_of_another_form_is_named_with_the_remedy(site, logins):
+    """The other logins of the file are not touched."""
+    logins.save(site.url, tokens={"access_token": 7})
+    assert f"run `toolkit mcp logout {site.url}`" in call(site, logins)[1][0]
+    assert logins.forget(site.url) is True
+    assert logins.forget(site.url) is False
+    assert json.loads(logins.path.read_text())["logins"] == {}

@@ -1,0 +1,38 @@
+"""
+A server's demand for a login, as a request for credentials that a call waits for.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from .local_errors import build_local_error
+from .remote_server import RemoteServer
+from .remote_tools import clean_text
+
+__all__ = ["read_login_request"]
+
+_PARAMETER = re.compile(r'([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_MAX_HEADER_CHARS = 8192
+_MAX_SCOPES = 50
+
+
+def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | None:
+    """
+    Return the error for *response*, which has status 401 or 403, with a request for credentials.
+
+    Return None if a login does not help: the server refuses what the user may not do.
+    """
+    header = ", ".join(response.headers.get_list("www-authenticate"))[:_MAX_HEADER_CHARS]
+    parameters = {
+        match[1].lower(): match[2] if match[2] is not None else match[3] for match in _PARAMETER.finditer(header)
+    }
+    lacks_scope = parameters.get("error") == "insufficient_scope"
+    if response.status_code != 401 and not lacks_scope:
+        return None
+    scopes = [clean_text(scope, 200) for scope in parameters.get("scope", "").split()[:_MAX_SCOPES]]
+    what = "wants further permissions" if lacks_scope else "wants you to log in"
+    reason = f"the server {server.name} {what}: run `toolkit mcp login {shlex.quote(server.where)}`"
+    return build_local_error(reason, happened="no", auth={"provider": server.name, "scopes": scopes, "reason": reason})

@@ -1,0 +1,98 @@
+"""
+A JSON file that belongs to the user alone, and that several processes may change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..._plumbing.versioned_json import split_version
+from ...approvals.private_files import UnsafeFileError, check_private, make_private
+from ...errors import ToolkitError
+
+__all__ = ["PrivateFileError", "PrivateJson"]
+
+_VERSION = 1
+
+
+class PrivateFileError(ToolkitError):
+    """A file that cannot be read or written, or that others could have written."""
+
+
+class PrivateJson:
+    """
+    A file that holds one JSON object.
+
+    Args:
+        path: Where the file is. It is made when it is first written.
+        what: What the file is, for messages: "a file of logins".
+        key: The name of the object in the file, beside the version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], what: str, key: str) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self._what = what
+        self._key = key
+
+    def read(self) -> dict[str, Any]:
+        """
+        Return the object; an empty one if there is no file.
+
+        Raises:
+            PrivateFileError: The file cannot be read, is no such file, or can be opened by others.
+        """
+        try:
+            check_private(str(self.path))
+            _, data = split_version(json.loads(self.path.read_text(encoding="utf-8")), self._what, (_VERSION,))
+            content = data[self._key]
+        except FileNotFoundError:
+            return {}
+        except UnsafeFileError as error:
+            raise PrivateFileError(f"{self.path} {error}") from None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self._refuse(error) from None
+        if not isinstance(content, dict):
+            raise self._refuse(f"`{self._key}` is not an object")
+        return content
+
+    def change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Apply *change* to the object and write it. Other processes wait meanwhile."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._hold_lock():
+                content = self.read()
+                change(content)
+                self._write(content)
+        except (OSError, UnsafeFileError) as error:
+            raise PrivateFileError(f"{self.path} cannot be written: {error}; give another path") from None
+
+    def _refuse(self, reason: object) -> PrivateFileError:
+        return PrivateFileError(
+            f"{self.path} cannot be read as {self._what}: {reason}; restore it, or remove it to start anew"
+        )
+
+    def _write(self, content: dict[str, Any]) -> None:
+        temporary = self.path.with_name(f"{self.path.name}.new")
+        temporary.unlink(missing_ok=True)
+        make_private(str(temporary))
+        temporary.write_text(json.dumps({"version": _VERSION, self._key: content}, indent=1), encoding="utf-8")
+        temporary.replace(self.path)
+
+    @contextlib.contextmanager
+    def _hold_lock(self) -> Iterator[None]:
+        lock = f"{self.path}.lock"
+        make_private(lock)
+        handle = os.open(lock, os.O_RDWR)
+        try:
+            with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there
+                import fcntl
+
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
