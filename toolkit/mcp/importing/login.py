@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from ..._plumbing.wording import format_seconds
 from ...errors import ToolkitError
+from .foreign_text import clean_text
 from .logins import Logins, LoginStorage, build_client_metadata
 from .remote_server import RemoteServer
-from .remote_tools import clean_text
 
 __all__ = ["LoginError", "log_in"]
 

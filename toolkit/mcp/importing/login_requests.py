@@ -8,9 +8,9 @@ import re
 import shlex
 from typing import Any
 
+from .foreign_text import clean_text
 from .local_errors import build_local_error
 from .remote_server import RemoteServer
-from .remote_tools import clean_text
 
 __all__ = ["read_login_request"]
 

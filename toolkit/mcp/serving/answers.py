@@ -13,7 +13,8 @@ from ...formats import mcp as mcp_format
 from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import as_text
-from ...values.schemas.validator import SchemaValidator, compile_schema
+from ...values.schemas.engine import SchemaValidator
+from ...values.schemas.validator import compile_schema
 from .listing import has_structured_output
 
 __all__ = ["AnswerBuilder", "build_error_answer"]
