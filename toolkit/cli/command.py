@@ -23,7 +23,15 @@ _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
 Body: TypeAlias = Callable[..., "int | None"]
 
-target_argument = click.argument("target", shell_complete=complete_target)
+
+class _TargetType(click.types.StringParamType):
+    """A text that names a target. If it is missing, the message says what a target is."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "Name a file such as tools.py, a module such as shop.tools, or builtin."
+
+
+target_argument = click.argument("target", type=_TargetType(), shell_complete=complete_target)
 tool_argument = click.argument("name", shell_complete=complete_tool)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 

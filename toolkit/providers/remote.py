@@ -86,7 +86,7 @@ class RemoteProvider(ABC):
         self,
         model: str,
         *,
-        api_key: str | None = None,
+        api_key: str | ApiKey | None = None,
         base_url: str | None = None,
         timeout_seconds: float = 600.0,
         total_seconds: float = 3600.0,
@@ -114,7 +114,7 @@ class RemoteProvider(ABC):
         self.max_tokens = self._max_tokens if max_tokens is None else max_tokens
         self.strict = strict
         self.options = dict(options or {})
-        self._key = None if api_key is None else ApiKey(api_key)
+        self._key = api_key if api_key is None or isinstance(api_key, ApiKey) else ApiKey(api_key)
         self._retry = RetryPolicy() if retry is None else retry
         self._sleep = sleep
         self._noted: set[Note] = set()
@@ -250,6 +250,15 @@ class RemoteProvider(ABC):
         if self._key is not None:
             return self._key.source
         return " or ".join(self._key_variables) if self._is_own_address else "`api_key=` (none was given)"
+
+    def require_key(self) -> None:
+        """
+        Look for the key now, and not at the first request.
+
+        Raises:
+            ProviderFailure: The provider needs a key, and there is none.
+        """
+        self._find_key()
 
     def _find_key(self) -> ApiKey | None:
         if self._key is None and self._is_own_address:

@@ -25,7 +25,10 @@ from ..dispatcher import Dispatcher
 from ..errors import ProviderError
 from ..hooks.shell.shell_hooks import ShellHooks
 from ..permissions import Permissions
+from ..permissions.instruction_names import SETTINGS_FILE
+from ..permissions.trust import configuration_folder
 from ..providers.base import Provider
+from ..providers.http.api_keys import ApiKey
 from ..providers.prices import Prices, price_of
 from ..safety import SafetyChecks
 from .instruction_files import Instructions, read_instructions
@@ -102,21 +105,25 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
     """
     missing = [name for name in ("provider", "model") if settings[name] is None]
     if missing:
-        raise SettingsError(
-            f"no {name} is chosen; set `{name}` in toolkit.toml, {KEYS[name].variable}, or --{name}" for name in missing
-        )
+        raise SettingsError(_explain_missing_choice(name) for name in missing)
     options: dict[str, Any] = {} if settings["base_url"] is None else {"base_url": settings["base_url"]}
     variable = settings["key_from"]
     if variable is not None:
         if not os.environ.get(variable):
             place = settings.parts_of("key_from")[0].place or "key_from"
             raise SettingsError([f"{place} {variable}: there is no such environment variable, or it is empty"])
-        options["api_key"] = os.environ[variable]
+        options["api_key"] = ApiKey(os.environ[variable], source=variable)
     try:
         provider: RemoteProvider = getattr(providers, PROVIDERS[settings["provider"]])(settings["model"], **options)
     except ValueError as error:
         raise SettingsError([str(error)]) from None
     return provider
+
+
+def _explain_missing_choice(name: str) -> str:
+    choices = f" ({', '.join(PROVIDERS)})" if name == "provider" else ""
+    file = configuration_folder() / SETTINGS_FILE
+    return f"no {name} is chosen; give --{name}{choices}, or set `{name}` in {file}, or {KEYS[name].variable}"
 
 
 def build_budget(settings: MergedSettings, *, model: str | None = None) -> Budget:

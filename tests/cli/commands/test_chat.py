@@ -149,3 +149,22 @@ def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop
         terminal.type("\x03")
         assert terminal.ended() == 0
     assert kept().text == "It is done."
+
+
+def test_a_missing_key_ends_the_conversation_before_it_begins(shop, monkeypatch):
+    """A person without a key is told so with the variable to set, before they have typed a prompt."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    ran = shop.run("chat", "tools.py", "--provider", "anthropic", "--model", "test-1", input="Good morning.\n")
+    assert (ran.code, ran.out) == (13, "")
+    assert ran.err.splitlines()[-1] == (
+        "error: Anthropic needs a key, and there is none: set ANTHROPIC_API_KEY, or give `api_key=` (--key-from)"
+    )
+
+
+def test_a_refused_key_is_named_by_its_variable(shop, monkeypatch):
+    """If the provider refuses the key of `--key-from`, the message names that variable."""
+    monkeypatch.setenv("MY_KEY", "another")
+    with model(HELLO) as stub:
+        ran = shop.run(*chat(stub), input="Good morning.\n")
+    assert ran.code == 13
+    assert "refused the key from MY_KEY" in ran.out

@@ -69,6 +69,6 @@ def test_a_key_is_found_where_it_is_first():
 
 def test_a_missing_key_names_the_variables():
     """Whoever reads it knows what to set."""
-    with pytest.raises(ProviderError, match="Test needs a key.* set A_KEY or B_KEY, or give `api_key=`") as missing:
+    with pytest.raises(ProviderError, match="Test needs a key.* set A_KEY or B_KEY, or give `api_key=` ") as missing:
         find_key(None, ["A_KEY", "B_KEY"], provider="Test", environ={})
     assert missing.value.why == "key"

@@ -77,7 +77,7 @@ def command(
     """
     saved_run, run = open_saved_file(save, resume, RUN)
     with open_driver(
-        target, settings, output, saved_run, audit=audit, asks=asks, resource_names=resource_names
+        target, settings, output, saved_run, audit=audit, asks=asks, resource_names=resource_names, needs_key=True
     ) as driver:
         run, exit_code = _converse(driver, run, saved_run, output)
     if run is not None and output.is_json:
@@ -97,6 +97,8 @@ def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, ou
         with driver.save_afterwards(saved_run):
             run = driver.run(None, run)
     exit_code = _exit_code_of(run)
+    if sys.stdin.isatty():
+        output.note("/exit or Ctrl-D ends the conversation, Ctrl-C breaks off an answer", "dim")
     with contextlib.suppress(KeyboardInterrupt):  # at the prompt it ends the conversation
         for text in _read_prompts():
             if run is not None and run.status == "waiting":

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
+from ...errors import ProviderError
 from ...providers.messages import AssistantMessage
 from ...settings import MergedSettings, build_agent, build_provider
 from ...settings.builders import find_instructions
@@ -19,6 +20,7 @@ from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..call_policy import CallPolicy, dispatcher_for
 from ..confirmation import confirm
 from ..display.agent_display import AgentDisplay
+from ..exit_codes import RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
@@ -121,13 +123,18 @@ def open_driver(
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
+    needs_key: bool = False,
 ) -> Iterator[RunDriver]:
     """
     Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
 
-    The further arguments are the values of the options of those names.
+    The further arguments are the values of the options of those names. *needs_key* says whether a missing key ends the
+    command at once, and not with the first prompt.
     """
     provider = build_provider(settings)
+    if needs_key:
+        with _as_failed_run():
+            provider.require_key()
     with (
         open_target(target, settings=settings) as loaded_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
@@ -154,6 +161,15 @@ def open_driver(
                 asks_afterwards=loaded_target.dispatcher is not None,
             )
             loop.run(provider.aclose())
+
+
+@contextlib.contextmanager
+def _as_failed_run() -> Iterator[None]:
+    """Turn a failure of the provider inside the block into a `Failure` with the exit code of a failed run."""
+    try:
+        yield
+    except ProviderError as error:
+        raise Failure(str(error), RUN_EXITS["failed"]) from error
 
 
 def confirm_plan(terminal: str = "/dev/tty") -> bool:

@@ -71,4 +71,6 @@ def find_key(
         if environ.get(name):
             return ApiKey(environ[name], source=name)
     names = " or ".join(variables)
-    raise ProviderFailure(f"{provider} needs a key, and there is none: set {names}, or give `api_key=`", why="key")
+    raise ProviderFailure(
+        f"{provider} needs a key, and there is none: set {names}, or give `api_key=` (--key-from)", why="key"
+    )
