@@ -140,9 +140,20 @@ def test_the_documented_exit_codes_are_the_real_ones():
     assert told == sorted(codes)
 
 
-def test_ctrl_c_while_python_runs_text_ends_with_the_usual_code(shop):
-    """Ctrl-C that comes while a dataclass is made, which runs a text, ends `python -m toolkit` with 130 as any other."""
-    path = shop.write("interrupted.py", 'exec("raise KeyboardInterrupt")\n')
+@pytest.mark.parametrize(
+    "text",
+    [
+        'exec("raise KeyboardInterrupt")\n',
+        (
+            "class Field:\n    def __set_name__(self, owner, name):\n        raise KeyboardInterrupt\n\n\n"
+            "class Record:\n    field = Field()\n"
+        ),
+    ],
+    ids=["exec", "set_name"],
+)
+def test_ctrl_c_while_a_class_is_made_ends_with_the_usual_code(shop, text):
+    """Ctrl-C that comes while a dataclass is made, or a class, ends `python -m toolkit` with 130 as any other."""
+    path = shop.write("interrupted.py", text)
     command = [sys.executable, "-m", "toolkit", "list", str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (ran.returncode, ran.stderr.splitlines()[-1]) == (130, "error: interrupted")

@@ -85,6 +85,8 @@ def _load_module(source: str) -> ModuleType:
     except ImportError as error:
         raise CatalogError(f"cannot load {source!r}: {error}; install it, or correct the name") from error
     except (Exception, SystemExit) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps one that comes while a class is made
+            raise error.__cause__ from None
         raise CatalogError(f"cannot load {source!r}: it raised {type(error).__name__}: {error}") from error
 
 
