@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
-from toolkit import AudioPart, ResourcePart
+from toolkit import Agent, AudioPart, Catalog, Dispatcher, ResourcePart, ToolCall
+from toolkit.agent import Run
 from toolkit.content import is_uri, part_from_json
+from toolkit.providers import ScriptedProvider, UserMessage
 from toolkit.values.part_texts import render_part
 
 
@@ -137,3 +139,20 @@ def test_whatever_is_called_a_uri_can_be_stored(text):
     else:
         with pytest.raises(ValueError, match="is not a URI"):
             ResourcePart(text)
+
+
+@pytest.mark.anyio
+async def test_a_stored_run_has_the_same_parts():
+    """The prompt and the results of an agent's run come back from the text of the run."""
+
+    def play() -> AudioPart:
+        """Play a sound."""
+        return AudioPart(b"abc", "audio/wav")
+
+    note = ResourcePart("memo:1", b"\xff", "application/octet-stream")
+    provider = ScriptedProvider([[ToolCall("play", {}, "call_1")], "Done."])
+    run = await Agent(provider, Dispatcher(Catalog(play))).run(UserMessage.of("Listen:", note))
+    stored = Run.loads(run.dumps())
+    assert stored.messages == run.messages
+    assert stored.messages[0].parts[1] == note
+    assert list(stored.messages[2].results[0].parts) == [AudioPart(b"abc", "audio/wav")]
