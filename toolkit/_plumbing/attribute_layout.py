@@ -13,13 +13,13 @@ from typing import TypeVar
 
 __all__ = ["reserve_attributes"]
 
-C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 
-def reserve_attributes(*names: str) -> Callable[[C], C]:
+def reserve_attributes(*names: str) -> Callable[[type[T]], type[T]]:
     """Return a decorator that lets a class know the attributes called *names* before it has any object."""
 
-    def decorate(cls: C) -> C:
+    def decorate(cls: type[T]) -> type[T]:
         first_object = cls.__new__(cls)
         for name in names:
             setattr(first_object, name, None)
