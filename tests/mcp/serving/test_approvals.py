@@ -25,7 +25,10 @@ from tests.mcp.serving.kit import (
 )
 from toolkit import AuthNeeded, AuthRequest, Catalog, Context, Dispatcher, Permissions
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
+from toolkit.decisions import ApprovalRequest
+from toolkit.mcp.serving.questions import build_forms, can_ask, describe_inability
 from toolkit.mcp.serving.sealed_state import OpenQuestion, StateSeal, digest_request
+from toolkit.questions import Question
 
 pytestmark = pytest.mark.anyio
 
@@ -141,11 +144,22 @@ async def test_a_client_that_never_answers_properly_is_asked_for_a_while(dispatc
 async def test_a_client_without_elicitation_gets_a_clear_refusal(dispatcher, store, runs, mode):
     """The text says why, and what helps; no request is left open."""
     async with connected(dispatcher, mode) as client:
-        result = await client.call_tool("pay", {"amount": 5})
-    assert result.is_error
-    assert "this client cannot ask for it: it declares no elicitation" in text_of(result)
-    assert "'allow pay'" in text_of(result)
+        text = await refusal_of(client, "pay", {"amount": 5})
+    assert "this client cannot ask for it: it declares no elicitation" in text
+    assert "'allow pay'" in text
     assert (runs, store.pending()) == ([], [])
+
+
+async def refusal_of(client, name, arguments, mode="form"):
+    """The text of a refusal: a result in the older revision, an error that names the capability in the newer one."""
+    if client.protocol_version != NEW:
+        result = await client.call_tool(name, arguments)
+        assert result.is_error
+        return text_of(result)
+    with pytest.raises(MCPError) as caught:
+        await client.call_tool(name, arguments)
+    assert (caught.value.code, caught.value.data) == (-32021, {"requiredCapabilities": {"elicitation": {mode: {}}}})
+    return caught.value.message
 
 
 async def test_a_client_that_fails_to_ask_denies_the_call(dispatcher, store, runs):
@@ -240,7 +254,7 @@ async def test_credentials_are_asked_for_by_an_address(runs, mode):
     async with connected(Dispatcher(catalog), mode, Person(DECLINE)) as client:
         assert "the user declined" in text_of(await client.call_tool("issues", {}))
     async with connected(Dispatcher(catalog), mode) as client:
-        assert "open https://github.example/login, and call it again" in text_of(await client.call_tool("issues", {}))
+        assert "open https://github.example/login, and call it again" in await refusal_of(client, "issues", {}, "url")
 
 
 # What a client of the newer revision can send.
@@ -499,5 +513,51 @@ async def test_a_question_that_is_closed_ends_the_call(order, mode):
     async with connected(order, mode, Person(CANCEL)) as client:
         assert "closed the question" in text_of(await client.call_tool("order", {}))
     async with connected(order, mode) as client:
-        assert "has a question for the user, and this client cannot ask" in text_of(await client.call_tool("order", {}))
+        assert "has a question for the user, and this client cannot ask" in await refusal_of(client, "order", {})
     assert order.approvals.store.pending() == []
+
+
+async def test_answers_that_come_with_the_call_are_for_questions_only(order, dispatcher, runs):
+    """A client that knows the questions of a tool may answer at once; what does not fit is asked for."""
+    answers = {"size": fill(answer="M"), "where": DECLINE, "tags": fill(answer="[]"), "more": YES, "approval": YES}
+    async with connected(order, NEW, Person(NO)) as client:
+        result = await call_once(client, "order", responses=answers)
+        assert text_of(result) == "M to DECLINED with []"
+        wrong = await call_once(client, "order", responses={**answers, "where": fill(town="x")})
+        assert list(wrong.input_requests) == ["where"]
+        few = await call_once(client, "order", responses={"more": YES})
+        assert list(few.input_requests) == ["size"]
+    async with connected(dispatcher, NEW, Person(NO)) as client:
+        result = await call_once(client, "pay", {"amount": 5}, responses=answers)
+    assert isinstance(result, types.InputRequiredResult)
+    assert runs == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_flat"),
+    [
+        ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}, True),
+        ({"type": "array", "items": {"type": "string", "enum": ["a"]}}, True),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, True),
+        ({"type": "array", "items": {"anyOf": [{"type": "string"}]}}, False),
+        ({"type": "object", "properties": {}}, False),
+        ({"$ref": "#"}, False),
+    ],
+)
+def test_choices_with_titles_are_fields_of_a_form(schema, is_flat):
+    """Every kind of choice that the protocol has can be asked for as it is."""
+    request = ApprovalRequest(
+        tool="t",
+        call_id="c",
+        reason="r",
+        questions=(Question(key="k", message="m", schema={"type": "object", "properties": {"field": schema}}),),
+    )
+    form = build_forms(request, offers_grants=False)["k"]["requestedSchema"]
+    assert (form["properties"] == {"field": schema}) == is_flat
+
+
+def test_an_address_that_is_missing_cannot_be_asked_for():
+    """Credentials without an address are refused in words."""
+    request = ApprovalRequest(tool="t", call_id="c", reason="r", auth=AuthRequest(provider="github"))
+    assert not can_ask(request, types.ClientCapabilities(elicitation=types.ElicitationCapability(url={})))
+    assert "it names no address" in describe_inability(request)

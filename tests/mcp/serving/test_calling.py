@@ -10,7 +10,7 @@ import pytest
 from mcp import MCPError
 
 from tests.clocks import until
-from tests.mcp.serving.kit import MODES, NEW, OLD, connected, text_of
+from tests.mcp.serving.kit import MODES, NEW, NO, OLD, Person, connected, text_of
 from toolkit import Catalog, Context, Dispatcher, Permissions, ToolResult
 from toolkit.content import ImagePart
 
@@ -287,8 +287,10 @@ async def test_the_mode_is_default_unless_the_dispatcher_has_permissions(mode):
         """Write."""
         return "written"
 
-    async with connected(Dispatcher(catalog), mode) as client:
-        assert "needs the approval of a person" in text_of(await client.call_tool("write", {}))
+    person = Person(NO)
+    async with connected(Dispatcher(catalog), mode, person) as client:
+        assert (await client.call_tool("write", {})).is_error
+    assert "mode `default` asks first" in person.questions[0].message
     async with connected(Dispatcher(catalog, permissions=Permissions("auto")), mode) as client:
         assert text_of(await client.call_tool("write", {})) == "written"
 

@@ -20,7 +20,13 @@ import anyio
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, ElicitRequest, ElicitResult
+from mcp_types import (
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    CallToolRequestParams,
+    ElicitRequest,
+    ElicitResult,
+)
 from mcp_types import ElicitRequestFormParams as FormParams
 from mcp_types import ElicitRequestURLParams as UrlParams
 from pydantic import ValidationError
@@ -33,7 +39,7 @@ from ...session import Session
 from .answers import AnswerBuilder, build_error_answer
 from .conversations import Conversations, is_modern
 from .progress import ProgressRouter
-from .questions import build_forms, can_ask, describe_inability, read_decision
+from .questions import build_forms, can_ask, describe_inability, kind_of, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
 __all__ = ["ToolCaller", "run_to_end"]
@@ -93,12 +99,12 @@ class ToolCaller:
         else:
             session = self._conversations.session_of(context, principal)
             result = await self._run(context, name, arguments, session, principal)
+            if params.input_responses and result.kind == "waiting" and is_modern(context):
+                result = await self._use_answers(context, params, result, session, principal)
         if result.kind != "waiting":
             return self._answer(name, result)
         if not can_ask(_request_of(result), context.session.client_capabilities):
-            request = _request_of(result)
-            await self._withdraw(request, principal)
-            return build_error_answer(f"error: denied: {describe_inability(request)}")
+            return await self._refuse_to_ask(context, _request_of(result), principal)
         if is_modern(context):
             return self._ask_later(_request_of(result), name, arguments, principal)
         return await self._ask_now(context, name, result, session, principal)
@@ -167,8 +173,7 @@ class ToolCaller:
         for _ in range(_MAX_QUESTIONS):
             request = _request_of(result)
             if not can_ask(request, context.session.client_capabilities):
-                await self._withdraw(request, principal)
-                return build_error_answer(f"error: denied: {describe_inability(request)}")
+                return await self._refuse_to_ask(context, request, principal)
             try:
                 responses = await self._elicit(context, request)
             except BaseException as error:
@@ -235,10 +240,7 @@ class ToolCaller:
             digest = digest_request(params.name, params.arguments)
             question = self._seal.open(params.request_state or "", digest=digest, principal=principal)
             request = await self._find_request(question)
-            responses = {
-                key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()
-            }
-            decision = read_decision(request, responses, by=_name_client(context), principal=principal)
+            decision = read_decision(request, _responses_of(params), by=_name_client(context), principal=principal)
             if decision is None:
                 return self._ask_later(request, params.name, params.arguments, principal)
             session = self._conversations.session_of_question(question.session, principal)
@@ -252,6 +254,34 @@ class ToolCaller:
             raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}) from error
+
+    async def _use_answers(
+        self,
+        context: ServerRequestContext[Any, Any],
+        params: CallToolRequestParams,
+        result: ToolResult,
+        session: Session,
+        principal: str | None,
+    ) -> ToolResult:
+        """
+        Return the result of a call whose client knows the questions of the tool, and sent the answers with it.
+
+        An approval or credentials are never taken from such a request: the person has not seen what they agree to.
+        """
+        for _ in range(_MAX_QUESTIONS):
+            if result.kind != "waiting" or kind_of(_request_of(result)) != "questions":
+                break
+            request = _request_of(result)
+            decision = read_decision(request, _responses_of(params), by=_name_client(context), principal=principal)
+            if decision is None:
+                break
+            try:
+                result = await self._resume(context, request, decision, session, principal)
+            except ApprovalError as error:
+                if error.why not in _MISTAKES:
+                    raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+                break
+        return result
 
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
         if not isinstance(question.request, str):
@@ -271,6 +301,23 @@ class ToolCaller:
         return record.request
 
     # Both revisions.
+
+    async def _refuse_to_ask(
+        self, context: ServerRequestContext[Any, Any], request: ApprovalRequest, principal: str | None
+    ) -> dict[str, Any]:
+        """
+        Return the answer to a call that had to ask a client that cannot be asked.
+
+        Raises:
+            MCPError: The newer revision has an error for this, which names the capability that is missing.
+        """
+        await self._withdraw(request, principal)
+        text = f"error: denied: {describe_inability(request)}"
+        if is_modern(context) and not (request.auth is not None and request.auth.url is None):
+            mode = "form" if request.auth is None else "url"
+            data = {"requiredCapabilities": {"elicitation": {mode: {}}}}
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
+        return build_error_answer(text)
 
     async def _resume(
         self,
@@ -315,6 +362,10 @@ async def run_to_end(run: Coroutine[Any, Any, ToolResult]) -> ToolResult:
 def _request_of(result: ToolResult) -> ApprovalRequest:
     assert result.request is not None  # noqa: S101 -- a result of kind "waiting" has one
     return result.request
+
+
+def _responses_of(params: CallToolRequestParams) -> dict[str, Any]:
+    return {key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()}
 
 
 def _name_client(context: ServerRequestContext[Any, Any]) -> str:

@@ -139,11 +139,20 @@ def _is_primitive(schema: Mapping[str, Any]) -> bool:
         return False
     if schema.get("type") == "array":
         items = schema.get("items")
-        return isinstance(items, Mapping) and items.get("type") == "string" and "enum" in items
+        return isinstance(items, Mapping) and (
+            (items.get("type") == "string" and "enum" in items) or _has_titled_choices(items)
+        )
     choices = schema.get("enum")
     if "type" not in schema and isinstance(choices, list):
         return all(isinstance(choice, str) for choice in choices)
     return schema.get("type") in _PRIMITIVES
+
+
+def _has_titled_choices(schema: Mapping[str, Any]) -> bool:
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    return isinstance(choices, list) and all(
+        isinstance(choice, Mapping) and isinstance(choice.get("const"), str) for choice in choices
+    )
 
 
 def read_decision(
