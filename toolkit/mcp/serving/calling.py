@@ -315,7 +315,7 @@ class ToolCaller:
         text = f"error: denied: {describe_inability(request)}"
         if is_modern(context) and not (request.auth is not None and request.auth.url is None):
             mode = "form" if request.auth is None else "url"
-            data = {"requiredCapabilities": {"elicitation": {mode: {}}}}
+            data: dict[str, Any] = {"requiredCapabilities": {"elicitation": {mode: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         return build_error_answer(text)
 
