@@ -12,6 +12,7 @@ import os
 import threading
 from typing import Any
 
+from ..._plumbing.forks import unlock_in_children
 from .private_json import PrivateFileError, PrivateJson
 from .remote_tools import RemoteTool
 
@@ -34,7 +35,7 @@ class Pins:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._file = None if path is None else PrivateJson(path, "a file of pins", "pins")
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
         self._pins: dict[str, dict[str, str]] = {} if self._file is None else _check_pins(self._file.read())
 
     def has_changed(self, identity: str, tool: RemoteTool) -> bool:
