@@ -15,6 +15,7 @@ from hypothesis.strategies import SearchStrategy
 from typing_extensions import Unpack, assert_type
 
 from toolkit import (
+    DECLINED,
     PER_CALL,
     Access,
     Agent,
@@ -40,6 +41,7 @@ from toolkit import (
     Permissions,
     Problem,
     Progress,
+    Question,
     Reads,
     RetryPolicy,
     Rule,
@@ -412,6 +414,8 @@ async def approvals(session: Session) -> None:
         assert_type(request, ApprovalRequest)
         assert_type(request.grants, tuple[Grant, ...])
         assert_type(request.auth, AuthRequest | None)
+        assert_type(request.questions, tuple[Question, ...])
+        assert_type(Decision.approve(answers={"size": 4, "name": DECLINED}), Decision)
         assert_type(request.to_json(), dict[str, Any])
         decisions = [
             Decision.approve(by="ada", grant=request.grants[0]),

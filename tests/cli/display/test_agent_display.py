@@ -40,6 +40,7 @@ from toolkit.context import Progress
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.errors import ProviderError
 from toolkit.providers import Usage, UserMessage
+from toolkit.questions import Question
 from toolkit.results import ToolCall, ToolResult
 from toolkit.spec import Tool
 
@@ -264,6 +265,14 @@ def test_a_request_is_shown_whole(terminal, minus):
 def test_a_request_is_left_to_whoever_asks():
     """Where they show it themselves."""
     assert watched(Waiting((request(),)), requests=False).written == ""
+
+
+def test_a_question_of_a_tool_is_shown_when_the_run_waits():
+    """With its whole text, because no asker asks it."""
+    question = Question(key="size", message="Which size?", schema={"enum": ["S", "M"]})
+    shown = watched(started(), Waiting((request(questions=(question,), reason="it asks: Which size?"),)))
+    assert "asks you a question" in shown.written
+    assert "| Which size?" in shown.written
 
 
 def test_plain_letters_do_where_a_terminal_knows_no_others():
