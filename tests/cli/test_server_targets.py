@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from tests.mcp.importing.kit import SCRIPT
+from toolkit import Tool
 from toolkit.cli.server_targets import _place_command
+from toolkit.testing.laws.violations import _find_location
 
 COMMAND = shlex.join([sys.executable, "-I", "-S", str(SCRIPT), ""])
 
@@ -36,6 +38,13 @@ def test_the_tools_of_a_command_are_listed_and_called(shop):
     called = shop.run("call", "--command", COMMAND, "echo", "text=hi", "--rule", "allow mcp:server/echo")
     assert called.code == 0
     assert "hi" in called.json["text"]
+
+
+def test_the_place_of_a_tool_is_its_server(shop):
+    """No file of this package is named, which the user has not written."""
+    shown = shop.run("show", "--command", COMMAND, "echo", "-o", "text").out
+    assert "from: tool `echo` from mcp:server\n" in shown
+    assert _find_location(Tool.from_schema("echo", "Say it.", {"type": "object"}, len, origin="mcp:shop")) == "mcp:shop"
 
 
 def test_without_a_rule_a_person_is_asked(shop):

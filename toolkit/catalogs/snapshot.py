@@ -116,6 +116,8 @@ def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Too
 
 def describe_place(tool: Tool) -> str:
     """Return where a tool was written, for a person who has to choose between two tools."""
+    if tool.origin.startswith("mcp:"):  # it was written at the server
+        return f"{tool.about.subject} from {tool.origin}"
     file, line = find_source_location(tool.function)
     origin = "" if tool.origin == "python" else f" from {tool.origin}"
     return f"{tool.about.subject}{origin} ({file}:{line})"

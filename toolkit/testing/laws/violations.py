@@ -102,7 +102,13 @@ def attach_tool_details(violations: Iterable[Violation], tools: Iterable[Tool]) 
 
 
 def _find_location(tool: Tool) -> str:
-    """Return the file and line of the tool's function; the file relative to the working folder if it is inside it."""
+    """
+    Return the file and line of the tool's function; the file relative to the working folder if it is inside it.
+
+    A tool of an MCP server was written elsewhere, so its origin is returned.
+    """
+    if tool.origin.startswith("mcp:"):
+        return tool.origin
     file, line = find_source_location(tool.function)
     if file.startswith("<"):  # a builtin, or a class without a `__call__` of its own
         return ""
