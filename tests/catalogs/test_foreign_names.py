@@ -25,7 +25,7 @@ def make_tool(name, origin="mcp:shop", **facts):
 def test_a_tool_from_outside_has_no_reserved_name(name):
     """The error names the tool, the name and the remedy, and nothing is added."""
     catalog = Catalog(make_tool("fine"))
-    with pytest.raises(CatalogError, match=rf"from mcp:shop .* cannot be called `{name}`.*prefixed\("):
+    with pytest.raises(CatalogError, match=rf"from mcp:shop cannot be called `{name}`.*prefixed\("):
         catalog.add(make_tool("other"), make_tool(name))
     assert catalog.names() == ["fine"]
 
