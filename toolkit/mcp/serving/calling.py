@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from mcp import MCPError
@@ -23,7 +23,6 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
-    CallToolRequestParams,
     ElicitRequest,
     ElicitResult,
 )
@@ -42,13 +41,25 @@ from .progress import ProgressRouter
 from .questions import build_forms, can_ask, describe_inability, kind_of, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
-__all__ = ["ToolCaller", "run_to_end"]
+__all__ = ["CallParams", "ToolCaller", "run_to_end"]
 
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
 
+_UNINTERRUPTED = ("await", "loop")
+"""How a tool runs that never waits for anything. Its call ends before a cancellation can reach it."""
+
 _MISTAKES = ("answers", "grant")
 """Why an answer is refused that its user can correct. The question stays open, and is asked again."""
+
+
+class CallParams(Protocol):
+    """The parameters of a `tools/call` request. `CallToolRequestParams` of the SDK has them."""
+
+    name: str
+    arguments: dict[str, Any] | None
+    input_responses: Any
+    request_state: str | None
 
 
 class ToolCaller:
@@ -83,7 +94,7 @@ class ToolCaller:
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
         self._call_count = 0
 
-    async def call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
+    async def call(self, context: ServerRequestContext[Any, Any], params: CallParams) -> dict[str, Any]:
         """
         Return the result of one request.
 
@@ -121,6 +132,8 @@ class ToolCaller:
     ) -> ToolResult:
         call_id = None
         plan = self._dispatcher.find_plan(name)
+        if plan is not None and plan.direct_call in _UNINTERRUPTED:
+            return await self._dispatcher.call(name, arguments, session=session, principal=principal)
         if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
             self._call_count += 1
             call_id = GeneratedId(f"mcp_{self._call_count}")
@@ -228,7 +241,7 @@ class ToolCaller:
         }
 
     async def _continue(
-        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, principal: str | None
+        self, context: ServerRequestContext[Any, Any], params: CallParams, principal: str | None
     ) -> ToolResult | dict[str, Any]:
         """
         Return the result of the call that the state of *params* belongs to, or the question again if it has no answer.
@@ -258,7 +271,7 @@ class ToolCaller:
     async def _use_answers(
         self,
         context: ServerRequestContext[Any, Any],
-        params: CallToolRequestParams,
+        params: CallParams,
         result: ToolResult,
         session: Session,
         principal: str | None,
@@ -364,7 +377,7 @@ def _request_of(result: ToolResult) -> ApprovalRequest:
     return result.request
 
 
-def _responses_of(params: CallToolRequestParams) -> dict[str, Any]:
+def _responses_of(params: CallParams) -> dict[str, Any]:
     return {key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()}
 
 

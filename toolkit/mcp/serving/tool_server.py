@@ -20,9 +20,11 @@ from mcp_types import (
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ...dispatcher import Dispatcher
 from ...permissions.policy import Permissions
+from .call_shortcut import install_shortcut
 from .calling import ToolCaller
 from .changes import ChangeNotifier
 from .conversations import Conversations
+from .header_schemas import HeaderSchemas
 from .listing import Listing
 from .progress import ProgressRouter
 from .prompts import build_prompt, list_prompts
@@ -113,12 +115,14 @@ class ToolServer(Server[Any]):
             version=options.get("version", ""),
             instructions=options.get("instructions"),
             lifespan=self._live,
+            get_tool_input_schema=HeaderSchemas(self._dispatcher.catalog).find,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
             on_subscriptions_listen=self._changes.listen,
         )
         self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
         self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
+        install_shortcut(self, caller)
         self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
 
     @contextlib.asynccontextmanager
