@@ -190,3 +190,44 @@ async def test_an_id_that_cannot_be_used_is_refused(request_id, error, words):
     shop = Shop(Approvals())
     with pytest.raises(error, match=words):
         await shop.dispatcher.call("send", {"what": "tea"}, request_id=request_id)
+
+
+class Blinking:
+    """A store that does not see a request once, as if another process added it at the same moment."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.is_blind = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def get(self, request_id: str) -> Any:
+        if self.is_blind:
+            self.is_blind = False
+            return None
+        return self._store.get(request_id)
+
+
+@pytest.mark.parametrize("make_store", [MemoryApprovals, BasicStore])
+async def test_two_processes_at_the_same_moment_make_one_request(make_store):
+    """The one that comes second gets the request of the first, and an error if its call is another one."""
+    store = Blinking(make_store())
+    shop = Shop(Approvals(store))
+    await shop.send()
+    store.is_blind = True
+    assert (await shop.send()).request.id == "step-1"
+    store.is_blind = True
+    assert "belongs to another call" in (await shop.send("jam")).text
+    assert len(store.pending()) == 1
+
+
+async def test_a_sealed_request_whose_answer_was_refused_is_the_same_request():
+    """The store has seen it, and it can still be answered."""
+    shop = Shop(Approvals(key=KEY))
+    request = (await shop.send()).request
+    with pytest.raises(ApprovalError):
+        await shop.dispatcher.resume(request, Decision.approve(answers={"x": 1}))
+    again = (await shop.send()).request
+    assert again.id == "step-1"
+    assert (await shop.dispatcher.resume(again, Decision.approve())).text == "sent tea"
