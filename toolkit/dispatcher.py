@@ -177,10 +177,14 @@ class Dispatcher:
         pipeline = plan.pipeline_with_options or self._planner.prepare_for_options(plan, call.name)
         return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
 
-    def _copy_call(self, call: Any, *fields: Any) -> ToolCall:
-        """Return a new `ToolCall`, so the caller's object is never modified. `copy_call` takes the same *fields*."""
-        numbers = self.settings.call_numbers
-        return copy_call(call, *fields, make_id=lambda: GeneratedId(f"call_{next(numbers)}"))
+    def _copy_call(
+        self, call: Any, arguments: Any, call_id: Any, session: Any, principal: Any, request_id: Any = None
+    ) -> ToolCall:
+        """Return a new `ToolCall`, so the caller's object is never modified. The others fill its empty fields."""
+        return copy_call(call, arguments, call_id, session, principal, self._make_id, request_id)
+
+    def _make_id(self) -> str:
+        return GeneratedId(f"call_{next(self.settings.call_numbers)}")
 
     # Running several calls.
 

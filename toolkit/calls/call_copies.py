@@ -24,9 +24,8 @@ def copy_call(
     call_id: str | None,
     session: Session | None,
     principal: str | None,
-    request_id: str | None = None,
-    *,
     make_id: Callable[[], str],
+    request_id: str | None = None,
 ) -> ToolCall:
     """
     Return a new `ToolCall` for *call*, which is a `ToolCall` or the name of a tool.
@@ -45,7 +44,7 @@ def copy_call(
         raise TypeError("a ToolCall has its own arguments; give one or the other")
     session = call.session or session
     check_session(session)
-    return ToolCall(
+    copied = ToolCall(
         call.name,
         call.arguments,
         call.id or call_id or make_id(),
@@ -53,8 +52,12 @@ def copy_call(
         call.principal or principal or (None if session is None else session.principal),
         call.turn,
         None if call.metadata is None else _copy_metadata(call.metadata),
-        request_id=_check_request_id(request_id if call.request_id is None else call.request_id),
     )
+    if call.request_id is not None:
+        request_id = call.request_id
+    if request_id is not None:
+        copied.request_id = _check_request_id(request_id)
+    return copied
 
 
 def copy_batch(
@@ -71,7 +74,7 @@ def copy_batch(
     originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
     used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
     new_ids = (name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
-    copies = [copy_call(call, None, None, session, principal, make_id=new_ids.__next__) for call in originals]
+    copies = [copy_call(call, None, None, session, principal, new_ids.__next__) for call in originals]
     ids = [call.id for call in copies]
     if len(set(ids)) < len(ids):
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
@@ -79,9 +82,7 @@ def copy_batch(
     return copies
 
 
-def _check_request_id(request_id: Any) -> str | None:
-    if request_id is None:
-        return None
+def _check_request_id(request_id: Any) -> str:
     if not isinstance(request_id, str):
         raise TypeError(f"the id of a request is a text, got {type(request_id).__name__}")
     if not (0 < len(request_id) <= _MAX_REQUEST_ID_CHARS and request_id.isprintable()):
