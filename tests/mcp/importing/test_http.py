@@ -103,8 +103,8 @@ FAILURES = {
     ),
     "refused": (
         lambda handler, number, params: handler.reply(403, b"", {"content-type": "text/html"}),
-        "transient",
-        "no",
+        "failed",
+        None,
         "refuses access (status 403)",
     ),
     "error body": (

@@ -64,6 +64,8 @@ def explain_validation(error: ValidationError, server: str) -> UnusableAnswer:
 def _read_local(message: str, local: dict[str, Any], server: str) -> ToolError:
     if auth := local.get("auth"):
         return AuthNeeded(AuthRequest(**{**auth, "scopes": tuple(auth.get("scopes", ()))}))
+    if local.get("is_refusal"):  # it would be refused again
+        return ToolError(f"server {server}: {message}")
     if local["happened"] == "yes":
         return UnusableAnswer(f"the answer of the server {server} cannot be used: {message}")
     return Transient(

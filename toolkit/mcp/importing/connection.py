@@ -45,6 +45,8 @@ _log = logging.getLogger("toolkit")
 _ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _STATE_ONLY_SECONDS = 0.1
 _GOODBYE_SECONDS = 3.0
+_STABLE_SECONDS = 10.0
+"""How long a connection has to last so that the waits before new attempts begin anew."""
 
 
 class Connection:
@@ -96,11 +98,11 @@ class Connection:
         while not self._is_closing:
             self._lost, self._errors = asyncio.Event(), ErrorTail()
             problem = f"it did not answer within {format_seconds(self._limits.connect_seconds)}"
-            was_open = has_ended = False
+            was_open, has_ended, opened_at = False, False, 0.0
             try:
                 with anyio.CancelScope() as self._scope:
                     async with self._connect() as watcher:
-                        was_open, problem = True, "the connection was lost"
+                        was_open, opened_at, problem = True, anyio.current_time(), "the connection was lost"
                         await self._follow(watcher)
             except Exception as error:  # noqa: BLE001 -- whatever a server causes, the other servers go on
                 problem, has_ended = _describe(error), self._lost.is_set()
@@ -108,7 +110,8 @@ class Connection:
                 self._note_loss()
             if not was_open and self._chooses_handshake(has_ended=has_ended):
                 continue
-            failures = 1 if was_open else failures + 1
+            has_lasted = was_open and anyio.current_time() - opened_at > _STABLE_SECONDS
+            failures = 1 if has_lasted else failures + 1
             if not self._is_closing:
                 self._report(problem)
             if not was_open or self._is_closing:

@@ -108,7 +108,7 @@ class McpHttpClient(httpx2.AsyncClient):
             return build_local_error("the server's answer is compressed, which was not asked for", happened="yes")
         if status in (401, 403):
             return self._on_refusal(response) or build_local_error(
-                f"{request.url.host} refuses access (status {status})", happened="no"
+                f"{request.url.host} refuses access (status {status})", happened="no", is_refusal=True
             )
         if status == 404 and "mcp-session-id" in request.headers:
             self._on_lost()

@@ -12,8 +12,9 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from .remote_server import Limits
 
@@ -55,7 +56,7 @@ class ListWatcher:
     async def listen(self, client: Any) -> None:
         """Subscribe to changes, as revision 2026-07-28 wants it, and subscribe again after a loss."""
         capability = client.server_capabilities.tools
-        if capability is None or not capability.list_changed:
+        if capability is not None and not capability.list_changed:
             return
         wait = self._limits.wait_initial
         while True:
@@ -64,10 +65,11 @@ class ListWatcher:
                     wait = self._limits.wait_initial
                     async for _ in subscription:
                         self._changed.set()
-            except (MCPError, SubscriptionLost, TimeoutError):
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND:
+                    return
+            except (SubscriptionLost, TimeoutError):
                 pass
-            except ListenNotSupportedError:
-                return
             await anyio.sleep(wait)
             wait = min(self._limits.wait_max, 2 * wait)
             self._changed.set()  # the changes of the meantime are not sent again

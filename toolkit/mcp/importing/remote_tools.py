@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 
 from ..._plumbing.wording import format_count
 from ...values.strictjson.canonical import digest_parts, encode_canonical
@@ -20,6 +22,8 @@ from .foreign_text import clean_description, clean_schema, clean_text
 from .remote_server import Limits
 
 __all__ = ["Listing", "RemoteTool", "list_tools"]
+
+_MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,35 +91,48 @@ class Listing:
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, tools: Mapping[str, RemoteTool], problems: list[str], last_problem: str | None = None) -> Listing:
+        """Return a list of these tools. Of many problems the first count, and *last_problem* always does."""
+        last = () if last_problem is None else (last_problem,)
+        return cls(tuple(tools.values()), (*problems[:_MAX_PROBLEMS], *last))
+
 
 async def list_tools(session: Any, limits: Limits) -> Listing:
-    """Return all tools of a server, page by page."""
-    if session.server_capabilities is None or session.server_capabilities.tools is None:
-        return Listing(())
+    """
+    Return all tools of a server, page by page.
+
+    What the server says about its abilities is not asked, because it is not known if the program chose a revision.
+    """
     tools: dict[str, RemoteTool] = {}
     problems: list[str] = []
     cursors: set[str] = set()
     cursor: str | None = None
     for _ in range(int(limits.max_pages)):
-        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        page = await _list_page(session, cursor)
         for tool in page.tools:
             if tool.name in tools:
                 problems.append(f"`{clean_text(tool.name, 100)}` is listed twice; the first one counts")
             elif len(tools) < limits.max_tools:
                 tools[tool.name] = RemoteTool.of(tool, limits)
             else:
-                problems.append(
-                    f"it has more than {format_count(int(limits.max_tools), 'tool')}; the others are left out"
-                )
-                return Listing(tuple(tools.values()), tuple(problems[:20]))
+                max_tools = format_count(int(limits.max_tools), "tool")
+                return Listing.of(tools, problems, f"it has more than {max_tools}; the others are left out")
         cursor = page.next_cursor
         if not cursor:
-            return Listing(tuple(tools.values()), tuple(problems[:20]))
+            return Listing.of(tools, problems)
         if cursor in cursors:
-            problems.append("its list of tools leads back to an earlier page; the tools up to there count")
-            return Listing(tuple(tools.values()), tuple(problems[:20]))
+            return Listing.of(tools, problems, "its list of tools leads back to an earlier page; the rest is left out")
         cursors.add(cursor)
-    problems.append(
-        f"its list of tools has more than {format_count(int(limits.max_pages), 'page')}; the rest is left out"
-    )
-    return Listing(tuple(tools.values()), tuple(problems[:20]))
+    max_pages = format_count(int(limits.max_pages), "page")
+    return Listing.of(tools, problems, f"its list of tools has more than {max_pages}; the rest is left out")
+
+
+async def _list_page(session: Any, cursor: str | None) -> types.ListToolsResult:
+    try:
+        page: types.ListToolsResult = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND or cursor is not None:
+            raise
+        return types.ListToolsResult(tools=[])  # a server of prompts or resources
+    return page

@@ -45,6 +45,8 @@ _MAX_LISTED = 40
 """The most tools of a server that are offered to the model at once. More of them wait for a search."""
 
 _CLOSE_SECONDS = 15.0
+_CANCEL_SECONDS = 2.0
+_MAX_PROBLEMS = 50
 
 
 class Servers(CatalogView):
@@ -159,7 +161,7 @@ class Servers(CatalogView):
         """End all connections, and the processes behind them. The tools stay in the view, and their calls fail."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.submit(self._close_all()).result(_CLOSE_SECONDS)
+            thread.submit(self._close_all()).result()
             thread.close()
 
     def _start_thread(self) -> LoopThread:
@@ -187,7 +189,13 @@ class Servers(CatalogView):
         for connection in self._connections.values():
             connection.close()
         if self._runs:
-            await asyncio.wait(self._runs, timeout=_CLOSE_SECONDS - 1)
+            await asyncio.wait(self._runs, timeout=_CLOSE_SECONDS)
+        # A call that waits for a person would wait for ever.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=_CANCEL_SECONDS)
 
     # The tools.
 
@@ -224,6 +232,9 @@ class Servers(CatalogView):
                 problems.append(
                     f"{tool.origin}: `{name}` is left out: the program's own `{holder}` has this name, or nearly so"
                 )
+        for problem in problems:
+            if problem not in self._name_problems:
+                _log.warning("MCP %s", problem)
         self._name_problems = tuple(problems)
         return Table(tools, own.aliases)
 
@@ -268,8 +279,12 @@ class ServerTools:
                 problems.append(f"`{clean_text(remote.name, 80)}` is left out: {error}")
         self.tools = tools
         self._digests = {remote.name: remote.digest for remote in listing.tools}
-        hidden = len(problems) - 50
-        self._tool_problems = (*problems[:50], *([f"and {format_count(hidden, 'problem')} more"] if hidden > 0 else []))
+        hidden = len(problems) - _MAX_PROBLEMS
+        more = [f"and {format_count(hidden, 'problem')} more"] if hidden > 0 else []
+        before, self._tool_problems = self._tool_problems, (*problems[:_MAX_PROBLEMS], *more)
+        for problem in self._tool_problems:
+            if problem not in before:
+                _log.warning("MCP server %s: %s", self.server.name, problem)
 
 
 class _ImportedTools(Catalog):

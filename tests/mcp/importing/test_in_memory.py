@@ -1,0 +1,146 @@
+"""Servers of the SDK in the same process, in both revisions."""
+
+from __future__ import annotations
+
+import asyncio
+
+import mcp_types as types
+import pytest
+from mcp.server import Server
+from mcp.server.mcpserver import Context as ServerContext
+from mcp.server.mcpserver import Image, MCPServer
+
+from toolkit import Dispatcher, Permissions, ToolCall
+from toolkit.agent import Agent
+from toolkit.approvals import Approvals
+from toolkit.content import ImagePart
+from toolkit.mcp import Limits, RemoteServer, Servers
+from toolkit.providers import ScriptedProvider
+
+from .kit import wait_until
+
+pytestmark = pytest.mark.anyio
+
+BOTH = pytest.mark.parametrize("revision", ["legacy", "2026-07-28", "auto"])
+
+
+def build_shop():
+    """Return a server with a few tools."""
+    shop = MCPServer("shop")
+
+    @shop.tool()
+    def price(item: str, count: int = 1) -> float:
+        """Look up a price."""
+        return 2.5 * count
+
+    @shop.tool()
+    def picture() -> Image:
+        """Show a picture."""
+        return Image(data=b"png", format="png")
+
+    @shop.tool()
+    async def slow(context: ServerContext) -> str:
+        """Take a while."""
+        await context.report_progress(1, 2, "half")
+        return "done"
+
+    @shop.tool()
+    def fail() -> None:
+        """Fail."""
+        raise RuntimeError("no stock")
+
+    return shop
+
+
+@BOTH
+async def test_tools_of_a_server_object(revision):
+    """Values, pictures, progress and errors arrive as from other tools."""
+    reports = []
+    async with Servers(shop=RemoteServer(build_shop(), revision=revision)) as tools:
+        assert tools.problems == []
+        dispatcher = Dispatcher(tools, on_progress=reports.append)
+        results = await dispatcher.call_many(
+            [("shop_price", {"item": "tea", "count": 2}), ("shop_picture", {}), ("shop_slow", {}), ("shop_fail", {})]
+        )
+
+    assert results[0].value == {"result": 5.0}
+    assert results[1].parts == [ImagePart(b"png", "image/png")]
+    assert (results[2].value, [report.message for report in reports]) == ({"result": "done"}, ["half"])
+    assert results[3].kind == "failed"
+
+
+async def test_arguments_are_checked_before_they_are_sent():
+    """The schema of the server is enforced here, with the repairs of this package."""
+    async with Servers(shop=build_shop()) as tools:
+        dispatcher = Dispatcher(tools)
+        wrong = await dispatcher.call("shop_price", {"item": "tea", "count": "many"})
+        repaired = await dispatcher.call("shop_price", {"item": "tea", "count": "3"})
+
+    assert (wrong.kind, wrong.attempts) == ("bad_args", 0)
+    assert repaired.value == {"result": 7.5}
+    assert repaired.repairs
+
+
+async def test_a_rule_names_the_origin():
+    """What a rule allows runs, and everything else of the server asks."""
+    async with Servers(shop=build_shop()) as tools:
+        dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:shop/pri*"]))
+        allowed = await dispatcher.call("shop_price", {"item": "tea"})
+        other = await dispatcher.call("shop_slow", {})
+
+    assert allowed.kind == "ok"
+    assert (other.kind, other.request.origin) == ("waiting", "mcp:shop")
+
+
+async def test_an_agent_uses_the_tools_of_a_server():
+    """The view stands for a catalog in an agent."""
+    provider = ScriptedProvider([[ToolCall("shop_price", {"item": "tea"})], "It costs 2.50."])
+    async with Servers(shop=build_shop()) as tools:
+        dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:shop/*"]))
+        run = await Agent(provider, dispatcher).run("What does tea cost?")
+
+    assert run.text == "It costs 2.50."
+
+
+@pytest.mark.parametrize("revision", ["legacy", "2026-07-28"])
+async def test_the_view_follows_a_server_object(revision):
+    """A tool that the server adds while it runs is there soon, in both revisions."""
+    shop = build_shop()
+
+    @shop.tool()
+    async def stock_up(context: ServerContext) -> str:
+        """Add a tool."""
+        shop.add_tool(lambda: "fresh", name="bread", description="Buy bread.")
+        notify = context.session.send_tool_list_changed if revision == "legacy" else context.notify_tools_changed
+        await notify()
+        return "added"
+
+    server = RemoteServer(shop, revision=revision, limits=Limits(refresh_seconds=0.01, wait_initial=0.01))
+    async with Servers(shop=server) as tools:
+        dispatcher = Dispatcher(tools)
+        await dispatcher.call("shop_stock_up", {})
+        await wait_until(lambda: "shop_bread" in tools)
+        assert (await dispatcher.call("shop_bread", {})).text == "fresh"
+
+
+async def test_closing_frees_a_call_that_waits_for_a_person():
+    """A question without an answer does not hold the program when it ends."""
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def list_tools(context, params):
+        return types.ListToolsResult(tools=[types.Tool(name="ask", input_schema={"type": "object"})])
+
+    async def call_tool(context, params):
+        question = types.ElicitRequestFormParams(message="Well?", requested_schema={"type": "object", "properties": {}})
+        return types.InputRequiredResult(input_requests={"q": types.ElicitRequest(params=question)})
+
+    async def ask(request):
+        asked.set()
+        await answer.wait()
+
+    async with Servers(s=Server("s", on_list_tools=list_tools, on_call_tool=call_tool)) as tools:
+        call = asyncio.ensure_future(Dispatcher(tools, approvals=Approvals(ask=ask)).call("s_ask", {}))
+        await asyncio.wait({call, asyncio.ensure_future(asked.wait())}, return_when="FIRST_COMPLETED")
+        assert not call.done()
+
+    assert (await call).kind in ("cancelled", "failed", "transient")
