@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,6 +34,20 @@ def test_this_process_lives():
     """It has one name for as long as it does."""
     assert owner() == owner()
     assert is_alive(owner()) is True
+
+
+def test_threads_that_ask_at_once_get_one_name(tmp_path):
+    """Otherwise the claim of one thread would count as that of a dead process, and its call would run twice."""
+    for trial in range(20):
+        folder, barrier = str(tmp_path / str(trial)), threading.Barrier(8)
+
+        def ask(folder=folder, barrier=barrier):
+            barrier.wait()
+            return owner(proc=folder)
+
+        with ThreadPoolExecutor(8) as threads:
+            names = {asked.result() for asked in [threads.submit(ask) for _ in range(8)]}
+        assert names == {owner(proc=folder)}
 
 
 def test_another_process_is_seen_to_live_and_to_be_dead(child):

@@ -7,7 +7,6 @@ used again. A process is reported as dead only if that is certain. A call whose 
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
 import re
@@ -44,14 +43,20 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     return current_start != _ENDED and claimed_start in (current_start, "")
 
 
-@functools.cache
+_owners: dict[tuple[int, str], str] = {}
+
+
 def _owner(pid: int, proc: str) -> str:
     # It is read once for each process, because an event loop would wait for these files at each approved call.
-    return f"{_identify_machine(proc)}/{pid}/{_read_start_time(pid, proc) or ''}/{secrets.token_hex(8)}"
+    known = _owners.get((pid, proc))
+    if known is not None:
+        return known
+    owner = f"{_identify_machine(proc)}/{pid}/{_read_start_time(pid, proc) or ''}/{secrets.token_hex(8)}"
+    return _owners.setdefault((pid, proc), owner)  # of two threads that come here at once, both get the first one's
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_owner.cache_clear)
+    os.register_at_fork(after_in_child=_owners.clear)
 
 
 def _read_start_time(pid: int, proc: str) -> str | None:
