@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
@@ -76,8 +76,10 @@ class Catalog(CatalogView):
 
     def remove(self, name: str) -> Tool:
         """Remove the tool that has this name or alias, together with its aliases, and return it."""
-        with self._change() as (content, aliases):
+        touched: list[str] = []
+        with self._change(touched) as (content, aliases):
             tool = self[name]
+            touched.append(tool.name)
             del content[tool.name]
             for alias in [alias for alias, target in aliases.items() if target == tool.name]:
                 del aliases[alias]
@@ -86,7 +88,7 @@ class Catalog(CatalogView):
     def alias(self, alias: str, name: str) -> Self:
         """Add *alias* as another name of the tool *name*. A model can call an alias, but it is never listed."""
         check_name(alias, f"alias of `{name}`")
-        with self._change() as (content, aliases):
+        with self._change(()) as (content, aliases):
             tool = self[name]
             holder = Table(content, aliases).find(alias)
             if holder is not None and holder is not tool:
@@ -173,13 +175,12 @@ class Catalog(CatalogView):
         return self
 
     def _add_offers(self, offers: Iterable[CatalogEntry], replace: bool = False) -> Self:
-        with self._change() as (content, aliases):
-            offers = list(offers)
+        touched: list[str] = []
+        with self._change(touched) as (content, aliases):
             for offer in offers:
+                touched += (offer.tool.name, *offer.aliases)
                 _place_offer(offer, content, aliases, replace)
-            self._check_names(
-                content, aliases, [name for offer in offers for name in (offer.tool.name, *offer.aliases)]
-            )
+            self._check_names(content, aliases, touched)
         return self
 
     def _check_names(self, content: dict[str, Tool], aliases: dict[str, str], newcomers: Sequence[str]) -> None:
@@ -190,8 +191,13 @@ class Catalog(CatalogView):
             check_foreign_names(table, newcomers)
 
     @contextmanager
-    def _change(self) -> Iterator[tuple[dict[str, Tool], dict[str, str]]]:
-        """Yield copies of the tools and the aliases, which become the content if the block ends without an error."""
+    def _change(self, touched: Collection[str] | None = None) -> Iterator[tuple[dict[str, Tool], dict[str, str]]]:
+        """
+        Yield copies of the tools and the aliases, which become the content if the block ends without an error.
+
+        *touched* has the names of all tools that the block adds, replaces or removes, so that a catalog of thousands
+        of tools need not be compared with itself. None stands for any names.
+        """
         with self._lock:
             before = self._table
             content, aliases = dict(before.tools), dict(before.aliases)
@@ -199,7 +205,7 @@ class Catalog(CatalogView):
             self._table = Table(content, aliases)
             for forget in list(self._watchers.values()):
                 forget()
-            change = diff_tables(before, self._table) if self._listeners else None
+            change = diff_tables(before, self._table, touched) if self._listeners else None
             listeners = list(self._listeners.values())
         if change is not None and (change.added or change.removed):
             _notify(listeners, change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import compress
 from operator import is_not
 from typing import TypeAlias
@@ -102,15 +102,21 @@ def _to_wire_name(name: str) -> str:
     return name.replace(".", "--")
 
 
-def diff_tables(before: Table, after: Table) -> Change:
-    """Return the tools that have to be added and removed to turn the table *before* into *after*."""
-    return Change(added=_missing(after.tools, before.tools), removed=_missing(before.tools, after.tools))
+def diff_tables(before: Table, after: Table, names: Collection[str] | None = None) -> Change:
+    """
+    Return the tools that have to be added and removed to turn the table *before* into *after*.
+
+    If *names* are given, the tables differ in no tools but those with these names.
+    """
+    old, new = before.tools, after.tools
+    if names is not None:
+        old, new = ({name: tools[name] for name in names if name in tools} for tools in (old, new))
+    return Change(added=_missing(new, old), removed=_missing(old, new))
 
 
 def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Tool, ...]:
     """Return those of *tools* that do not have the same name in *others*."""
-    # Maps are faster than a loop here. After each change, the thread that made the change compares all tools of the
-    # catalog.
+    # Maps are faster than a loop here, and a view compares all its tools after each change.
     return tuple(compress(tools.values(), map(is_not, map(others.get, tools), tools.values())))
 
 
