@@ -86,7 +86,7 @@ class ToolCaller:
         answer_seconds: float,
     ) -> None:
         self._dispatcher = dispatcher
-        self._conversations = conversations
+        self.conversations = self._conversations = conversations
         self._seal = seal
         self._router = router
         self._on_load = on_load
@@ -121,6 +121,28 @@ class ToolCaller:
         return await self._ask_now(context, name, result, session, principal)
 
     # Running.
+
+    async def call_at_once(
+        self, name: str, arguments: dict[str, Any] | None, principal: str | None, open_session: Callable[[], Session]
+    ) -> dict[str, Any] | None:
+        """
+        Return the result of a call that can neither ask, nor report progress, nor be cancelled; None for other calls.
+
+        Raises:
+            MCPError: There is no such tool.
+        """
+        plan, settings = self._dispatcher.find_plan(name), self._dispatcher.settings
+        if plan is None or plan.direct_call not in _UNINTERRUPTED or settings.chain.hooks:
+            return None
+        session = open_session()
+        if not plan.may_run(session):
+            return None
+        result = await self._dispatcher.call(name, arguments, session=session, principal=principal)
+        if result.kind != "waiting":
+            return self._answer(name, result)
+        # The tool needs credentials. It has done nothing yet, so the call can be made again where it can ask.
+        await self._withdraw(_request_of(result), principal)
+        return None
 
     async def _run(
         self,

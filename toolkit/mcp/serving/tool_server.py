@@ -87,7 +87,12 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
 
 
 class ToolServer(Server[Any]):
-    """The server for the tools of one dispatcher, with *options* that `build_server` has checked."""
+    """
+    The server for the tools of one dispatcher, with *options* that `build_server` has checked.
+
+    Attributes:
+        shortcut: The short way for plain calls, which a transport may take as well.
+    """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
         router = ProgressRouter()
@@ -122,7 +127,7 @@ class ToolServer(Server[Any]):
         )
         self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
         self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
-        install_shortcut(self, caller)
+        self.shortcut = install_shortcut(self, caller)
         self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
 
     @contextlib.asynccontextmanager
