@@ -153,6 +153,7 @@ async def answer_nothing(scope, headers, message):
     """Leave every request to the SDK."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 async def test_both_ways_over_http_give_the_same_answer(catalog, name, arguments):
     """The same status and the same message, in both revisions."""
@@ -276,6 +277,7 @@ async def test_hooks_take_the_long_way(catalog):
     assert await http_app(Dispatcher(catalog))._shortcut.answer(scope, raw, message) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "arguments"), [call for call in CALLS if isinstance(call[1], dict) and call[0] != 5])
 async def test_both_ways_in_memory_give_the_same_answer(catalog, mode, name, arguments):

@@ -25,7 +25,7 @@ from .calling import ToolCaller
 from .changes import ChangeNotifier
 from .conversations import Conversations
 from .header_schemas import HeaderSchemas
-from .listing import Listing
+from .listing import ToolListing
 from .progress import ProgressRouter
 from .prompts import build_prompt, list_prompts
 from .sealed_state import Keys, StateSeal
@@ -102,7 +102,7 @@ class ToolServer(Server[Any]):
         )
         answer_seconds = options.get("answer_seconds", 600.0)
         seal = StateSeal(options.get("key"), max_age_seconds=answer_seconds)
-        self._listing = Listing(
+        self._listing = ToolListing(
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
         )
         self._conversations = Conversations(seal, options.get("principal"))
