@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx
@@ -14,6 +15,7 @@ from toolkit.content import ImagePart
 from toolkit.hooks import Proceed
 from toolkit.mcp import build_server, http_app
 from toolkit.mcp.serving.call_shortcut import CallShortcut
+from toolkit.mcp.serving.event_response import ClientGoneError, EventResponse
 from toolkit.mcp.serving.header_schemas import HeaderSchemas
 from toolkit.mcp.serving.http_shortcut import HttpShortcut
 
@@ -149,8 +151,9 @@ class Peer:
         return await self._client.delete("/mcp", headers=self._session)
 
 
-async def answer_nothing(scope, headers, message):
+async def answer_nothing(scope, headers, message, receive, send):
     """Leave every request to the SDK."""
+    return False
 
 
 @pytest.mark.long
@@ -224,6 +227,7 @@ async def test_a_plain_call_really_takes_the_short_way(catalog):
         passed.clear()
         await peer.call_old(message_of("add", {"a": 1}))
         await peer.call_new(message_of("greet", {"name": "x"}, META))
+        await peer.call_new(message_of("threaded", {"a": 1}, META))
         assert passed == []
         await peer.call_new(message_of("reports", {}, META))
         await peer.call_new(message_of("write", {}, META))
@@ -243,10 +247,9 @@ async def test_a_connection_that_is_in_use_does_not_end(catalog):
     ways = []
     answer = app._shortcut.answer
 
-    async def note(scope, headers, message):
-        result = await answer(scope, headers, message)
-        ways.append(result is not None)
-        return result
+    async def note(*request):
+        ways.append(await answer(*request))
+        return ways[-1]
 
     async with app.running():
         peer = Peer(app)
@@ -273,8 +276,14 @@ async def test_hooks_take_the_long_way(catalog):
     headers = {**HEADERS, "mcp-protocol-version": NEW, "mcp-method": "tools/call", "mcp-name": "add"}
     raw = {name.encode(): value.encode() for name, value in headers.items()}
     scope = {"headers": list(raw.items())}
-    assert await app._shortcut.answer(scope, raw, message) is None
-    assert await http_app(Dispatcher(catalog))._shortcut.answer(scope, raw, message) is not None
+    sent = []
+
+    async def send(part):
+        sent.append(part)
+
+    assert not await app._shortcut.answer(scope, raw, message, None, send)
+    assert await http_app(Dispatcher(catalog))._shortcut.answer(scope, raw, message, None, send)
+    assert sent[0]["status"] == 200
 
 
 @pytest.mark.long
@@ -307,3 +316,82 @@ def test_schemas_with_headers_are_found(catalog):
     catalog.remove("routed")
     catalog.add(Tool.from_schema("routed", "Route.", {"type": "object"}, lambda arguments: "routed"))
     assert schemas.find("routed") is None
+
+
+class Wire:
+    """One connection of a web server: notes what is sent, and tells when the client goes away."""
+
+    def __init__(self):
+        self.sent = []
+        self.gone = asyncio.Event()
+
+    async def receive(self):
+        """Wait until the client has gone."""
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        """Note a message."""
+        self.sent.append(message)
+
+
+async def test_a_client_that_goes_away_stops_its_call():
+    """The work is cancelled, and nothing is sent."""
+    wire, started, ended = Wire(), asyncio.Event(), []
+
+    async def work():
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(True)
+
+    task = asyncio.create_task(EventResponse(wire.receive, wire.send).wait_for(work()))
+    await started.wait()
+    wire.gone.set()
+    with pytest.raises(ClientGoneError):
+        await task
+    assert (ended, wire.sent) == ([True], [])
+
+
+async def test_a_request_that_is_cancelled_stops_its_call():
+    """A web server that shuts down cancels the request, and the work ends first."""
+    wire, started, ended = Wire(), asyncio.Event(), []
+
+    async def work():
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    task = asyncio.create_task(EventResponse(wire.receive, wire.send).wait_for(work()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True]
+
+
+async def test_a_long_call_keeps_its_connection_open():
+    """A proxy closes a connection on which nothing comes; the answer is then the last event of a stream."""
+    wire, go = Wire(), asyncio.Event()
+
+    async def work():
+        await go.wait()
+        return "done"
+
+    response = EventResponse(wire.receive, wire.send, ping_seconds=0.001)
+    task = asyncio.create_task(response.wait_for(work()))
+    await until(lambda: len(wire.sent) >= 3)
+    go.set()
+    assert await task == "done"
+    await response.finish(b"{}")
+    assert dict(wire.sent[0]["headers"])[b"content-type"] == b"text/event-stream"
+    assert wire.sent[1]["body"].startswith(b": ping")
+    assert wire.sent[-1] == {
+        "type": "http.response.body",
+        "body": b"event: message\r\ndata: {}\r\n\r\n",
+        "more_body": False,
+    }

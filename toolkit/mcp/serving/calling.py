@@ -122,21 +122,26 @@ class ToolCaller:
 
     # Running.
 
-    async def call_at_once(
-        self, name: str, arguments: dict[str, Any] | None, principal: str | None, open_session: Callable[[], Session]
+    def is_plain(self, name: str, session: Session, *, may_wait: bool) -> bool:
+        """
+        Return whether a call of the tool *name* can neither ask for approval nor report progress.
+
+        Unless it *may_wait*, it also has to end before a cancellation could reach it.
+        """
+        plan = self._dispatcher.find_plan(name)
+        if plan is None or plan.direct_call is None or self._dispatcher.settings.chain.hooks:
+            return False
+        return (may_wait or plan.direct_call in _UNINTERRUPTED) and plan.may_run(session)
+
+    async def call_plain(
+        self, name: str, arguments: dict[str, Any] | None, session: Session, principal: str | None
     ) -> dict[str, Any] | None:
         """
-        Return the result of a call that can neither ask, nor report progress, nor be cancelled; None for other calls.
+        Return the result of a call that `is_plain`; None if its tool needs credentials, and has to be called elsewhere.
 
         Raises:
-            MCPError: There is no such tool.
+            MCPError: The tool is gone.
         """
-        plan, settings = self._dispatcher.find_plan(name), self._dispatcher.settings
-        if plan is None or plan.direct_call not in _UNINTERRUPTED or settings.chain.hooks:
-            return None
-        session = open_session()
-        if not plan.may_run(session):
-            return None
         result = await self._dispatcher.call(name, arguments, session=session, principal=principal)
         if result.kind != "waiting":
             return self._answer(name, result)

@@ -22,8 +22,8 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any], Awaitable[bytes | None]]
-"""A function that answers a request itself, given its headers and its message; None if *app* has to answer it."""
+PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any, Receive, Send], Awaitable[bool]]
+"""A function that answers a request itself, given its headers and its message; False if *app* has to answer it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -93,10 +93,7 @@ class HttpGuard:
         except ValueError as error:
             await send_json(send, 400, build_error_message(find_message_id(body), str(error)))
             return
-        answer = await self._answer_plain_call(scope, headers, message)
-        if answer is not None:
-            await send_json(send, 200, answer)
-        else:
+        if not await self._answer_plain_call(scope, headers, message, receive, send):
             await self._app(scope, _replay(body, receive), send)
 
     def _check_addresses(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:

@@ -24,10 +24,11 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from ...session import Session
+from .answers import build_error_answer
 from .call_shortcut import PLAIN_KEYS, strip_answer
 from .conversations import connection_of
-from .http_guard import Scope
+from .event_response import ClientGoneError, EventResponse
+from .http_guard import Receive, Scope, Send, send_json
 from .tool_server import ToolServer
 
 __all__ = ["HttpShortcut"]
@@ -82,10 +83,12 @@ class HttpShortcut:
             self._connections[key] = _KnownConnection(connection, principal, self._clock())
             connection.exit_stack.callback(self._connections.pop, key, None)
 
-    async def answer(self, scope: Scope, headers: dict[bytes, bytes], message: Any) -> bytes | None:
-        """Return the JSON text that answers *message*, or None if the SDK has to answer it."""
+    async def answer(
+        self, scope: Scope, headers: dict[bytes, bytes], message: Any, receive: Receive, send: Send
+    ) -> bool:
+        """Answer *message*, and return whether it is answered. If not, the SDK has to answer it."""
         if type(message) is not dict or message.get("method") != "tools/call" or message.keys() != _MESSAGE_KEYS:
-            return None
+            return False
         params, number = message["params"], message["id"]
         if (
             message["jsonrpc"] != "2.0"
@@ -96,23 +99,24 @@ class HttpShortcut:
             or type(params.get("arguments", {})) is not dict
             or not _has_plain_headers(scope, headers)
         ):
-            return None
+            return False
         version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
         principal = self._conversations.find_principal(scope.get("user"))
-        try:
-            if version in MODERN_PROTOCOL_VERSIONS:
-                result = await self._answer_new(version, headers, params, principal)
-            elif version in HANDSHAKE_PROTOCOL_VERSIONS:
-                result = await self._answer_old(version, headers, params, principal)
-            else:
-                return None
-        except MCPError:
-            return None  # the SDK knows the status of each error
-        return None if result is None else _encode({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+        if version in MODERN_PROTOCOL_VERSIONS:
+            return await self._answer_new(version, headers, message, principal, EventResponse(receive, send))
+        if version in HANDSHAKE_PROTOCOL_VERSIONS:
+            return await self._answer_old(version, headers, message, principal, send)
+        return False
 
     async def _answer_new(
-        self, version: str, headers: dict[bytes, bytes], params: dict[str, Any], principal: str | None
-    ) -> dict[str, Any] | None:
+        self,
+        version: str,
+        headers: dict[bytes, bytes],
+        message: dict[str, Any],
+        principal: str | None,
+        response: EventResponse,
+    ) -> bool:
+        params = message["params"]
         meta, name = params.get("_meta"), params["name"]
         if (
             type(meta) is not dict
@@ -124,13 +128,26 @@ class HttpShortcut:
             or headers.get(b"mcp-name", b"").decode("latin-1") != name
             or self._has_header_schema(name)
         ):
-            return None
-        answer = await self._call(params, principal, lambda: self._conversations.session_of_principal(principal))
-        return None if answer is None else self._shortcut.complete(answer, version)
+            return False
+        session = self._conversations.session_of_principal(principal)
+        is_quick = self._caller.is_plain(name, session, may_wait=False)
+        if not (is_quick or self._caller.is_plain(name, session, may_wait=True)):
+            return False
+        run = self._caller.call_plain(name, params.get("arguments"), session, principal)
+        try:
+            answer = await (run if is_quick else response.wait_for(run))
+        except (ClientGoneError, MCPError) as error:
+            return isinstance(error, ClientGoneError)  # the SDK knows the status of each error of the protocol
+        if answer is None and not response.is_started:
+            return False
+        answer = answer or build_error_answer("error: the tool needs credentials; call it again")
+        await response.finish(_build_message(message["id"], self._shortcut.complete(answer, version)))
+        return True
 
     async def _answer_old(
-        self, version: str, headers: dict[bytes, bytes], params: dict[str, Any], principal: str | None
-    ) -> dict[str, Any] | None:
+        self, version: str, headers: dict[bytes, bytes], message: dict[str, Any], principal: str | None, send: Send
+    ) -> bool:
+        params = message["params"]
         known = self._connections.get(headers.get(b"mcp-session-id", b""))
         if (
             known is None
@@ -139,22 +156,24 @@ class HttpShortcut:
             or type(params.get("_meta", {})) is not dict
             or not params.get("_meta", {}).keys() <= _OLD_META_KEYS
         ):
-            return None
+            return False
         now = self._clock()
         if now - known.refreshed_at > _REFRESH_SECONDS:
             # The SDK ends connections that have no requests, and does not see those that are answered here.
             known.refreshed_at = now
-            return None
-        connection = known.connection
-        answer = await self._call(
-            params, principal, lambda: self._conversations.session_of_connection(connection, principal)
-        )
-        return None if answer is None else strip_answer(answer)
-
-    async def _call(
-        self, params: dict[str, Any], principal: str | None, open_session: Callable[[], Session]
-    ) -> dict[str, Any] | None:
-        return await self._caller.call_at_once(params["name"], params.get("arguments"), principal, open_session)
+            return False
+        session = self._conversations.session_of_connection(known.connection, principal)
+        # A client cancels a call with a message of its own, which only the SDK sees.
+        if not self._caller.is_plain(params["name"], session, may_wait=False):
+            return False
+        try:
+            answer = await self._caller.call_plain(params["name"], params.get("arguments"), session, principal)
+        except MCPError:
+            return False
+        if answer is None:
+            return False
+        await send_json(send, 200, _build_message(message["id"], strip_answer(answer)))
+        return True
 
     def _has_header_schema(self, name: str) -> bool:
         find = self._server.get_tool_input_schema
@@ -163,6 +182,10 @@ class HttpShortcut:
     def forget(self, session_id: bytes) -> None:
         """Answer no more requests of the connection *session_id*, which its client ends."""
         self._connections.pop(session_id, None)
+
+
+def _build_message(number: str | int, result: dict[str, Any]) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": number, "result": result}).encode()
 
 
 def _has_plain_headers(scope: Scope, headers: dict[bytes, bytes]) -> bool:
