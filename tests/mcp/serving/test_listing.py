@@ -13,7 +13,7 @@ from tests.clocks import until
 from tests.mcp.serving.kit import MODES, connected, text_of
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
-from toolkit.mcp.serving.listing import FACTS_KEY, Listing
+from toolkit.mcp.serving.listing import FACTS_KEY, ToolListing
 
 both_revisions = pytest.mark.parametrize("mode", MODES)
 
@@ -27,7 +27,7 @@ def build_catalog(count):
 @given(st.integers(0, 6), st.integers(1, 4))
 def test_the_pages_together_are_the_list(count, page_size):
     """Every tool is on one page, in the order of the catalog, and only the last page has no cursor."""
-    catalog, listing, session = build_catalog(count), Listing(page_size=page_size), Session()
+    catalog, listing, session = build_catalog(count), ToolListing(page_size=page_size), Session()
     names, cursor, pages = [], None, 0
     while pages == 0 or cursor is not None:
         page = listing.build_page(catalog, session, cursor)
@@ -42,7 +42,7 @@ def test_the_pages_together_are_the_list(count, page_size):
 def test_an_unknown_cursor_is_refused(cursor):
     """A cursor that this server did not give, or whose tool is gone, is an error of the protocol."""
     with pytest.raises(MCPError, match="list them from the start"):
-        Listing().build_page(build_catalog(3), Session(), cursor)
+        ToolListing().build_page(build_catalog(3), Session(), cursor)
 
 
 @pytest.mark.anyio

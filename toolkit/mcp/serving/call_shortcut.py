@@ -20,17 +20,19 @@ from mcp_types.methods import serialize_server_result
 from .calling import ToolCaller
 from .conversations import connection_of, is_modern
 
-__all__ = ["CallShortcut", "install_shortcut"]
+__all__ = ["PLAIN_KEYS", "CallShortcut", "install_shortcut", "strip_answer"]
 
-_PLAIN_KEYS = frozenset({"name", "arguments", "_meta"})
+PLAIN_KEYS = frozenset({"name", "arguments", "_meta"})
 
 
-def install_shortcut(server: Server[Any], caller: ToolCaller) -> None:
+def install_shortcut(server: Server[Any], caller: ToolCaller) -> CallShortcut:
     """Let *server*, which has no middleware of its own yet, answer plain calls with *caller*."""
     if "opentelemetry.sdk" not in sys.modules:
         # The SDK adds spans for OpenTelemetry. Without that package they go nowhere, and take a tenth of the time.
         server.middleware.clear()
-    server.middleware.append(CallShortcut(caller, server.server_info_stamp))
+    shortcut = CallShortcut(caller, server.server_info_stamp)
+    server.middleware.append(shortcut)
+    return shortcut
 
 
 class CallShortcut:
@@ -40,10 +42,13 @@ class CallShortcut:
     Args:
         caller: Makes the calls.
         server_info: What a result of the newer revision says about its server.
+
+    Attributes:
+        caller: Makes the calls.
     """
 
     def __init__(self, caller: ToolCaller, server_info: Mapping[str, Any]) -> None:
-        self._caller = caller
+        self.caller = caller
         self._server_info = dict(server_info)
 
     async def __call__(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -53,8 +58,8 @@ class CallShortcut:
         call = _read_plain_call(context)
         if call is None or not connection_of(context).initialize_accepted:
             return await call_next(context)
-        answer = await self._caller.call(context, call)
-        return self.complete(answer, context.protocol_version) if is_modern(context) else _strip(answer)
+        answer = await self.caller.call(context, call)
+        return self.complete(answer, context.protocol_version) if is_modern(context) else strip_answer(answer)
 
     def complete(self, answer: dict[str, Any], version: str) -> dict[str, Any]:
         """Return *answer* as the newer revision wants it."""
@@ -76,7 +81,7 @@ class PlainCall:
 
 def _read_plain_call(context: ServerRequestContext[Any, Any]) -> PlainCall | None:
     params = context.params
-    if params is None or not params.keys() <= _PLAIN_KEYS or ("_meta" in params and context.meta is None):
+    if params is None or not params.keys() <= PLAIN_KEYS or ("_meta" in params and context.meta is None):
         return None
     name, arguments = params.get("name"), params.get("arguments")
     if type(name) is not str or not (arguments is None or type(arguments) is dict):
@@ -84,6 +89,6 @@ def _read_plain_call(context: ServerRequestContext[Any, Any]) -> PlainCall | Non
     return PlainCall(name, arguments)
 
 
-def _strip(answer: dict[str, Any]) -> dict[str, Any]:
+def strip_answer(answer: dict[str, Any]) -> dict[str, Any]:
     """Return *answer* as an older revision wants it."""
     return {key: value for key, value in answer.items() if key != "resultType"}

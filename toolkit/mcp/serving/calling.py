@@ -86,7 +86,7 @@ class ToolCaller:
         answer_seconds: float,
     ) -> None:
         self._dispatcher = dispatcher
-        self._conversations = conversations
+        self.conversations = self._conversations = conversations
         self._seal = seal
         self._router = router
         self._on_load = on_load
@@ -121,6 +121,33 @@ class ToolCaller:
         return await self._ask_now(context, name, result, session, principal)
 
     # Running.
+
+    def is_plain(self, name: str, session: Session, *, may_wait: bool) -> bool:
+        """
+        Return whether a call of the tool *name* can neither ask for approval nor report progress.
+
+        Unless it *may_wait*, it also has to end before a cancellation could reach it.
+        """
+        plan = self._dispatcher.find_plan(name)
+        if plan is None or plan.direct_call is None or self._dispatcher.settings.chain.hooks:
+            return False
+        return (may_wait or plan.direct_call in _UNINTERRUPTED) and plan.may_run(session)
+
+    async def call_plain(
+        self, name: str, arguments: dict[str, Any] | None, session: Session, principal: str | None
+    ) -> dict[str, Any] | None:
+        """
+        Return the result of a call that `is_plain`; None if its tool needs credentials, and has to be called elsewhere.
+
+        Raises:
+            MCPError: The tool is gone.
+        """
+        result = await self._dispatcher.call(name, arguments, session=session, principal=principal)
+        if result.kind != "waiting":
+            return self._answer(name, result)
+        # The tool needs credentials. It has done nothing yet, so the call can be made again where it can ask.
+        await self._withdraw(_request_of(result), principal)
+        return None
 
     async def _run(
         self,

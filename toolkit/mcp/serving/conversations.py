@@ -52,7 +52,10 @@ class Conversations:
     def principal_of(self, context: ServerRequestContext[Any, Any]) -> str | None:
         """Return the authenticated user of the request; the fixed principal of the server if there is none."""
         request = context.request
-        user = None if request is None else request.scope.get("user")
+        return self.find_principal(None if request is None else request.scope.get("user"))
+
+    def find_principal(self, user: Any) -> str | None:
+        """Return the name of *user*, which an authentication has put into an HTTP request; None means no user."""
         if user is None:
             return self._principal
         if isinstance(user, AuthenticatedUser):
@@ -66,14 +69,22 @@ class Conversations:
 
     def session_of(self, context: ServerRequestContext[Any, Any], principal: str | None) -> Session:
         """Return the conversation that a request of *principal* belongs to."""
-        if not is_modern(context):
-            # A client that knows the id of a connection must not share the conversation of its user.
-            state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
-            session: Session | None = state.get(key)
-            if session is None:
-                session = state[key] = Session(principal=principal)
-            return session
+        if is_modern(context):
+            return self.session_of_principal(principal)
+        return self.session_of_connection(connection_of(context), principal)
+
+    def session_of_principal(self, principal: str | None) -> Session:
+        """Return the conversation of *principal* in a revision without connections."""
         return Session() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
+
+    def session_of_connection(self, connection: Connection, principal: str | None) -> Session:
+        """Return the conversation of *principal* over *connection*."""
+        # A client that knows the id of a connection must not share the conversation of its user.
+        key = f"{_STATE_KEY}:{principal}"
+        session: Session | None = connection.state.get(key)
+        if session is None:
+            session = connection.state[key] = Session(principal=principal)
+        return session
 
     def session_of_question(self, session_id: str | None, principal: str | None) -> Session | None:
         """Return the conversation of a question that was verified; None if it lasted for one call only."""

@@ -15,6 +15,7 @@ from ..._option_checks import require_list
 from ...dispatcher import Dispatcher
 from .bearer_tokens import TokenCheck, Tokens
 from .http_guard import HttpGuard, Receive, Scope, Send, is_loopback
+from .http_shortcut import HttpShortcut
 from .tool_server import ServerOptions, ToolServer, build_server
 
 __all__ = ["HttpApp", "http_app"]
@@ -96,8 +97,10 @@ class HttpApp:
             max_request_body_size=max_body_bytes,
         )
         self._is_running = False
+        self._shortcut = HttpShortcut(server)
         self._guard = HttpGuard(
-            self._manager.handle_request,
+            self._handle,
+            answer_plain_call=self._shortcut.answer,
             tokens=tokens,
             is_local=is_local,
             origins=origins,
@@ -134,6 +137,11 @@ class HttpApp:
             await _send_not_found(send, self._path)
         else:
             await self._guard(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "DELETE":
+            self._shortcut.forget(dict(scope["headers"]).get(b"mcp-session-id", b""))
+        await self._manager.handle_request(scope, receive, send)
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

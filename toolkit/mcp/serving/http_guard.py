@@ -14,14 +14,16 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from .bearer_tokens import TokenCheck
-from .strict_messages import build_error_message, find_flaw, find_message_id
+from .strict_messages import build_error_message, find_message_id, parse_message
 
-__all__ = ["HttpGuard", "is_loopback"]
+__all__ = ["ASGIApp", "HttpGuard", "PlainCallAnswer", "Receive", "Scope", "Send", "is_loopback", "send_json"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any, Receive, Send], Awaitable[bool]]
+"""A function that answers a request itself, given its headers and its message; False if *app* has to answer it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -41,6 +43,7 @@ class HttpGuard:
 
     Args:
         app: The application behind the guard.
+        answer_plain_call: Answers requests that do not need the application.
         tokens: The check of bearer tokens; None if no token is needed.
         is_local: Whether only names of the loopback address are accepted as the host.
         origins: The origins of web pages that may send requests, such as "https://chat.example".
@@ -48,9 +51,17 @@ class HttpGuard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, tokens: TokenCheck | None, is_local: bool, origins: Iterable[str], max_body_bytes: int
+        self,
+        app: ASGIApp,
+        *,
+        answer_plain_call: PlainCallAnswer,
+        tokens: TokenCheck | None,
+        is_local: bool,
+        origins: Iterable[str],
+        max_body_bytes: int,
     ) -> None:
         self._app = app
+        self._answer_plain_call = answer_plain_call
         self._tokens = tokens
         self._is_local = is_local
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
@@ -77,11 +88,13 @@ class HttpGuard:
         if body is None:
             await _refuse(send, 413, self._explain_length())
             return
-        flaw = find_flaw(body)
-        if flaw is not None:
-            await _send_json(send, 400, build_error_message(find_message_id(body), flaw))
+        try:
+            message = parse_message(body)
+        except ValueError as error:
+            await send_json(send, 400, build_error_message(find_message_id(body), str(error)))
             return
-        await self._app(scope, _replay(body, receive), send)
+        if not await self._answer_plain_call(scope, headers, message, receive, send):
+            await self._app(scope, _replay(body, receive), send)
 
     def _check_addresses(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -141,10 +154,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 async def _refuse(send: Send, status: int, text: str) -> None:
     further = [(b"www-authenticate", b"Bearer")] if status == 401 else []
-    await _send_json(send, status, json.dumps({"error": text}).encode(), further)
+    await send_json(send, status, json.dumps({"error": text}).encode(), further)
 
 
-async def _send_json(send: Send, status: int, body: bytes, further: Iterable[tuple[bytes, bytes]] = ()) -> None:
+async def send_json(send: Send, status: int, body: bytes, further: Iterable[tuple[bytes, bytes]] = ()) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *further]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

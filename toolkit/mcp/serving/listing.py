@@ -21,7 +21,7 @@ from ...formats.schemas.merging import types_of
 from ...session import Session
 from ...spec import Tool
 
-__all__ = ["FACTS_KEY", "Listing", "has_structured_output"]
+__all__ = ["FACTS_KEY", "ToolListing", "has_structured_output"]
 
 FACTS_KEY = f"{DISTRIBUTION}/facts"
 """The key in `_meta` under which a definition has the facts that are no annotations."""
@@ -29,7 +29,7 @@ FACTS_KEY = f"{DISTRIBUTION}/facts"
 _ANNOTATED_FACTS = ("read_only", "destructive", "idempotent", "open_world")
 
 
-class Listing:
+class ToolListing:
     """
     The lists of tools that a server sends.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from pydantic import ValidationError
 
 from ...concurrency.thread_pool import ThreadPool
 from ...dispatcher import Dispatcher
-from .strict_messages import build_error_message, find_flaw, find_message_id
+from .strict_messages import build_error_message, find_message_id, parse_message
 from .tool_server import ServerOptions, build_server
 
 __all__ = ["serve", "serve_lines", "serve_stdio"]
@@ -144,16 +143,17 @@ def _skip_line(lines: BinaryIO) -> None:
 
 async def _parse(line: bytes, writer: _LineWriter) -> SessionMessage | None:
     """Return the message in *line*. If there is none, tell the client why, and return None."""
-    flaw = find_flaw(line.strip())
-    if flaw is not None:
-        await writer.write(build_error_message(find_message_id(line), flaw))
+    try:
+        content = parse_message(line.strip())
+    except ValueError as error:
+        await writer.write(build_error_message(find_message_id(line), str(error)))
         return None
     try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_python(content, by_name=False)
     except ValidationError:
         message = None
     # The SDK takes a request with a wrong id for a notification, which gets no answer.
-    if message is None or (isinstance(message, JSONRPCNotification) and "id" in json.loads(line)):
+    if message is None or (isinstance(message, JSONRPCNotification) and "id" in content):
         text = "a line has to be one JSON-RPC 2.0 message"
         await writer.write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
         return None

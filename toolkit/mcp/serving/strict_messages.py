@@ -14,22 +14,22 @@ from mcp_types import PARSE_ERROR
 
 from ...values.strictjson.checks import loads, read_object
 
-__all__ = ["build_error_message", "find_flaw", "find_message_id"]
+__all__ = ["build_error_message", "find_message_id", "parse_message"]
 
 
-def find_flaw(data: bytes) -> str | None:
-    """Return what is wrong with *data* as JSON text; None if it is strict JSON."""
+def parse_message(data: bytes) -> Any:
+    """
+    Return the JSON value in *data*.
+
+    Raises:
+        ValueError: *data* is not strict JSON.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        return f"not JSON: the text is not UTF-8 (byte {error.start})"
-    if read_object(text) is not None:
-        return None
-    try:
-        loads(text)
-    except ValueError as error:
-        return str(error)
-    return None
+        raise ValueError(f"not JSON: the text is not UTF-8 (byte {error.start})") from None
+    message = read_object(text)
+    return loads(text) if message is None else message
 
 
 def find_message_id(data: bytes) -> str | int | None:

@@ -25,7 +25,7 @@ from .calling import ToolCaller
 from .changes import ChangeNotifier
 from .conversations import Conversations
 from .header_schemas import HeaderSchemas
-from .listing import Listing
+from .listing import ToolListing
 from .progress import ProgressRouter
 from .prompts import build_prompt, list_prompts
 from .sealed_state import Keys, StateSeal
@@ -87,7 +87,12 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
 
 
 class ToolServer(Server[Any]):
-    """The server for the tools of one dispatcher, with *options* that `build_server` has checked."""
+    """
+    The server for the tools of one dispatcher, with *options* that `build_server` has checked.
+
+    Attributes:
+        shortcut: The short way for plain calls, which a transport may take as well.
+    """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
         router = ProgressRouter()
@@ -97,7 +102,7 @@ class ToolServer(Server[Any]):
         )
         answer_seconds = options.get("answer_seconds", 600.0)
         seal = StateSeal(options.get("key"), max_age_seconds=answer_seconds)
-        self._listing = Listing(
+        self._listing = ToolListing(
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
         )
         self._conversations = Conversations(seal, options.get("principal"))
@@ -122,7 +127,7 @@ class ToolServer(Server[Any]):
         )
         self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
         self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
-        install_shortcut(self, caller)
+        self.shortcut = install_shortcut(self, caller)
         self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
 
     @contextlib.asynccontextmanager
