@@ -173,7 +173,8 @@ async def test_changes_of_the_prompts_are_told():
         if getattr(message, "method", "") == "notifications/prompts/list_changed":
             told.set()
 
-    async with connected(Dispatcher(Catalog()), OLD, prompts=prompts, client={"message_handler": note}):
+    async with connected(Dispatcher(Catalog()), OLD, prompts=prompts, client={"message_handler": note}) as client:
+        await client.list_prompts()  # so the server knows that the client is there
         prompts.tool(lambda: "new", name="new", description="New.", read_only=True)
         with anyio.fail_after(60):
             await told.wait()
