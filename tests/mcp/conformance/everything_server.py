@@ -24,6 +24,7 @@ from toolkit import (
     ResourcePart,
     TextPart,
     ToolError,
+    tool,
 )
 from toolkit.mcp import http_app
 
@@ -289,9 +290,31 @@ async def test_input_required_result_prompt(context: Context) -> str:
     return f"Use this context: {describe_answer(answer)}"
 
 
+# Resources.
+
+
+@tool(catalog=None, read_only=True)
+def read_template(id: str) -> ResourcePart:
+    """
+    Read one of many records.
+
+    Args:
+        id: The name of the record.
+    """
+    content = json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
+    return ResourcePart(f"test://template/{id}/data", content, "application/json")
+
+
+resources = {
+    "test://static-text": "This is the content of the static text resource.",
+    "test://static-binary": ResourcePart("test://static-binary", PNG, "image/png"),
+    "test://template/{id}/data": read_template,
+}
+
+
 def build_app() -> Any:
     """Return the ASGI application."""
-    return http_app(Dispatcher(tools), name="conformance", version="1.0.0", prompts=prompts)
+    return http_app(Dispatcher(tools), name="conformance", version="1.0.0", prompts=prompts, resources=resources)
 
 
 class AnnouncingServer(uvicorn.Server):

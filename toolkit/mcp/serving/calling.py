@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from ...approvals.records import ApprovalError, Record
 from ...decisions import ApprovalRequest, Decision
 from ...dispatcher import Dispatcher
-from ...results import GeneratedId, ToolResult
+from ...results import ToolResult
 from ...session import Session
 from .answers import AnswerBuilder, build_error_answer
 from .conversations import Conversations, is_modern
@@ -92,7 +92,6 @@ class ToolCaller:
         self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
-        self._call_count = 0
 
     async def call(self, context: ServerRequestContext[Any, Any], params: CallParams) -> dict[str, Any]:
         """
@@ -162,8 +161,7 @@ class ToolCaller:
         if plan is not None and plan.direct_call in _UNINTERRUPTED:
             return await self._dispatcher.call(name, arguments, session=session, principal=principal)
         if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
-            self._call_count += 1
-            call_id = GeneratedId(f"mcp_{self._call_count}")
+            call_id = self._router.create_id()
         run = self._dispatcher.call(name, arguments, id=call_id, session=session, principal=principal)
         if call_id is None:
             return await run_to_end(run)

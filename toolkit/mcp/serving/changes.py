@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server import ServerRequestContext
@@ -25,14 +26,15 @@ _log = logging.getLogger("toolkit")
 
 class ChangeNotifier:
     """
-    Follows a catalog, and notifies clients of its changes.
+    Follows the catalogs of tools and of prompts, and notifies clients of their changes.
 
     Attributes:
         listen: The handler of `subscriptions/listen`.
     """
 
-    def __init__(self, catalog: CatalogView) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: CatalogView, *, prompts: CatalogView | None = None) -> None:
+        self._catalogs = [catalog] if prompts is None else [catalog, prompts]
+        self._ends: list[Callable[[], None]] = []
         self._bus = InMemorySubscriptionBus()
         self._connections: set[Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -48,13 +50,14 @@ class ChangeNotifier:
             connection.exit_stack.callback(self._connections.discard, connection)
 
     def start(self) -> None:
-        """Follow the catalog from now on. Call this on the event loop that serves."""
+        """Follow the catalogs from now on. Call this on the event loop that serves."""
         self._loop = asyncio.get_running_loop()
-        self._end = self._catalog.subscribe(self._on_change)
+        self._ends = [catalog.subscribe(self._on_change) for catalog in self._catalogs]
 
     def stop(self) -> None:
-        """Follow the catalog no longer."""
-        self._end()
+        """Follow the catalogs no longer."""
+        for end in self._ends:
+            end()
         self._loop = None
         if self._task is not None:
             self._task.cancel()

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from ...context import Progress
+from ...results import GeneratedId
 from ...values.rendering import as_text
 
 __all__ = ["ProgressRouter", "ProgressSender"]
@@ -79,6 +80,12 @@ class ProgressRouter:
 
     def __init__(self) -> None:
         self._senders: dict[str, ProgressSender] = {}
+        self._id_count = 0
+
+    def create_id(self) -> GeneratedId:
+        """Return the id for a call that no other call of the server has."""
+        self._id_count += 1
+        return GeneratedId(f"mcp_{self._id_count}")
 
     def __call__(self, report: Progress) -> None:
         sender = self._senders.get(report.call_id)

@@ -8,6 +8,7 @@ this call. It does not prove that the answer is new: the store of the approvals 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -20,7 +21,7 @@ from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestStat
 from ...errors import ToolkitError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
 
-__all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "digest_request"]
+__all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "derive_keys", "digest_request"]
 
 Keys: TypeAlias = "bytes | str | Sequence[bytes | str]"
 
@@ -139,6 +140,15 @@ def digest_request(name: str, arguments: Mapping[str, Any] | None) -> str:
         ValueError: The arguments have no canonical form, so they are not JSON.
     """
     return digest_parts("toolkit mcp call", name, encode_canonical(dict(arguments or {})))
+
+
+def derive_keys(key: Keys | None, purpose: str) -> list[bytes] | None:
+    """Return keys for another *purpose*: a state that was sealed with them cannot be opened with *key*."""
+    if key is None:
+        return None
+    return [
+        hashlib.sha256(b"toolkit mcp " + purpose.encode() + b"\0" + content).digest() for content in _read_keys(key)
+    ]
 
 
 def _read_keys(key: Keys) -> list[bytes]:

@@ -5,32 +5,45 @@ The server: the handlers of all requests, on the low-level server of the officia
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import NoneType
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp_types import (
     CallToolRequestParams,
+    CompleteRequestParams,
     GetPromptRequestParams,
     NotificationParams,
     PaginatedRequestParams,
+    PromptReference,
+    ReadResourceRequestParams,
 )
 
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from ...catalog import Catalog
+from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...permissions.policy import Permissions
+from ...skills.records import Skill
+from ...skills.skill_tools import skill_of
+from ...spec import Tool
 from .call_shortcut import install_shortcut
 from .calling import ToolCaller
 from .changes import ChangeNotifier
+from .completion import build_completion, list_choices
 from .conversations import Conversations
+from .function_prompts import PromptCaller, describe_functions
 from .header_schemas import HeaderSchemas
 from .listing import ToolListing
 from .progress import ProgressRouter
 from .prompts import build_prompt, list_prompts
-from .sealed_state import Keys, StateSeal
+from .resources import ResourceBook, ResourceCaller, Resources
+from .sealed_state import Keys, StateSeal, derive_keys
 
 __all__ = ["ServerOptions", "ToolServer", "build_server"]
+
+Caller = TypeVar("Caller", PromptCaller, ResourceCaller)
 
 
 class ServerOptions(TypedDict, total=False):
@@ -46,6 +59,10 @@ class ServerOptions(TypedDict, total=False):
     lists_deferred: Whether deferred tools are listed; True unless given. If not, the tool `tool_search` finds them.
     page_size: How many tools are on one page of the list; 100 unless given.
     answer_seconds: How long a question can be answered; 600 unless given.
+    prompts: A catalog of functions that are served as prompts, besides the skills among the tools. Their results are
+        text or parts, and each part is a message.
+    resources: The contents of resources by URI: a text, bytes, a `ResourcePart`, or a function. A URI such as
+        "memo://{day}" is a template for a function with the parameter `day`.
     """
 
     name: str
@@ -56,6 +73,8 @@ class ServerOptions(TypedDict, total=False):
     lists_deferred: bool
     page_size: int
     answer_seconds: float
+    prompts: CatalogView | None
+    resources: Resources | None
 
 
 _OPTION_TYPES: OptionTypes = {
@@ -66,6 +85,8 @@ _OPTION_TYPES: OptionTypes = {
     "lists_deferred": ((bool,), "True or False"),
     "page_size": ((int,), "a whole number of tools"),
     "answer_seconds": ((int, float), "a number of seconds"),
+    "prompts": ((CatalogView, NoneType), "a catalog of functions, or None"),
+    "resources": ((Mapping, NoneType), "a dictionary from URIs to contents, or None"),
 }
 
 
@@ -95,7 +116,7 @@ class ToolServer(Server[Any]):
     """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
-        router = ProgressRouter()
+        router = self._router = ProgressRouter()
         has_judges = bool(dispatcher.settings.judges.find_all(object))
         self._dispatcher = dispatcher.extended(
             permissions=None if has_judges else Permissions("default"), on_progress=router
@@ -106,29 +127,58 @@ class ToolServer(Server[Any]):
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
         )
         self._conversations = Conversations(seal, options.get("principal"))
-        self._changes = ChangeNotifier(dispatcher.catalog)
-        caller = ToolCaller(
-            self._dispatcher,
-            self._conversations,
-            seal,
-            router,
-            on_load=self._changes.notify_soon,
-            answer_seconds=answer_seconds,
-        )
+        prompts = options.get("prompts")
+        self._changes = ChangeNotifier(dispatcher.catalog, prompts=prompts)
+        self._options = options
+        caller = ToolCaller(self._dispatcher, self._conversations, seal, router, **self._caller_options())
+        self._prompt_catalog = Catalog() if prompts is None else prompts
+        self._prompt_caller = self._build_caller(PromptCaller, self._prompt_catalog)
         super().__init__(
             options.get("name", "toolkit"),
             version=options.get("version", ""),
             instructions=options.get("instructions"),
             lifespan=self._live,
             get_tool_input_schema=HeaderSchemas(self._dispatcher.catalog).find,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
             on_subscriptions_listen=self._changes.listen,
         )
         self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
         self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
         self.shortcut = install_shortcut(self, caller)
+        self.add_request_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
+        self.add_request_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
+        self.add_request_handler("completion/complete", CompleteRequestParams, self._complete)
+        self._book = ResourceBook(options.get("resources") or {})
+        if options.get("resources") is not None:
+            self._serve_resources(self._book)
         self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
+
+    def _caller_options(self) -> dict[str, Any]:
+        return {
+            "on_load": self._changes.notify_soon,
+            "answer_seconds": self._options.get("answer_seconds", 600.0),
+        }
+
+    def _build_caller(self, kind: type[Caller], catalog: CatalogView, *first: Any) -> Caller:
+        """Return what calls the functions of *catalog*. A state of a question of one caller is none for another."""
+        options = self._caller_options()
+        keys = derive_keys(self._options.get("key"), kind.__name__)
+        seal = StateSeal(keys, max_age_seconds=options["answer_seconds"])
+        return kind(*first, self._dispatcher.extended(catalog), self._conversations, seal, self._router, **options)
+
+    def _serve_resources(self, book: ResourceBook) -> None:
+        caller = self._build_caller(ResourceCaller, book.catalog, book)
+
+        async def list_fixed(context: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> dict[str, Any]:
+            return book.list_fixed()
+
+        async def list_templates(
+            context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+        ) -> dict[str, Any]:
+            return book.list_templates()
+
+        self.add_request_handler("resources/list", PaginatedRequestParams, list_fixed)
+        self.add_request_handler("resources/templates/list", PaginatedRequestParams, list_templates)
+        self.add_request_handler("resources/read", ReadResourceRequestParams, caller.read)
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -155,8 +205,29 @@ class ToolServer(Server[Any]):
         session = self._conversations.session_of(context, principal)
         return self._listing.build_page(self._dispatcher.permitted(session), session, params.cursor)
 
-    async def _list_prompts(self, context: ServerRequestContext[Any, Any], params: Any) -> Any:
-        return list_prompts(self._dispatcher.catalog)
+    async def _list_prompts(
+        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> dict[str, Any]:
+        functions = describe_functions(self._prompt_catalog)
+        skills = list_prompts(self._dispatcher.catalog)
+        names = {prompt["name"] for prompt in functions}
+        others = [prompt for prompt in skills["prompts"] if prompt["name"] not in names]
+        return {**skills, "prompts": [*functions, *others]}
 
-    async def _get_prompt(self, context: ServerRequestContext[Any, Any], params: GetPromptRequestParams) -> Any:
+    async def _get_prompt(
+        self, context: ServerRequestContext[Any, Any], params: GetPromptRequestParams
+    ) -> dict[str, Any]:
+        if params.name in self._prompt_catalog:
+            return await self._prompt_caller.get(context, params)
         return build_prompt(self._dispatcher.catalog, params.name, params.arguments)
+
+    async def _complete(self, context: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> dict[str, Any]:
+        subject: Tool | Skill | None
+        if isinstance(params.ref, PromptReference):
+            subject = self._prompt_catalog.get(params.ref.name)
+            if subject is None:
+                tool = self._dispatcher.catalog.get(params.ref.name)
+                subject = None if tool is None else skill_of(tool)
+        else:
+            subject = self._book.find_template(params.ref.uri)
+        return build_completion(list_choices(subject, params.argument.name), params.argument.value)

@@ -1,0 +1,202 @@
+"""
+Resources: texts, bytes and functions that clients read by URI.
+
+A server gets them as a dictionary from URIs to contents. A URI with `{name}` in it is a template, and its content is a
+function with the parameters that the template names. A function runs as a call: its arguments are checked, the rules of
+the dispatcher hold, and it may ask the user.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp_types import INVALID_PARAMS, CallToolRequestParams, ReadResourceRequestParams
+
+from ...catalog import Catalog
+from ...content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
+from ...dispatcher import Dispatcher
+from ...errors import DefinitionError
+from ...results import ToolResult
+from ...spec import Tool
+from ...values.rendering import as_text
+from .calling import ToolCaller
+from .function_prompts import read_texts, refuse_error
+
+__all__ = ["ResourceBook", "ResourceCaller", "Resources"]
+
+Resources: TypeAlias = "Mapping[str, str | bytes | ResourcePart | Callable[..., Any]]"
+"""The contents of resources by URI, and functions by URI or URI template."""
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
+_CACHE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+class ResourceBook:
+    """
+    The resources of a server.
+
+    Args:
+        resources: The contents by URI.
+
+    Attributes:
+        catalog: The functions.
+
+    Raises:
+        DefinitionError: A key is no URI, a content is of another type, or a function lacks a parameter of its template.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self.catalog = Catalog()
+        self._fixed: dict[str, ResourcePart] = {}
+        self._functions: dict[str, Tool] = {}
+        self._patterns: dict[str, re.Pattern[str]] = {}
+        for uri, content in resources.items():
+            self._add(uri, content)
+
+    def _add(self, uri: str, content: Any) -> None:
+        names = _PLACEHOLDER.findall(uri) if isinstance(uri, str) else []
+        if not isinstance(uri, str) or not is_uri(_PLACEHOLDER.sub("x", uri)):
+            raise DefinitionError(f"a resource has a URI such as 'memo://today' or 'memo://{{day}}', got {uri!r:.100}")
+        if isinstance(content, ResourcePart) and content.content is not None and not names:
+            self._fixed[uri] = content
+        elif isinstance(content, (str, bytes)) and not names:
+            media_type = "text/plain" if isinstance(content, str) else "application/octet-stream"
+            self._fixed[uri] = ResourcePart(uri, content, media_type)
+        elif callable(content) or isinstance(content, Tool):
+            self._add_function(uri, names, content if isinstance(content, Tool) else Tool.of(content))
+        else:
+            needed = "a function, because its URI is a template" if names else "a text, bytes, a part or a function"
+            raise DefinitionError(f"the resource {uri} has to be {needed}; got {type(content).__name__}")
+
+    def _add_function(self, uri: str, names: list[str], tool: Tool) -> None:
+        properties = tool.schema.get("properties", {})
+        missing = [name for name in names if name not in properties]
+        unnamed = [name for name in tool.schema.get("required", ()) if name not in names]
+        if missing or unnamed:
+            raise DefinitionError(
+                f"the resource {uri}: `{tool.name}` has to take the parameters that the URI names, and no other "
+                f"required one; it differs in {', '.join([*missing, *unnamed])}"
+            )
+        self.catalog.add(tool)
+        self._functions[uri] = tool
+        if names:
+            parts = _PLACEHOLDER.split(uri)
+            # Every second part is a name. A value reaches up to the next slash.
+            pieces = [re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts)]
+            self._patterns[uri] = re.compile("".join(pieces))
+
+    def find_fixed(self, uri: str) -> ResourcePart | None:
+        """Return the resource *uri* if its content is fixed."""
+        return self._fixed.get(uri)
+
+    def find_function(self, uri: str) -> tuple[Tool, dict[str, str]] | None:
+        """Return the function that reads *uri*, and the arguments that the URI states; None if there is none."""
+        if uri in self._functions and uri not in self._patterns:
+            return self._functions[uri], {}
+        for template, pattern in self._patterns.items():
+            if (match := pattern.fullmatch(uri)) is not None:
+                return self._functions[template], {name: unquote(text) for name, text in match.groupdict().items()}
+        return None
+
+    def list_fixed(self) -> dict[str, Any]:
+        """Return the result of `resources/list`."""
+        entries = [_describe_part(uri, part) for uri, part in self._fixed.items()]
+        entries += [
+            {"uri": uri, "name": tool.name, "description": tool.description}
+            for uri, tool in self._functions.items()
+            if uri not in self._patterns
+        ]
+        return {**_CACHE, "resources": entries}
+
+    def list_templates(self) -> dict[str, Any]:
+        """Return the result of `resources/templates/list`."""
+        entries = [
+            {"uriTemplate": uri, "name": self._functions[uri].name, "description": self._functions[uri].description}
+            for uri in self._patterns
+        ]
+        return {**_CACHE, "resourceTemplates": entries}
+
+    def find_template(self, uri: str) -> Tool | None:
+        """Return the function of the URI template *uri*."""
+        return self._functions.get(uri)
+
+
+def _describe_part(uri: str, part: ResourcePart) -> dict[str, Any]:
+    name = uri.rstrip("/").rpartition("/")[2] or uri
+    described = {"uri": uri, "name": name, "size": len(_encode(part.content or ""))}
+    return described if part.media_type is None else {**described, "mimeType": part.media_type}
+
+
+def _encode(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+class ResourceCaller(ToolCaller):
+    """Answers `resources/read` requests: fixed contents at once, functions as `ToolCaller` answers `tools/call`."""
+
+    def __init__(self, book: ResourceBook, dispatcher: Dispatcher, *arguments: Any, **options: Any) -> None:
+        super().__init__(dispatcher, *arguments, **options)
+        self._book = book
+
+    async def read(self, context: ServerRequestContext[Any, Any], params: ReadResourceRequestParams) -> dict[str, Any]:
+        """
+        Return the content of the resource, or the question that its function asks first.
+
+        Raises:
+            MCPError: There is no such resource, or its function failed.
+        """
+        part = self._book.find_fixed(params.uri)
+        if part is not None:
+            return {**_CACHE, "contents": [build_contents(params.uri, part)]}
+        function = self._book.find_function(params.uri)
+        if function is None:
+            raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]}", {"uri": params.uri})
+        tool, texts = function
+        call = CallToolRequestParams(
+            name=tool.name,
+            arguments=read_texts(tool, texts),
+            input_responses=params.input_responses,
+            request_state=params.request_state,
+        )
+        answer = refuse_error(await self.call(context, call))
+        for contents in answer.get("contents", ()):
+            contents.setdefault("uri", params.uri)
+        return answer
+
+    def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
+        if result.is_error:
+            return super()._answer(name, result)
+        parts = result.parts or (_wrap_value(result),)
+        return {**_CACHE, "contents": [build_contents(None, part) for part in parts]}
+
+
+def _wrap_value(result: ToolResult) -> Part:
+    return TextPart(result.text) if isinstance(result.value, str) else JsonPart(result.value)
+
+
+def build_contents(uri: str | None, part: Part) -> dict[str, Any]:
+    """Return *part* as an entry of the result of `resources/read`, under its own URI or else under *uri*."""
+    content: str | bytes
+    match part:
+        case ResourcePart(content=body, media_type=media_type):
+            content, uri = "" if body is None else body, uri or part.uri
+        case TextPart(text=text):
+            content, media_type = text, "text/plain"
+        case JsonPart(value=value):
+            content, media_type = as_text(value), "application/json"
+        case ImagePart(data=data, media_type=media_type) | AudioPart(data=data, media_type=media_type):
+            content = data
+        case FilePart(uri=link):
+            content, media_type = link, "text/uri-list"
+    entry: dict[str, Any] = {} if uri is None else {"uri": uri}
+    if isinstance(content, str):
+        entry["text"] = content
+    else:
+        entry["blob"] = base64.b64encode(content).decode()
+    return entry if media_type is None else {**entry, "mimeType": media_type}
