@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
 
-server = FastMCP("echo")
+server = MCPServer("echo")
 
 
-@server.tool
+@server.tool()
 def echo(text: str) -> str:
     """Return the text."""
     return text
 
 
 if __name__ == "__main__":
-    server.run(show_banner=False, log_level="ERROR")
+    server.run()

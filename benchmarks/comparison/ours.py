@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mcp import Client
+
 from toolkit import (
     Agent,
     Approvals,
@@ -21,6 +23,7 @@ from toolkit import (
 )
 from toolkit.agent import Run
 from toolkit.builtin import tool_search_for
+from toolkit.mcp import Servers, build_server
 from toolkit.providers import ScriptedProvider
 
 from .library import Library, Reply, append_line
@@ -80,6 +83,22 @@ class Toolkit(Library):
         run = Run.loads((folder / "run.json").read_text(encoding="utf-8"))
         decisions = {request.id: Decision.approve(by="ada") for request in run.requests}
         await self._agent(folder, ["done"]).resume(run, decisions)
+
+    async def call_over_mcp(self, command: list[str]) -> str:
+        async with Servers(peer=command) as tools, Dispatcher(tools, permissions=Permissions("bypass")) as dispatcher:
+            return (await dispatcher.call("peer_echo", {"text": "hello"})).text
+
+    async def serve_over_mcp(self) -> str:
+        catalog = Catalog()
+
+        @catalog.tool(read_only=True)
+        def echo(text: str) -> str:
+            """Return the text."""
+            return text
+
+        async with Client(build_server(Dispatcher(catalog))) as client:
+            result = await client.call_tool("echo", {"text": "hello"})
+            return str(result.content[0])
 
     def count_providers(self) -> int:
         named = {name for name in providers.__all__ if name.endswith("Provider")}

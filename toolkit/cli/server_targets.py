@@ -1,12 +1,13 @@
 """
-Targets that are MCP servers: an address, a command, or a file that names servers.
+Targets that are MCP servers: an address, a command, a file that names servers, or a server of the settings.
 
     https://docs.example/mcp      the tools of the server at an address
     --command "npx -y server"     the tools of a server that this command starts
     .mcp.json                     the tools of the servers that a trusted file names, prefixed by server
+    mcp:github                    the tools of a server that the settings name, prefixed by server
 
-Such a target is opened for the length of one command. Servers in the settings of the user are opened beside it by
-`agent` and `chat`.
+Such a target is opened for the length of one command. `agent` and `chat` open the servers of the settings beside any
+target.
 """
 
 from __future__ import annotations
@@ -16,18 +17,33 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..catalogs.views import CatalogView
 from ..errors import CatalogError, DefinitionError
+from ..permissions.trust import configuration_folder
 from ..values.visible import make_visible
 
-__all__ = ["COMMAND_PREFIX", "TargetCommand", "command_option", "is_address", "is_server", "open_server"]
+if TYPE_CHECKING:  # it loads the agent, which most commands do not need
+    from ..settings import MergedSettings
+
+__all__ = [
+    "COMMAND_PREFIX",
+    "SETTINGS_PREFIX",
+    "TargetCommand",
+    "command_option",
+    "is_address",
+    "is_server",
+    "open_server",
+]
 
 COMMAND_PREFIX = "command:"
 """What a target begins with that `--command` stands for."""
+
+SETTINGS_PREFIX = "mcp:"
+"""What a target begins with that is a server of the settings."""
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _OPTION = "--command"
@@ -66,19 +82,23 @@ def is_address(target: str) -> bool:
 
 def is_server(target: str) -> bool:
     """Return whether *target* names MCP servers."""
-    return is_address(target) or target.startswith(COMMAND_PREFIX) or target.endswith(".json")
+    return is_address(target) or target.startswith((COMMAND_PREFIX, SETTINGS_PREFIX)) or target.endswith(".json")
 
 
 @contextlib.contextmanager
-def open_server(target: str) -> Iterator[CatalogView]:
+def open_server(target: str, settings: MergedSettings | None = None) -> Iterator[CatalogView]:
     """
     Yield the tools of the servers that *target* names, which can be called until the end of the block.
+
+    Args:
+        target: The target.
+        settings: The settings that may name the server; those of the current folder unless given.
 
     Raises:
         CatalogError: No server could be reached, or the target cannot be used.
     """
     try:
-        servers = _build_servers(target)
+        servers = _build_servers(target, settings)
     except DefinitionError as error:
         raise CatalogError(f"{_describe(target)}: {error}") from None
     with servers as tools:
@@ -90,18 +110,39 @@ def open_server(target: str) -> Iterator[CatalogView]:
         yield tools
 
 
-def _build_servers(target: str) -> Any:
-    from ..mcp import RemoteServer, Servers
+def _build_servers(target: str, settings: MergedSettings | None) -> Any:
+    from ..mcp import Pins, RemoteServer, Servers
+    from ..mcp.importing.settings_servers import PINS_FILE
 
+    pins = Pins(configuration_folder() / PINS_FILE)
+    if target.startswith(SETTINGS_PREFIX):
+        from .settings_options import load_command_settings  # here, because it loads the agent
+
+        known_settings = load_command_settings() if settings is None else settings
+        name = _find_name(target, known_settings)
+        return Servers.from_settings(known_settings, names=[name], pins=pins)
     if target.endswith(".json") and not is_address(target):
-        return Servers.from_config(target)
+        return Servers.from_config(target, pins=pins)
     if target.startswith(COMMAND_PREFIX):
         try:
             words: Any = shlex.split(target.removeprefix(COMMAND_PREFIX))
         except ValueError as error:
             raise CatalogError(f"{_describe(target)} cannot be split into words: {error}") from None
-        return Servers(server=RemoteServer(words, tool_prefix=""))
-    return Servers(server=RemoteServer(target, tool_prefix=""))
+        return Servers(server=RemoteServer(words, tool_prefix=""), pins=pins)
+    return Servers(server=RemoteServer(target, tool_prefix=""), pins=pins)
+
+
+def _find_name(target: str, settings: MergedSettings) -> str:
+    """Return the name of the server of the settings that *target* stands for; raise `CatalogError` if there is none."""
+    name = target.removeprefix(SETTINGS_PREFIX)
+    names = [part.name for part in settings.parts_of("mcp_servers")]
+    if name in names:
+        return name
+    for part in settings.parts:
+        if part.key == "mcp_servers" and part.name == name:
+            raise CatalogError(f"{target}: {part.as_ignored()}")
+    known = f"they name {', '.join(names)}" if names else f"write [mcp_servers.{name:.40}] in toolkit.toml"
+    raise CatalogError(f"{target}: your settings name no server `{name:.40}`; {known}")
 
 
 def _describe(target: str) -> str:

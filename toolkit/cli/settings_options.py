@@ -2,7 +2,7 @@
 The settings of a command: those of the files and the environment, with the options of the command as the last layer.
 
 A command that makes calls is declared with `settings_options`, and gives the settings to `dispatcher_for`. A note tells
-the user about each setting that does not count, and about each MCP server, because servers are not started yet.
+the user about each setting that does not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..settings import Instructions, MergedSettings, SettingPart
 from ..settings.keys import KEYS, PROVIDERS
 from ..settings.layers import parse_setting, read_overrides, read_session_rules
 from ..settings.loading import load_layers
-from ..settings.mcp_servers import NOT_STARTED
 from .output import Output
 
 __all__ = [
@@ -135,12 +134,10 @@ def read_assignments(assignments: Iterable[str], folder: Path, problems: list[st
 
 
 def note_settings(settings: MergedSettings, output: Output) -> None:
-    """Write a note for each setting that does not count, and for each MCP server."""
+    """Write a note for each setting that does not count."""
     for part in settings.parts:
         if part.why_ignored and part.key != "skills.folders":  # the loader of skills names each skill
             output.note(f"ignored: {part.as_ignored()}")
-    for part in settings.parts_of("mcp_servers"):
-        output.note(f"MCP server `{part.name}` ({part.origin}): {NOT_STARTED}")
 
 
 def note_unused(settings: MergedSettings, keys: Iterable[str], why: str, output: Output) -> None:

@@ -7,7 +7,7 @@ Load the target of a command: the tools that its first argument names.
     tools.py, tools.py:catalog   the same for a file
     builtin                      the built-in tools, bound to the current folder
     builtin,tools.py             the tools of several targets
-    https://docs.example/mcp     the tools of an MCP server; also `--command "..."` and `.mcp.json`
+    https://docs.example/mcp     the tools of an MCP server; also `--command "..."`, `.mcp.json` and `mcp:NAME`
 
 Loading a target runs its code.
 """
@@ -66,7 +66,7 @@ def open_target(
             with commas in between.
         find_functions: A function that returns the tools of a module together with its public functions that have no
             decorator. Without it, only decorated functions count.
-        settings: The settings, whose protected files the built-in tools do not touch.
+        settings: The settings, whose protected files the built-in tools do not touch, and which may name servers.
 
     Raises:
         CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
@@ -118,7 +118,7 @@ def _load_builtin(target: str, find_functions: FunctionFinder, settings: MergedS
 
 @contextlib.contextmanager
 def _load_server(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
-    with open_server(target) as catalog:
+    with open_server(target, settings) as catalog:
         yield Target(catalog)
 
 

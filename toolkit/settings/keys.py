@@ -136,7 +136,7 @@ _ROWS = [
         MAX_INSTRUCTION_CHARS,
         "length of all instruction files together",
     ),
-    SettingKey("mcp_servers", "tables", None, "trusted", {}, "MCP servers, which are not started yet"),
+    SettingKey("mcp_servers", "tables", None, "trusted", {}, "MCP servers, whose tools an agent gets"),
 ]
 
 KEYS: dict[str, SettingKey] = {key.name: key for key in _ROWS}

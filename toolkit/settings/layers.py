@@ -148,8 +148,14 @@ class FileLayer:
                 self._report((*path, name, *([key] if key else [])), mistake, (*path, name))
             if not mistakes:
                 place = self.file.place_of(*path, name)
-                server = McpServer.of(name, table)
+                server = McpServer.of(name, self._resolve_folder(table))
                 yield SettingPart(key="mcp_servers", value=server, layer=self._layer, place=place, name=name)
+
+    def _resolve_folder(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Return the *table* of a server with the whole path of the folder that it runs in."""
+        if "cwd" not in table:
+            return table
+        return {**table, "cwd": os.path.normpath(self._base / os.path.expanduser(table["cwd"]))}
 
     def _report(self, path: tuple[str | int, ...], why: str, shown_path: tuple[str, ...] | None = None) -> None:
         names = path if shown_path is None else shown_path

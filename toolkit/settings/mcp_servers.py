@@ -4,12 +4,12 @@ The MCP servers in the settings: `[mcp_servers.NAME]` with a command or an addre
     [mcp_servers.github]
     command = "github-mcp-server"
     args = ["stdio"]
-    env = { GITHUB_TOKEN = "..." }
+    env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
 
     [mcp_servers.docs]
     url = "https://docs.example.com/mcp"
 
-The entries are read, checked and shown. This version has no MCP client, so no server is started.
+The entries are read and checked here. `Servers.from_settings` in `toolkit.mcp` starts the servers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,9 @@ from urllib.parse import urlsplit
 
 from .._option_checks import explain_unknown_choice
 
-__all__ = ["NOT_STARTED", "McpServer", "find_server_mistakes", "without_credentials"]
+__all__ = ["McpServer", "explain_server_name", "find_server_mistakes", "without_credentials"]
 
-NOT_STARTED = "not started: this version of toolkit has no MCP client yet"
-"""What a command says about each server, so that no user waits for its tools."""
-
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +35,16 @@ class McpServer:
     An MCP server that the settings name.
 
     Attributes:
-        name: The name, by which rules will name its origin: `mcp:NAME/*`.
+        name: The name, by which rules name its origin: `mcp:NAME/*`.
         command: The program that is the server; None for a server with an address.
         args: The words after the program.
         env: Variables for the program.
         cwd: The folder that it runs in; None for the project's folder.
         url: The address; None for a program.
         headers: HTTP headers for the address.
-        timeout_seconds: The time for one request; None for the client's own.
-        enabled: Whether it is to be started.
+        timeout_seconds: The time for one call; None for the client's own.
+        trusted: Whether the hints of its tools count, such as that one only reads.
+        enabled: Whether it is started unless a command names it.
     """
 
     name: str
@@ -57,6 +55,7 @@ class McpServer:
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float | None = None
+    trusted: bool = False
     enabled: bool = True
 
     @classmethod
@@ -65,8 +64,11 @@ class McpServer:
         return cls(name=name, **{**table, "args": tuple(table.get("args", ()))})
 
     def __str__(self) -> str:
-        where = without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
-        return where if self.enabled else f"{where} (switched off)"
+        text = without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
+        text += f", in the folder {self.cwd}" if self.cwd else ""
+        for label, names in (("variables", self.env), ("headers", self.headers)):
+            text += f", with the {label} {', '.join(names)}" if names else ""
+        return f"{text}{', trusted' * self.trusted}{' (switched off)' * (not self.enabled)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the server as JSON. The values of variables and headers may be secrets, so only names are there."""
@@ -77,8 +79,8 @@ class McpServer:
             "headers": sorted(self.headers),
             "cwd": self.cwd,
             "timeout_seconds": self.timeout_seconds,
+            "trusted": self.trusted,
             "enabled": self.enabled,
-            "started": False,
         }
 
 
@@ -92,8 +94,8 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
         for key, value in table.items()
         if key in _CHECKS and (problem := _CHECKS[key](value))
     ]
-    if not _NAME.fullmatch(name):
-        mistakes.append(("", f"{name!r:.80} is no name for a server; use letters, digits, `_`, `.` and `-`"))
+    if problem := explain_server_name(name):
+        mistakes.append(("", problem))
     if ("command" in table) == ("url" in table):
         mistakes.append(("", "a server has either `command`, a program, or `url`, an address; give one of them"))
     elsewhere = ("headers",) if "command" in table else ("args", "env", "cwd") if "url" in table else ()
@@ -103,6 +105,13 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
         if key in table
     ]
     return mistakes
+
+
+def explain_server_name(name: object) -> str | None:
+    """Return why *name* cannot be the name of a server; None if it can."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return None
+    return f"{name!r:.80} is no name for a server; use at most 32 letters, digits, `_` and `-`, with a letter first"
 
 
 def without_credentials(url: str) -> str:
@@ -154,5 +163,6 @@ _CHECKS: dict[str, Callable[[Any], str | None]] = {
     "url": _check_url,
     "headers": _check_table,
     "timeout_seconds": _check_seconds,
+    "trusted": _check_flag,
     "enabled": _check_flag,
 }

@@ -77,8 +77,7 @@ def test_the_page_as_json(shop, user):
     assert page["instructions"]["files"] == []
     assert page["instructions"]["left_out"][0]["path"] == str(shop.folder / "AGENTS.md")
     server = page["settings"]["mcp_servers"]["value"]["docs"]
-    assert (server["url"], server["started"]) == ("https://docs.example.com/mcp?...", False)
-    assert "not started" in page["mcp"]
+    assert (server["url"], server["enabled"]) == ("https://docs.example.com/mcp?...", True)
 
 
 def test_a_mistake_ends_every_command_that_makes_calls(shop, user):
@@ -135,13 +134,14 @@ def test_skills_of_the_settings_can_be_called(shop, user):
     assert (ran.code, "Say hello." in ran.out) == (0, True), (ran.err, skill)
 
 
-def test_mcp_servers_are_named_as_not_started(shop, user):
-    """Keys for MCP servers are read, checked and shown; the output says that they are not started yet."""
+def test_mcp_servers_are_shown_without_their_secrets(shop, user):
+    """A command for one tool does not start them, and has nothing to say about them."""
     own = user('[mcp_servers.github]\ncommand = "github-mcp-server"\nenv = { TOKEN = "secret-value" }\n')
     called = shop.run("call", "tools.py", "free_days", "year=2026")
-    assert f"MCP server `github` (user, {own}:1): not started: " in called.err
+    assert "github" not in called.err
     page = shop.run("settings", "-o", "text")
-    assert "mcp_servers.github github-mcp-server - not started: " in " ".join(page.out.split())
+    shown = f"mcp_servers.github github-mcp-server, with the variables TOKEN user, {own}:1"
+    assert shown in " ".join(page.out.split())
     assert "secret-value" not in called.err + page.out
 
 

@@ -18,6 +18,7 @@ from ..failures import Failure
 from ..output import Output
 from ..resources import with_option
 from ..settings_options import settings_options
+from ..settings_servers import servers_option
 from .run_driver import open_driver
 from .saved_files import open_saved_file, raise_if_interrupted
 from .saved_runs import RUN
@@ -39,6 +40,7 @@ __all__ = ["command"]
 @audit_option
 @ask_option
 @with_option
+@servers_option
 def command(
     output: Output,
     target: str,
@@ -49,6 +51,7 @@ def command(
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
+    starts_servers: bool,
 ) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
@@ -65,7 +68,8 @@ def command(
 
     The provider, the model and other options may also come from your settings, which
     'toolkit settings' shows. The model is told what the instruction files say, AGENTS.md
-    and CLAUDE.md in this folder and above it, if you trust their folders.
+    and CLAUDE.md in this folder and above it, if you trust their folders. It gets the
+    tools of the MCP servers in your settings beside those of TARGET.
 
     The key comes from the provider's usual environment variable. It is sent to another
     --base-url only if you name the variable with --key-from.
@@ -82,7 +86,14 @@ def command(
     saved_run, run = open_saved_file(save, resume, RUN)
     with (
         open_driver(
-            target, settings, output, saved_run, audit=audit, asks=asks, resource_names=resource_names
+            target,
+            settings,
+            output,
+            saved_run,
+            audit=audit,
+            asks=asks,
+            resource_names=resource_names,
+            starts_servers=starts_servers,
         ) as driver,
         driver.save_afterwards(saved_run),
     ):

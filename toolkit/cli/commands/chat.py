@@ -20,6 +20,7 @@ from ..failures import Failure, find_exit_code
 from ..output import Output
 from ..resources import with_option
 from ..settings_options import settings_options
+from ..settings_servers import servers_option
 from .run_driver import RunDriver, open_driver
 from .saved_files import open_saved_file, raise_if_interrupted
 from .saved_runs import RUN, SavedRun
@@ -45,6 +46,7 @@ _QUESTION = "> "
 @audit_option
 @ask_option
 @with_option
+@servers_option
 def command(
     output: Output,
     target: str,
@@ -54,6 +56,7 @@ def command(
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
+    starts_servers: bool,
 ) -> int:
     """Talk with a model that uses the tools of TARGET.
 
@@ -64,7 +67,8 @@ def command(
     You are asked before anything is changed. Ctrl-C breaks off the answer, and the
     conversation goes on; Ctrl-C at the prompt ends it. --save keeps the
     conversation, and --resume continues it, also one of toolkit agent. The provider, the
-    model and other options may come from your settings, as for toolkit agent.
+    model and other options may come from your settings, as for toolkit agent, and so do
+    MCP servers, whose tools the model gets beside those of TARGET.
 
     The exit code is that of the last answer: 0 if it is done, 3 if a skill got bad
     arguments, 7 if it waits for a person, 11 if it was stopped or did not end, 13 if the
@@ -77,7 +81,15 @@ def command(
     """
     saved_run, run = open_saved_file(save, resume, RUN)
     with open_driver(
-        target, settings, output, saved_run, audit=audit, asks=asks, resource_names=resource_names, needs_key=True
+        target,
+        settings,
+        output,
+        saved_run,
+        audit=audit,
+        asks=asks,
+        resource_names=resource_names,
+        starts_servers=starts_servers,
+        needs_key=True,
     ) as driver:
         run, exit_code = _converse(driver, run, saved_run, output)
     if run is not None and output.is_json:

@@ -10,10 +10,10 @@ import webbrowser
 import click
 from rich.text import Text
 
-from ...mcp.importing.login import log_in
-from ...mcp.importing.logins import Logins
 from ...mcp.importing.remote_server import RemoteServer, read_server
 from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file
+from ...mcp.importing.settings_servers import read_settings_servers
+from ...mcp.sdk import check_sdk_installed
 from ...permissions.trust import Trust
 from ..command import subcommand
 from ..confirmation import confirm
@@ -53,6 +53,7 @@ def trust_command(output: Output, path: str, yes: bool, revoke: bool) -> int:
       toolkit mcp trust .mcp.json
       toolkit mcp trust .mcp.json --revoke
     """
+    check_sdk_installed()
     if yes and revoke:
         raise click.UsageError("--yes and --revoke contradict each other; give one")
     trust = Trust()
@@ -148,6 +149,10 @@ def login_command(
       toolkit mcp login docs
       toolkit mcp login https://docs.example/mcp --no-browser
     """
+    check_sdk_installed()
+    from ...mcp.importing.login import log_in
+    from ...mcp.importing.logins import Logins
+
     server, logins = _find_server(name, config, assignments), Logins()
 
     def show(url: str) -> None:
@@ -175,6 +180,9 @@ def logout_command(output: Output, name: str, config: str | None, assignments: t
     Examples:
       toolkit mcp logout https://docs.example/mcp
     """
+    check_sdk_installed()
+    from ...mcp.importing.logins import Logins
+
     server = _find_server(name, config, assignments)
     known = Logins().forget(server.target)
     output.note(f"the login at {server.where} is forgotten" if known else f"there is no login at {server.where}")
@@ -189,8 +197,11 @@ def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) ->
         check_trusted(file, Trust())
         servers = dict(file.servers)
     else:
-        parts = load_command_settings(assignments).parts_of("mcp_servers")
-        servers = {part.name: read_server(part.name, part.value) for part in parts if part.name}
+        settings = load_command_settings(assignments)
+        _, problems = read_settings_servers(settings, names=[name])
+        if problems:
+            raise Failure("; ".join(problems))
+        servers, _ = read_settings_servers(settings, names=settings["mcp_servers"])
     if name not in servers:
         known = f"; there are: {', '.join(servers)}" if servers else ""
         raise Failure(f"no server is named `{name}`{known}; write its address, or --config FILE")

@@ -26,8 +26,8 @@ from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
 from ..resources import load_resources
 from ..settings_options import note_instructions
+from ..settings_servers import open_extended_target
 from ..targets import open_target
-from ..user_extensions import with_skills
 from .saved_runs import SavedRun
 
 __all__ = ["RunDriver", "confirm_plan", "open_driver"]
@@ -123,13 +123,15 @@ def open_driver(
     audit: str | None,
     asks: bool,
     resource_names: tuple[str, ...],
+    starts_servers: bool,
     needs_key: bool = False,
 ) -> Iterator[RunDriver]:
     """
     Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
 
-    The further arguments are the values of the options of those names. *needs_key* says whether a missing key ends the
-    command at once, and not with the first prompt.
+    The servers of the settings are started for it, and have ended after the block. The further arguments are the values
+    of the options of those names. *needs_key* says whether a missing key ends the command at once, and not with the
+    first prompt.
     """
     provider = build_provider(settings)
     if needs_key:
@@ -137,6 +139,7 @@ def open_driver(
             provider.require_key()
     with (
         open_target(target, settings=settings) as loaded_target,
+        open_extended_target(target, loaded_target, settings, output, starts_servers=starts_servers) as extended_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
     ):
         prompt = make_prompt(asks, pause=display.paused)
@@ -144,7 +147,7 @@ def open_driver(
         policy = CallPolicy(
             audit=audit, asker=prompt, store=store, settings=settings, resources=load_resources(resource_names)
         )
-        dispatcher = dispatcher_for(with_skills(loaded_target, output, settings=settings), policy, output)
+        dispatcher = dispatcher_for(extended_target, policy, output)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)

@@ -12,7 +12,6 @@ from rich.text import Text
 from ...settings import Instructions, MergedSettings
 from ...settings.builders import find_instructions
 from ...settings.keys import KEYS
-from ...settings.mcp_servers import NOT_STARTED
 from ...settings.records import shown_value
 from ..command import subcommand
 from ..output import Output, to_safe_text
@@ -58,10 +57,7 @@ def _rows(settings: MergedSettings) -> Iterator[tuple[str, str, str | Text]]:
             yield key, "none", Text("default", "dim")
         for number, part in enumerate(parts):
             label = part.full_key if part.name or number == 0 else ""
-            value = shown_value(part.value)
-            if key == "mcp_servers":
-                value = f"{value} - {NOT_STARTED}"
-            yield label, value, Text("default", "dim") if part.layer == "default" else part.origin
+            yield label, shown_value(part.value), Text("default", "dim") if part.layer == "default" else part.origin
 
 
 def _sections(settings: MergedSettings, instructions: Instructions) -> dict[str, list[str]]:
@@ -81,5 +77,4 @@ def _as_json(settings: MergedSettings, instructions: Instructions) -> dict[str, 
             "files": [{"path": str(file.path), "characters": len(file.text)} for file in instructions.files],
             "left_out": [{"path": entry.what, "why": entry.why} for entry in instructions.left_out],
         },
-        "mcp": NOT_STARTED,
     }

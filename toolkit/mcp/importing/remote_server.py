@@ -8,7 +8,6 @@ the same process.
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +15,10 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ...errors import DefinitionError
-from ...settings.mcp_servers import McpServer, without_credentials
+from ...settings.mcp_servers import McpServer, explain_server_name, without_credentials
 
 __all__ = ["Limits", "RemoteServer", "read_server", "read_servers"]
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}", re.ASCII)
 _EXAMPLES = '["npx", "-y", "github-mcp"] or "https://docs.example/mcp"'
 
 
@@ -144,10 +142,8 @@ def read_servers(mapping: Mapping[str, Any] | None, named: Mapping[str, Any]) ->
 
 def read_server(name: str, value: Any) -> RemoteServer:
     """Return the server that *value* stands for; raise `DefinitionError` with the mistake and the remedy."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise DefinitionError(
-            f"{name!r:.80} is no name for a server; use at most 32 letters, digits, `_` and `-`, with a letter first"
-        )
+    if problem := explain_server_name(name):
+        raise DefinitionError(problem)
     if isinstance(value, McpServer):
         value = _from_settings(value)
     server = value if isinstance(value, RemoteServer) else RemoteServer(value)
@@ -163,7 +159,7 @@ def read_server(name: str, value: Any) -> RemoteServer:
 
 def _from_settings(entry: McpServer) -> RemoteServer:
     target = entry.url or [str(entry.command), *entry.args]
-    server = RemoteServer(target, env=entry.env, cwd=entry.cwd, headers=entry.headers)
+    server = RemoteServer(target, env=entry.env, cwd=entry.cwd, headers=entry.headers, trusted=entry.trusted)
     return server if entry.timeout_seconds is None else replace(server, timeout_seconds=entry.timeout_seconds)
 
 

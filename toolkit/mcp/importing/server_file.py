@@ -27,7 +27,7 @@ from ...settings.mcp_servers import McpServer, find_server_mistakes, without_cre
 from ...values.visible import make_visible
 from .remote_server import RemoteServer, read_server
 
-__all__ = ["ServerFile", "ServerFileError", "check_trusted", "read_server_file"]
+__all__ = ["ServerFile", "ServerFileError", "check_trusted", "expand_variables", "read_server_file"]
 
 _MAX_BYTES = 1_000_000
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -149,7 +149,7 @@ def _read_entry(name: str, entry: Mapping[str, Any], environ: Mapping[str, str],
             raise DefinitionError(f"{name}: {switch}: has to be true or false")
     if entry.get("disabled") is True or entry.get("enabled") is False:
         return None
-    table = {key: _expand(entry[key], environ, f"{name}: {key}") for key in _KEYS if key in entry}
+    table = {key: expand_variables(entry[key], environ, f"{name}: {key}") for key in _KEYS if key in entry}
     mistakes = [mistake for _, mistake in find_server_mistakes(name, table)]
     mistakes += [mistake for mistake in [_find_type_mistake(entry)] if mistake]
     if mistakes:
@@ -175,12 +175,17 @@ def _find_unused(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"`{key:.80}` is not used here"
 
 
-def _expand(value: Any, environ: Mapping[str, str], place: str) -> Any:
-    """Return *value* with the variables in its texts replaced; raise `DefinitionError` if one is not set."""
-    if isinstance(value, list):
-        return [_expand(item, environ, place) for item in value]
+def expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
+    """
+    Return *value* with the variables in its texts replaced.
+
+    Raises:
+        DefinitionError: A variable is not set; the message begins with *place*.
+    """
+    if isinstance(value, (list, tuple)):
+        return type(value)(expand_variables(item, environ, place) for item in value)
     if isinstance(value, dict):
-        return {key: _expand(item, environ, f"{place}.{key}") for key, item in value.items()}
+        return {key: expand_variables(item, environ, f"{place}.{key}") for key, item in value.items()}
     if not isinstance(value, str):
         return value
 

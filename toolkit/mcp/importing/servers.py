@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from ...catalogs.snapshot import Table
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError, ToolError
 from ...permissions.trust import Trust
+from ...settings.records import MergedSettings
 from ...spec import Tool
 from .connection import Connection
 from .foreign_text import clean_text
@@ -35,6 +36,7 @@ from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
 from .remote_tools import Listing, RemoteTool
 from .server_file import check_trusted, read_server_file
+from .settings_servers import PINS_FILE, read_settings_servers
 from .tool_names import NameBook
 
 __all__ = ["Servers"]
@@ -78,6 +80,7 @@ class Servers(CatalogView):
             raise CatalogError(f"Servers wants a catalog first, got {type(own).__name__}; make one with `Catalog(...)`")
         self._imported = _ImportedTools()
         super().__init__((own, self._imported), self._combine)
+        self._own = own
         self._servers = {server.name: ServerTools(server) for server in read_servers(servers, named)}
         self._pins = Pins() if pins is None else pins
         self._names = NameBook()
@@ -121,6 +124,35 @@ class Servers(CatalogView):
         servers._file_problems = file.problems
         return servers
 
+    @classmethod
+    def from_settings(
+        cls,
+        settings: MergedSettings,
+        catalog: CatalogView | None = None,
+        *,
+        names: Collection[str] | None = None,
+        pins: Pins | None = None,
+    ) -> Self:
+        """
+        Return the servers that the settings name in `[mcp_servers.NAME]`, together with the tools of *catalog*.
+
+        A project's servers count only if the user trusts the project. A server that cannot be used is in `problems`.
+
+        Args:
+            settings: The settings, as `load_settings` returns them.
+            catalog: The program's own tools.
+            names: Only these servers, also if they are switched off; all that are switched on unless given.
+            pins: Where the definitions of used tools are kept; `mcp-pins.json` beside the user's settings unless given.
+
+        Raises:
+            PrivateFileError: The file of the definitions cannot be used.
+        """
+        remote_servers, problems = read_settings_servers(settings, names=names)
+        known_pins = Pins(settings.user_folder / PINS_FILE) if pins is None else pins
+        servers = cls(catalog, remote_servers, pins=known_pins)
+        servers._file_problems = problems
+        return servers
+
     @property
     def servers(self) -> list[RemoteServer]:
         """The servers, in the order in which they were given."""
@@ -132,6 +164,11 @@ class Servers(CatalogView):
         _ = self.table  # the names are compared when the table is made
         problems = [f"{name}: {problem}" for name, entry in self._servers.items() for problem in entry.list_problems()]
         return [*self._file_problems, *problems, *self._name_problems]
+
+    def expanded(self, prompt: str) -> str:
+        """Return *prompt* as the catalog expands it, if it has skills: `/name text` is the prompt of a skill there."""
+        expand = getattr(self._own, "expanded", None)
+        return prompt if expand is None else str(expand(prompt))
 
     # Opening and closing.
 
