@@ -10,10 +10,12 @@ import pytest
 
 from tests.mcp.importing.kit import SCRIPT
 from toolkit import Tool
-from toolkit.cli.server_targets import _place_command
+from toolkit.cli.server_targets import _place_command, name_server
+from toolkit.mcp.importing.remote_server import read_server
 from toolkit.testing.laws.violations import _find_location
 
 COMMAND = shlex.join([sys.executable, "-I", "-S", str(SCRIPT), ""])
+ORIGIN = f"mcp:{name_server(COMMAND)}"
 
 
 @pytest.mark.parametrize(
@@ -34,8 +36,8 @@ def test_the_tools_of_a_command_are_listed_and_called(shop):
     """By the names that they have at the server; a rule names them by their origin."""
     listed = shop.run("list", "--command", COMMAND)
     assert listed.code == 0
-    assert ("echo", "mcp:server") in {(tool["name"], tool["origin"]) for tool in listed.json}
-    called = shop.run("call", "--command", COMMAND, "echo", "text=hi", "--rule", "allow mcp:server/echo")
+    assert ("echo", ORIGIN) in {(tool["name"], tool["origin"]) for tool in listed.json}
+    called = shop.run("call", "--command", COMMAND, "echo", "text=hi", "--rule", f"allow {ORIGIN}/echo")
     assert called.code == 0
     assert "hi" in called.json["text"]
 
@@ -43,8 +45,26 @@ def test_the_tools_of_a_command_are_listed_and_called(shop):
 def test_the_place_of_a_tool_is_its_server(shop):
     """No file of this package is named, which the user has not written."""
     shown = shop.run("show", "--command", COMMAND, "echo", "-o", "text").out
-    assert "from: tool `echo` from mcp:server\n" in shown
+    assert f"from: tool `echo` from {ORIGIN}\n" in shown
     assert _find_location(Tool.from_schema("echo", "Say it.", {"type": "object"}, len, origin="mcp:shop")) == "mcp:shop"
+
+
+def test_a_rule_for_one_server_holds_for_no_other(shop):
+    """Addresses and commands that differ in anything have different names, which are readable and legal."""
+    texts = [
+        "https://docs.example/mcp",
+        "https://docs.example/mcp?t=1",
+        "https://docs.example/other",
+        "npx a",
+        "npx b",
+        "9",
+    ]
+    names = [name_server(text) for text in texts]
+    assert len(set(names)) == len(texts)
+    assert [name[:-7] for name in names[:4]] == ["docs-example-mcp", "docs-example-mcp", "docs-example-other", "npx-a"]
+    assert [read_server(name, "https://docs.example").name for name in names] == names
+    other = COMMAND + " other"
+    assert shop.run("call", "--command", other, "echo", "text=hi", "--rule", f"allow {ORIGIN}/echo").code == 7
 
 
 def test_without_a_rule_a_person_is_asked(shop):

@@ -13,11 +13,13 @@ target.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -36,6 +38,7 @@ __all__ = [
     "command_option",
     "is_address",
     "is_server",
+    "name_server",
     "open_server",
 ]
 
@@ -47,6 +50,8 @@ SETTINGS_PREFIX = "mcp:"
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _OPTION = "--command"
+_DIGEST_CHARS = 6
+_MAX_NAME_CHARS = 24
 
 command_option = click.option(
     _OPTION,
@@ -128,8 +133,8 @@ def _build_servers(target: str, settings: MergedSettings | None) -> Any:
             words: Any = shlex.split(target.removeprefix(COMMAND_PREFIX))
         except ValueError as error:
             raise CatalogError(f"{_describe(target)} cannot be split into words: {error}") from None
-        return Servers(server=RemoteServer(words, tool_prefix=""), pins=pins)
-    return Servers(server=RemoteServer(target, tool_prefix=""), pins=pins)
+        return Servers(None, {name_server(shlex.join(words)): RemoteServer(words, tool_prefix="")}, pins=pins)
+    return Servers(None, {name_server(target): RemoteServer(target, tool_prefix="")}, pins=pins)
 
 
 def _find_name(target: str, settings: MergedSettings) -> str:
@@ -143,6 +148,19 @@ def _find_name(target: str, settings: MergedSettings) -> str:
             raise CatalogError(f"{target}: {part.as_ignored()}")
     known = f"they name {', '.join(names)}" if names else f"write [mcp_servers.{name:.40}] in toolkit.toml"
     raise CatalogError(f"{target}: your settings name no server `{name:.40}`; {known}")
+
+
+def name_server(text: str) -> str:
+    """
+    Return a name for the server with this command or address, for its rules: `allow mcp:docs-example-mcp-3f2a1c/*`.
+
+    It ends with a digest of the whole text, so that a rule for one server never holds for another.
+    """
+    address = urlsplit(text) if is_address(text) else None
+    readable = text if address is None else f"{address.hostname or ''} {address.path}"
+    words = [word for word in re.findall(r"[A-Za-z0-9]+", readable) if word[0].isalpha()]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
+    return f"{'-'.join(words)[:_MAX_NAME_CHARS].strip('-') or 'server'}-{digest}"
 
 
 def _describe(target: str) -> str:

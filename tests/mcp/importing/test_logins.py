@@ -13,6 +13,7 @@ import pytest
 from toolkit import Decision, Dispatcher
 from toolkit.mcp import Limits, RemoteServer, Servers
 from toolkit.mcp.importing.login import LoginError, log_in
+from toolkit.mcp.importing.login_requests import read_login_request
 from toolkit.mcp.importing.logins import Logins
 from toolkit.mcp.importing.private_json import PrivateFileError
 from toolkit.mcp.importing.remote_server import read_server
@@ -73,6 +74,18 @@ def test_without_a_login_the_problem_names_the_command(site, logins):
     assert result is None
     assert f"the server docs wants you to log in: run `toolkit mcp login {site.url}`" in problems[0]
     assert site.grants == []
+
+
+def test_an_address_with_a_secret_is_not_repeated():
+    """The user knows it; logs and models need not."""
+    server = read_server("docs", "https://ada:pw@docs.example/mcp?key=sk-1")
+    answer = httpx.Response(403, headers={"www-authenticate": 'Bearer error="insufficient_scope", scope="a b"'})
+    request = read_login_request(answer, server)
+    assert request["message"] == (
+        "the server docs wants further permissions: run `toolkit mcp login ADDRESS` with its whole address"
+    )
+    assert request["data"]["auth"]["scopes"] == ["a", "b"]
+    assert read_login_request(httpx.Response(403), server) is None
 
 
 def test_an_expired_token_is_renewed_without_the_user(site, logins):

@@ -34,5 +34,9 @@ def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | 
         return None
     scopes = [clean_text(scope, 200) for scope in parameters.get("scope", "").split()[:_MAX_SCOPES]]
     what = "wants further permissions" if lacks_scope else "wants you to log in"
-    reason = f"the server {server.name} {what}: run `toolkit mcp login {shlex.quote(server.where)}`"
+    # An address with a password or a query is not repeated, because messages are logged and shown to models.
+    address = shlex.quote(server.where) if server.where == server.target else "ADDRESS"
+    reason = f"the server {server.name} {what}: run `toolkit mcp login {address}`"
+    if address == "ADDRESS":
+        reason += " with its whole address"
     return build_local_error(reason, happened="no", auth={"provider": server.name, "scopes": scopes, "reason": reason})

@@ -31,6 +31,7 @@ __all__ = ["ServerFile", "ServerFileError", "check_trusted", "expand_variables",
 
 _MAX_BYTES = 1_000_000
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_SECRET_NAME = re.compile(r"token|secret|passw|api_?key|credential", re.IGNORECASE)
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
 _COMMAND_TYPES = ("stdio",)
 _ADDRESS_TYPES = ("http", "streamable-http", "streamableHttp", "streamable_http")
@@ -47,7 +48,7 @@ class ServerFile:
     A file that names servers.
 
     Attributes:
-        path: Where the file is.
+        path: Where the file really is, whatever links lead there.
         content: What is in it, as trust covers it.
         entries: What is said about each server, by name, as it is written in the file.
         servers: The servers that can be used, by name.
@@ -68,7 +69,8 @@ class ServerFile:
     def describe(self) -> list[str]:
         """Return a line for each server, with its exact command, for a person who is asked to trust the file."""
         return [
-            make_visible(f"{name}: {_describe_entry(entry)}", keep_lines=False) for name, entry in self.entries.items()
+            make_visible(f"{name}: {_describe_entry(entry, self.servers.get(name))}", keep_lines=False)
+            for name, entry in self.entries.items()
         ]
 
 
@@ -79,7 +81,8 @@ def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | 
     Raises:
         ServerFileError: The file cannot be read, or has another form.
     """
-    where = Path(path).expanduser().absolute()
+    # The links are followed once. If they change later, the file that was read is still the one that trust is about.
+    where = Path(os.path.realpath(Path(path).expanduser()))
     try:
         content = where.read_bytes()
     except OSError as error:
@@ -106,7 +109,8 @@ def check_trusted(file: ServerFile, trust: Trust, confirm: Callable[[str], bool]
     A file in the user's configuration folder is the user's own. For any other, *confirm* is called with a text that
     shows the exact commands. If it returns true, the trust is recorded.
     """
-    if _is_in(file.path, configuration_folder()) or trust.covers_content(file.path, file.content):
+    own = os.path.realpath(configuration_folder())
+    if file.path.is_relative_to(own) or trust.covers_content(file.path, file.content):
         return
     if trust.problem is not None:
         raise ServerFileError(trust.problem)
@@ -199,30 +203,36 @@ def expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
     return _VARIABLE.sub(look_up, value)
 
 
-def _describe_entry(entry: Mapping[str, Any]) -> str:
-    """Return what an entry would do: its exact command or address, and the names of its variables and headers."""
+def _describe_entry(entry: Mapping[str, Any], server: RemoteServer | None) -> str:
+    """
+    Return what an entry would do: its exact command or address, its variables, and the names of its headers.
+
+    Variables decide what a command loads, so their values are shown, unless the name says that it is a secret.
+    """
     if "command" in entry:
         words = [entry["command"], *(entry["args"] if isinstance(entry.get("args"), list) else [])]
         text = f"runs {shlex.join(map(str, words))}"
+        if server is not None and server.target[0] != entry["command"]:
+            text += f" (now {server.target[0]})"
     else:
         text = f"asks {without_credentials(str(entry.get('url', '')))}"
     for key, label in (("cwd", "in the folder"), ("env", "with the variables"), ("headers", "with the headers")):
         if value := entry.get(key):
-            text += f", {label} {_describe_values(value)}"
+            text += f", {label} {_describe_values(value, hides_all=key == 'headers')}"
     return text
 
 
-def _describe_values(value: Any) -> str:
-    """Return a text; of a table the names, and those values that only name variables: the others may be secrets."""
+def _describe_values(value: Any, *, hides_all: bool) -> str:
+    """Return a text; of a table the names with their values, without those that may be secrets."""
     if not isinstance(value, dict):
         return str(value)
-    return ", ".join(f"{name}={item}" if _is_reference(item) else str(name) for name, item in value.items())
+    return ", ".join(
+        str(name) if _is_secret(str(name), item, hides_all) else f"{name}={shlex.quote(str(item))}"
+        for name, item in value.items()
+    )
 
 
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, str) and _VARIABLE.search(value) is not None
-
-
-def _is_in(path: Path, folder: Path) -> bool:
-    """Return whether *path* really lies in *folder*, whatever links lead there."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def _is_secret(name: str, value: Any, hides_all: bool) -> bool:
+    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+        return False  # it only says where the value comes from
+    return hides_all or _SECRET_NAME.search(name) is not None
