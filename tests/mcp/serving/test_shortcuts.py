@@ -132,7 +132,8 @@ class Peer:
         response = await self._client.post("/mcp", content=json.dumps(message), headers={**HEADERS, **headers})
         text = response.text
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            text = [line for line in text.splitlines() if line.startswith("data: {")][-1].removeprefix("data: ")
+            events = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
+            text = events[-1] if events else ""
         return response.status_code, json.loads(text) if text else None
 
     async def call_old(self, message, **headers):
@@ -228,6 +229,7 @@ async def test_a_plain_call_really_takes_the_short_way(catalog):
         await peer.call_old(message_of("add", {"a": 1}))
         await peer.call_new(message_of("greet", {"name": "x"}, META))
         await peer.call_new(message_of("threaded", {"a": 1}, META))
+        await peer.call_old(message_of("threaded", {"a": 1}))
         assert passed == []
         await peer.call_new(message_of("reports", {}, META))
         await peer.call_new(message_of("write", {}, META))
@@ -347,7 +349,9 @@ async def test_a_client_that_goes_away_stops_its_call():
             await asyncio.sleep(0)
             ended.append(True)
 
-    task = asyncio.create_task(EventResponse(wire.receive, wire.send).wait_for(work()))
+    task = asyncio.create_task(
+        EventResponse(wire.receive, wire.send).wait_for(asyncio.create_task(work()), stops_with_client=True)
+    )
     await started.wait()
     wire.gone.set()
     with pytest.raises(ClientGoneError):
@@ -366,7 +370,9 @@ async def test_a_request_that_is_cancelled_stops_its_call():
         finally:
             ended.append(True)
 
-    task = asyncio.create_task(EventResponse(wire.receive, wire.send).wait_for(work()))
+    task = asyncio.create_task(
+        EventResponse(wire.receive, wire.send).wait_for(asyncio.create_task(work()), stops_with_client=True)
+    )
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -383,7 +389,7 @@ async def test_a_long_call_keeps_its_connection_open():
         return "done"
 
     response = EventResponse(wire.receive, wire.send, ping_seconds=0.001)
-    task = asyncio.create_task(response.wait_for(work()))
+    task = asyncio.create_task(response.wait_for(asyncio.create_task(work()), stops_with_client=True))
     await until(lambda: len(wire.sent) >= 3)
     go.set()
     assert await task == "done"
@@ -395,3 +401,31 @@ async def test_a_long_call_keeps_its_connection_open():
         "body": b"event: message\r\ndata: {}\r\n\r\n",
         "more_body": False,
     }
+
+
+async def test_a_client_of_the_older_revision_cancels_with_a_message():
+    """The call is stopped, and its response ends without an answer; a client that goes away does not stop it."""
+    catalog, started, ended = Catalog(), asyncio.Event(), []
+
+    @catalog.tool(read_only=True)
+    async def wait() -> str:
+        """Wait."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+        return ""
+
+    app = http_app(Dispatcher(catalog))
+    async with app.running():
+        peer = Peer(app)
+        await peer.open()
+        task = asyncio.create_task(peer.call_old(message_of("wait", {})))
+        await started.wait()
+        assert len(app._shortcut._running) == 1
+        for params in ({"requestId": 8}, {}, {"requestId": 7}):
+            message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            await peer.call_old(message)
+        assert await task == (200, None)
+    assert (ended, app._shortcut._running) == ([True], {})

@@ -51,15 +51,15 @@ class CallShortcut:
         self.caller = caller
         self._server_info = dict(server_info)
 
-    async def __call__(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer the request, or pass it on."""
-        if context.method != "tools/call":
-            return await call_next(context)
-        call = _read_plain_call(context)
-        if call is None or not connection_of(context).initialize_accepted:
-            return await call_next(context)
-        answer = await self.caller.call(context, call)
-        return self.complete(answer, context.protocol_version) if is_modern(context) else strip_answer(answer)
+        if ctx.method != "tools/call":
+            return await call_next(ctx)
+        call = _read_plain_call(ctx)
+        if call is None or not connection_of(ctx).initialize_accepted:
+            return await call_next(ctx)
+        answer = await self.caller.call(ctx, call)
+        return self.complete(answer, ctx.protocol_version) if is_modern(ctx) else strip_answer(answer)
 
     def complete(self, answer: dict[str, Any], version: str) -> dict[str, Any]:
         """Return *answer* as the newer revision wants it."""

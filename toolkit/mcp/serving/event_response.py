@@ -8,12 +8,11 @@ keep proxies from closing the connection until the answer is there. A client tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from .http_guard import Receive, Send, send_json
 
-__all__ = ["ClientGoneError", "EventResponse"]
+__all__ = ["CallCancelledError", "ClientGoneError", "EventResponse"]
 
 T = TypeVar("T")
 
@@ -23,6 +22,10 @@ _EVENT_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"
 
 class ClientGoneError(Exception):
     """The client has closed the connection, so no one gets an answer."""
+
+
+class CallCancelledError(Exception):
+    """The client has cancelled the call with a message, so it expects no answer."""
 
 
 class EventResponse:
@@ -44,25 +47,33 @@ class EventResponse:
         self._ping_seconds = ping_seconds
         self.is_started = False
 
-    async def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+    async def wait_for(self, task: asyncio.Task[T], *, stops_with_client: bool) -> T:
         """
-        Return the result of *work*, and keep the connection open meanwhile.
+        Return the result of *task*, and keep the connection open meanwhile.
+
+        Args:
+            task: The work.
+            stops_with_client: Whether the work is stopped if the client closes the connection.
 
         Raises:
             ClientGoneError: The client has gone. The work is stopped.
+            CallCancelledError: The work was cancelled from elsewhere.
         """
-        loop = asyncio.get_running_loop()
-        task, watcher = loop.create_task(work), loop.create_task(self._wait_for_disconnect())
+        watcher = asyncio.get_running_loop().create_task(self._wait_for_disconnect()) if stops_with_client else None
+        waited: set[asyncio.Task[Any]] = {task} if watcher is None else {task, watcher}
         try:
             while not task.done():
-                await asyncio.wait({task, watcher}, timeout=self._ping_seconds, return_when=asyncio.FIRST_COMPLETED)
-                if watcher.done() and not task.done():
+                await asyncio.wait(waited, timeout=self._ping_seconds, return_when=asyncio.FIRST_COMPLETED)
+                if watcher is not None and watcher.done() and not task.done():
                     raise ClientGoneError
                 if not task.done():
                     await self._ping()
+            if task.cancelled():
+                raise CallCancelledError
             return task.result()
         finally:
-            watcher.cancel()
+            if watcher is not None:
+                watcher.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
@@ -71,10 +82,13 @@ class EventResponse:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _ping(self) -> None:
+    async def _start(self) -> None:
         if not self.is_started:
             self.is_started = True
             await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
+
+    async def _ping(self) -> None:
+        await self._start()
         await self._send({"type": "http.response.body", "body": b": ping\r\n\r\n", "more_body": True})
 
     async def finish(self, message: bytes) -> None:
@@ -84,3 +98,8 @@ class EventResponse:
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
         else:
             await send_json(self._send, 200, message)
+
+    async def end(self) -> None:
+        """End the response without an answer."""
+        await self._start()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})

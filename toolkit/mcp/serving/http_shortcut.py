@@ -7,11 +7,12 @@ away. A call that never waits, asks or reports needs none of them. Every other r
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import MCPError
 from mcp.server import ServerRequestContext
@@ -27,11 +28,13 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from .answers import build_error_answer
 from .call_shortcut import PLAIN_KEYS, strip_answer
 from .conversations import connection_of
-from .event_response import ClientGoneError, EventResponse
-from .http_guard import Receive, Scope, Send, send_json
+from .event_response import CallCancelledError, ClientGoneError, EventResponse
+from .http_guard import Receive, Scope, Send
 from .tool_server import ToolServer
 
 __all__ = ["HttpShortcut"]
+
+T = TypeVar("T")
 
 _MESSAGE_KEYS = {"jsonrpc", "id", "method", "params"}
 _OLD_META_KEYS = frozenset({"progressToken"})
@@ -39,6 +42,7 @@ _NEW_META_KEYS = frozenset(
     {PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, *_OLD_META_KEYS}
 )
 _REFRESH_SECONDS = 60.0
+_CREDENTIALS_TEXT = "error: the tool needs credentials, and found that out late; call it again"
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -68,6 +72,7 @@ class HttpShortcut:
         self._conversations = self._caller.conversations
         self._clock = clock
         self._connections: dict[bytes, _KnownConnection] = {}
+        self._running: dict[tuple[bytes, str], asyncio.Task[dict[str, Any] | None]] = {}
         entry = server.get_notification_handler("notifications/initialized")
         self._follow = None if entry is None else entry.handler
         server.add_notification_handler("notifications/initialized", NotificationParams, self._note_connection)
@@ -87,6 +92,8 @@ class HttpShortcut:
         self, scope: Scope, headers: dict[bytes, bytes], message: Any, receive: Receive, send: Send
     ) -> bool:
         """Answer *message*, and return whether it is answered. If not, the SDK has to answer it."""
+        if type(message) is dict and message.get("method") == "notifications/cancelled":
+            self._cancel(headers, message)
         if type(message) is not dict or message.get("method") != "tools/call" or message.keys() != _MESSAGE_KEYS:
             return False
         params, number = message["params"], message["id"]
@@ -105,7 +112,7 @@ class HttpShortcut:
         if version in MODERN_PROTOCOL_VERSIONS:
             return await self._answer_new(version, headers, message, principal, EventResponse(receive, send))
         if version in HANDSHAKE_PROTOCOL_VERSIONS:
-            return await self._answer_old(version, headers, message, principal, send)
+            return await self._answer_old(version, headers, message, principal, EventResponse(receive, send))
         return False
 
     async def _answer_new(
@@ -135,19 +142,51 @@ class HttpShortcut:
             return False
         run = self._caller.call_plain(name, params.get("arguments"), session, principal)
         try:
-            answer = await (run if is_quick else response.wait_for(run))
-        except (ClientGoneError, MCPError) as error:
-            return isinstance(error, ClientGoneError)  # the SDK knows the status of each error of the protocol
+            answer = await (run if is_quick else response.wait_for(_start(run), stops_with_client=True))
+        except ClientGoneError:
+            return True
+        except MCPError:
+            return False  # the SDK knows the status of each error
         if answer is None and not response.is_started:
             return False
-        answer = answer or build_error_answer("error: the tool needs credentials; call it again")
+        answer = answer or build_error_answer(_CREDENTIALS_TEXT)
         await response.finish(_build_message(message["id"], self._shortcut.complete(answer, version)))
         return True
 
     async def _answer_old(
-        self, version: str, headers: dict[bytes, bytes], message: dict[str, Any], principal: str | None, send: Send
+        self,
+        version: str,
+        headers: dict[bytes, bytes],
+        message: dict[str, Any],
+        principal: str | None,
+        response: EventResponse,
     ) -> bool:
         params = message["params"]
+        known = self._find_connection(version, headers, params, principal)
+        if known is None:
+            return False
+        session = self._conversations.session_of_connection(known.connection, principal)
+        is_quick = self._caller.is_plain(params["name"], session, may_wait=False)
+        if not (is_quick or self._caller.is_plain(params["name"], session, may_wait=True)):
+            return False
+        run = self._caller.call_plain(params["name"], params.get("arguments"), session, principal)
+        try:
+            answer = await (run if is_quick else self._wait(headers, message, run, response))
+        except CallCancelledError:
+            await response.end()
+            return True
+        except MCPError:
+            return False
+        if answer is None and not response.is_started:
+            return False
+        answer = answer or build_error_answer(_CREDENTIALS_TEXT)
+        await response.finish(_build_message(message["id"], strip_answer(answer)))
+        return True
+
+    def _find_connection(
+        self, version: str, headers: dict[bytes, bytes], params: dict[str, Any], principal: str | None
+    ) -> _KnownConnection | None:
+        """Return the connection of a request, if the request can be answered here."""
         known = self._connections.get(headers.get(b"mcp-session-id", b""))
         if (
             known is None
@@ -156,24 +195,37 @@ class HttpShortcut:
             or type(params.get("_meta", {})) is not dict
             or not params.get("_meta", {}).keys() <= _OLD_META_KEYS
         ):
-            return False
+            return None
         now = self._clock()
         if now - known.refreshed_at > _REFRESH_SECONDS:
             # The SDK ends connections that have no requests, and does not see those that are answered here.
             known.refreshed_at = now
-            return False
-        session = self._conversations.session_of_connection(known.connection, principal)
-        # A client cancels a call with a message of its own, which only the SDK sees.
-        if not self._caller.is_plain(params["name"], session, may_wait=False):
-            return False
+            return None
+        return known
+
+    async def _wait(
+        self,
+        headers: dict[bytes, bytes],
+        message: dict[str, Any],
+        run: Coroutine[Any, Any, dict[str, Any] | None],
+        response: EventResponse,
+    ) -> dict[str, Any] | None:
+        """Wait for *run*, which the client may cancel with a message."""
+        key = headers[b"mcp-session-id"], str(message["id"])
+        task = self._running[key] = _start(run)
         try:
-            answer = await self._caller.call_plain(params["name"], params.get("arguments"), session, principal)
-        except MCPError:
-            return False
-        if answer is None:
-            return False
-        await send_json(send, 200, _build_message(message["id"], strip_answer(answer)))
-        return True
+            return await response.wait_for(task, stops_with_client=False)
+        finally:
+            if self._running.get(key) is task:
+                del self._running[key]
+
+    def _cancel(self, headers: dict[bytes, bytes], message: dict[str, Any]) -> None:
+        """Cancel the call that *message*, a notification of its client, names. The SDK handles the others."""
+        params = message.get("params")
+        number = params.get("requestId") if type(params) is dict else None
+        task = self._running.get((headers.get(b"mcp-session-id", b""), str(number)))
+        if task is not None:
+            task.cancel()
 
     def _has_header_schema(self, name: str) -> bool:
         find = self._server.get_tool_input_schema
@@ -182,6 +234,10 @@ class HttpShortcut:
     def forget(self, session_id: bytes) -> None:
         """Answer no more requests of the connection *session_id*, which its client ends."""
         self._connections.pop(session_id, None)
+
+
+def _start(run: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    return asyncio.get_running_loop().create_task(run)
 
 
 def _build_message(number: str | int, result: dict[str, Any]) -> bytes:
