@@ -10,7 +10,7 @@ export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench endurance clean
+.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench conformance endurance clean
 
 # An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
@@ -62,6 +62,10 @@ format: $(VENV)/.ready
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks
+
+# The official suite of MCP against our server and our client, in both protocol revisions: about a minute. The suite comes from npm, once, and runs on Node 22 or newer, from PATH or from the environment. `make conformance ARGS="--role client"` runs a part.
+conformance: $(VENV)/.ready
+	$(BIN)/python -m tests.mcp.conformance $(ARGS)
 
 # Fuzzed calls and providers, kills, races, and a soak beside them: a little over half an hour on two cores. Shorter: `make endurance ARGS="--part soak --minutes 2"`.
 endurance: $(VENV)/.ready
