@@ -70,6 +70,11 @@ def clean_schema(schema: Any) -> Any:
     if isinstance(definitions, Mapping):  # the older name of `$defs`
         own["definitions"] = {name: clean_schema(item) for name, item in definitions.items()}
     try:
-        return map_subschemas(own, clean_schema)
-    except TypeError:  # the value of a keyword is of another type, and the check of the schema will say so
+        cleaned = map_subschemas(own, clean_schema)
+    except TypeError:
         return own
+    # If the value of a keyword is of another type, it stays, and the check of the schema will say so.
+    return {
+        keyword: value if isinstance(value, list) is isinstance(own[keyword], list) else own[keyword]
+        for keyword, value in cleaned.items()
+    }

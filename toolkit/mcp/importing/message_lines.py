@@ -58,8 +58,9 @@ class MessageLines:
             self._pieces.append(piece)
         else:
             # Only the two ends of a line that is too long are kept, because the id of its request stands there.
-            self._pieces = [b"".join(self._pieces)[:_EDGE_BYTES] or piece[:_EDGE_BYTES]]
-            self._tail = (self._tail + piece)[-_EDGE_BYTES:]
+            start = b"".join(self._pieces)
+            self._pieces = [(start[:_EDGE_BYTES] + piece[:_EDGE_BYTES])[:_EDGE_BYTES]]
+            self._tail = ((self._tail or start[-_EDGE_BYTES:]) + piece[-_EDGE_BYTES:])[-_EDGE_BYTES:]
 
     def _finish_line(self) -> JSONRPCMessage | None:
         line, size, tail = b"".join(self._pieces), self._size, self._tail

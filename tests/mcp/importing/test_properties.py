@@ -1,0 +1,154 @@
+"""What holds for every name, every text and every way in which bytes arrive."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
+
+from toolkit.catalogs.foreign_names import fold_name
+from toolkit.mcp.importing.foreign_text import clean_description, clean_schema, clean_text
+from toolkit.mcp.importing.local_errors import build_local_error, read_local_error
+from toolkit.mcp.importing.message_lines import MessageLines
+from toolkit.mcp.importing.tool_names import NameBook, make_legal_name
+
+LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+ASCII = st.text("aB9_-. /<>", min_size=1, max_size=150)
+SERVERS = st.text("abc_", max_size=5).map("s{}".format)
+
+
+@given(SERVERS, ASCII)
+def test_a_legal_name_is_legal(server, name):
+    """Whatever a server calls its tool, the name here is legal and the same each time."""
+    legal = make_legal_name(name, f"{server}_")
+
+    assert LEGAL.fullmatch(legal)
+    assert make_legal_name(name, f"{server}_") == legal
+
+
+@given(st.lists(st.tuples(SERVERS, st.text(max_size=20) | ASCII), max_size=30))
+def test_no_two_tools_get_names_that_look_alike(claims):
+    """Each name that is given belongs to one tool of one server, whatever is claimed in which order."""
+    book = NameBook()
+    holders = {}
+    for server, tool in claims:
+        name, problem = book.claim(server, tool)
+        if problem is None:
+            assert LEGAL.fullmatch(name)
+            assert holders.setdefault(fold_name(name), (server, tool)) == (server, tool)
+
+
+@given(st.text(max_size=300), st.integers(min_value=8, max_value=100))
+def test_a_clean_text_is_short_and_stays_clean(text, max_chars):
+    """A text that was cleaned is within its limit, and cleaning it again changes nothing."""
+    cleaned = clean_text(text, max_chars)
+
+    assert len(cleaned) <= max_chars
+    assert clean_text(cleaned, max_chars) == cleaned
+
+
+@given(
+    st.lists(st.sampled_from(["<system>", "<sys", "tem>", "<|im_", "|>", "start", "<IMPORTANT>", "a ", "</", "user>"]))
+)
+def test_no_mark_of_the_system_is_left(pieces):
+    """A mark is removed also if removing another one puts it together."""
+    cleaned = clean_description("".join(pieces), 1000)
+
+    assert not re.search(r"</?(system|important|user)>|<\|[^|<>]+\|>", cleaned, re.IGNORECASE)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["a", "type", "properties", "items", "anyOf", "enum", "const", "definitions", "$defs"]),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=10,
+    )
+)
+def test_a_schema_without_texts_is_not_changed(schema):
+    """Only descriptions and titles are cleaned. Values that a schema allows stay as they are."""
+    assert clean_schema(schema) == schema
+
+
+def test_texts_in_a_schema_are_cleaned_and_data_is_not():
+    """A description anywhere in a schema is cleaned, and a value that is called so is data."""
+    hidden = "a\u200bb"
+    schema = {
+        "description": hidden,
+        "properties": {"description": {"type": "string", "title": hidden, "default": hidden}},
+        "items": [{"description": hidden}],
+        "definitions": {"x": {"description": hidden}},
+        "const": {"description": hidden},
+        "anyOf": 5,
+    }
+
+    assert clean_schema({**schema, "anyOf": []}) == {
+        "description": "ab",
+        "properties": {"description": {"type": "string", "title": "ab", "default": hidden}},
+        "items": [{"description": "ab"}],
+        "definitions": {"x": {"description": "ab"}},
+        "const": {"description": hidden},
+        "anyOf": [],
+    }
+    assert clean_schema(schema)["description"] == "ab"
+
+
+MESSAGES = st.lists(
+    st.builds(
+        lambda number, text: {"jsonrpc": "2.0", "id": number, "result": {"text": text}},
+        st.integers(0, 1000) | st.text("abc", min_size=1, max_size=5),
+        st.text(max_size=20),
+    ),
+    max_size=6,
+)
+
+
+def read_all(lines, data, cuts):
+    """Feed *data* in pieces, and return the messages."""
+    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    pieces = [data[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [message for piece in pieces for message in lines.feed(piece)]
+
+
+@given(MESSAGES, st.lists(st.integers(0, 10_000), max_size=10))
+def test_messages_arrive_whole_however_they_are_cut(messages, cuts):
+    """The pieces in which bytes arrive make no difference."""
+    data = "".join(json.dumps(message) + "\n" for message in messages).encode()
+    expected = [jsonrpc_message_adapter.validate_python(message) for message in messages]
+
+    assert read_all(MessageLines(10_000), data, cuts) == expected
+
+
+@given(MESSAGES, st.lists(st.integers(0, 10_000), max_size=10), st.booleans())
+def test_a_message_that_is_too_long_fails_its_request(messages, cuts, is_backwards):
+    """The request gets an error with its own id, whichever end of the message has the id."""
+    ordered = [dict(reversed(message.items())) if is_backwards else message for message in messages]
+    data = "".join(json.dumps(message) + "\n" for message in ordered).encode()
+    answers = read_all(MessageLines(10), data, cuts)
+
+    assert [answer.id for answer in answers] == [message["id"] for message in messages]
+    assert all(isinstance(answer, JSONRPCError) for answer in answers)
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 300), max_size=5))
+def test_garbage_never_raises(data, cuts):
+    """Any bytes are read without an error."""
+    for message in read_all(MessageLines(50), data + b"\n", cuts):
+        assert isinstance(message, JSONRPCError)
+
+
+@given(st.integers(), st.none() | st.dictionaries(st.text(max_size=5), st.text(max_size=40), max_size=4))
+def test_a_server_cannot_make_an_error_of_ours(code, data):
+    """Only data with the secret of this process counts."""
+    assert read_local_error(code, data) is None
+    error = build_local_error("x", happened="no")
+    assert read_local_error(error["code"], error["data"]) is not None
