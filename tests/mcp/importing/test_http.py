@@ -207,3 +207,22 @@ def test_a_transport_of_the_program_is_used():
         assert tools.problems == []
 
     assert seen == ["server/discover"]
+
+
+def test_a_call_whose_headers_are_stale_is_sent_again_after_a_new_list():
+    """The server refused it unseen, so it is sent once more."""
+
+    def answer(handler, number, params):
+        handler.server.tries += 1
+        if handler.server.tries == 1:
+            handler.error(number, -32020, "headers do not match", 400)
+        else:
+            handler.result(number, text_result(f"try {handler.server.tries}"))
+
+    with run_server(NEW, t=answer) as server, Servers(web=server.url) as tools:
+        server.tries = 0
+        dispatcher = Dispatcher(tools)
+        assert dispatcher.call_sync("web_t", {}).text == "try 2"
+        dispatcher.close()
+
+    assert [message["method"] for _, message in server.requests].count("tools/list") == 2

@@ -12,7 +12,7 @@ from toolkit import Dispatcher, Permissions, Session
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.mcp import Pins, RemoteServer, Servers
-from toolkit.mcp.importing.pins import PinError
+from toolkit.mcp.importing.private_json import PrivateFileError
 from toolkit.mcp.importing.remote_tools import RemoteTool
 
 ALLOWED = ["allow mcp:shop/*"]
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_file_of_pins_is_refused(tmp_path, content):
     path.touch(mode=0o600)
     path.write_text(content, encoding="utf-8")
 
-    with pytest.raises(PinError, match=r"pins\.json cannot be read as a file of pins.*remove it"):
+    with pytest.raises(PrivateFileError, match=r"pins\.json cannot be read as a file of pins.*remove it"):
         Pins(path)
 
 
@@ -125,17 +125,16 @@ def test_a_file_that_others_can_write_is_refused(tmp_path):
     path.touch()
     path.chmod(0o666)
 
-    with pytest.raises(PinError, match="chmod 600"):
+    with pytest.raises(PrivateFileError, match="chmod 600"):
         Pins(path)
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
     """A definition that cannot be kept is an error, because the next change would not be noticed."""
-    blocked = tmp_path / "blocked"
-    blocked.write_text("x", encoding="utf-8")
-    pins = Pins(blocked / "pins.json")
+    pins = Pins(tmp_path / "folder" / "pins.json")
+    (tmp_path / "folder").write_text("x", encoding="utf-8")
 
-    with pytest.raises(PinError, match="cannot be written"):
+    with pytest.raises(PrivateFileError, match="cannot be written"):
         pins.keep("mcp:a a", RemoteTool("t", "T.", {}, digest="1"))
 
 

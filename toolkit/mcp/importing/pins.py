@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from typing import Any
 
 from ..._plumbing.forks import unlock_in_children
 from .private_json import PrivateFileError, PrivateJson
@@ -36,7 +35,7 @@ class Pins:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._file = None if path is None else PrivateJson(path, "a file of pins", "pins")
         self._lock = unlock_in_children(threading.Lock())
-        self._pins: dict[str, dict[str, str]] = {} if self._file is None else _check_pins(self._file.read())
+        self._pins: dict[str, dict[str, str]] = {} if self._file is None else _read_pins(self._file)
 
     def has_changed(self, identity: str, tool: RemoteTool) -> bool:
         """Return whether *tool* of the server with this *identity* differs from the definition that was used."""
@@ -71,8 +70,11 @@ def _key(identity: str, tool: RemoteTool) -> str:
     return f"{identity} {tool.name}"
 
 
-def _check_pins(pins: dict[str, Any]) -> dict[str, dict[str, str]]:
+def _read_pins(file: PrivateJson) -> dict[str, dict[str, str]]:
+    pins = file.read()
     try:
         return {key: {"digest": str(pin["digest"]), "definition": str(pin["definition"])} for key, pin in pins.items()}
     except (TypeError, KeyError) as error:
-        raise PrivateFileError(f"a pin has another form ({error!r}); remove the file to start anew") from None
+        raise PrivateFileError(
+            f"{file.path} cannot be read as a file of pins: a pin has another form ({error!r}); remove it to start anew"
+        ) from None
