@@ -3,7 +3,7 @@ One call over MCP: our server beside the high-level server of the official SDK a
 
 In memory, the client of the official SDK makes the calls, so each number has the cost of that client in it. Over HTTP,
 every server is a process of its own, and the client is a plain socket. What counts is the processor time, of this
-process or of the server's, because a call over HTTP mostly waits for other processes. `python -m benchmarks.mcp_serving` prints the table.
+process or of the server's, because a call over HTTP mostly waits for other processes.
 """
 
 from __future__ import annotations
