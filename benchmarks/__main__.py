@@ -17,6 +17,7 @@ from . import (
     generating,
     importing,
     judging,
+    mcp_serving,
     refusing,
     search,
     sizes,
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "Definitions": defining,
     "Arguments drawn from a schema, a test of 300 examples": generating,
     "Importing": importing,
+    "One call over MCP": mcp_serving,
 }
 
 
