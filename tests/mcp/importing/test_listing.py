@@ -171,6 +171,17 @@ async def test_a_storm_of_changes_is_answered_with_few_lists():
     assert count <= 5
 
 
+async def test_a_list_that_fails_later_leaves_the_tools_that_are_there():
+    """The problem is told, and the tools of the last list still work."""
+    async with Servers(evil=hostile("spoil", limits={"refresh_seconds": 0.01})) as tools:
+        dispatcher = Dispatcher(tools)
+        await dispatcher.call("evil_change", {"text": "1"})
+        await wait_until(lambda: tools.problems)
+
+        assert "its tools cannot be listed again" in tools.problems[0]
+        assert (await dispatcher.call("evil_echo", {"text": "x"})).text == "x"
+
+
 @pytest.mark.long
 async def test_a_flood_of_notices_fails_no_other_server():
     """While one server floods, another one answers."""
