@@ -81,6 +81,7 @@ async def test_an_old_server_that_ends_at_the_new_question_is_asked_the_old_way(
         assert "evil_echo" in tools
 
 
+@pytest.mark.long
 async def test_closing_ends_the_server_and_its_children():
     """No process is left behind, not even one that the server has started itself."""
     async with Servers(evil=hostile()) as tools:
@@ -105,6 +106,7 @@ async def test_a_cancelled_opening_leaves_no_process(tmp_path):
     assert "toolkit-mcp" not in [thread.name for thread in threading.enumerate()]
 
 
+@pytest.mark.long
 async def test_a_call_after_closing_says_so():
     """The tools stay in the view, and a call of one explains what to do."""
     async with Servers(evil=hostile()) as tools:
@@ -192,6 +194,7 @@ def test_calls_from_other_event_loops_work():
     assert [result.text for result in results] == ["0", "1", "2"]
 
 
+@pytest.mark.long
 async def test_a_sync_call_in_the_loop_that_opened_the_servers_works():
     """The connections do not need the loop of the caller."""
     async with Servers(evil=hostile()) as tools:

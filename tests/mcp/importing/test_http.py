@@ -160,6 +160,7 @@ def test_a_server_that_is_not_there_is_a_problem():
     assert problem.startswith("web: 127.0.0.1 cannot be reached")
 
 
+@pytest.mark.long
 def test_a_session_that_the_server_has_ended_is_begun_anew():
     """The call that notices it has not happened. The next call has a new session."""
 
@@ -183,6 +184,7 @@ def test_a_session_that_the_server_has_ended_is_begun_anew():
     assert server.sessions == 2
 
 
+@pytest.mark.long
 def test_an_auth_of_the_program_is_used():
     """The program's own `httpx2.Auth` signs each request."""
     with run_server(OLD) as server:
