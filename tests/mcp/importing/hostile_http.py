@@ -75,6 +75,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+        self.close_connection = "connection" in (headers or {})
 
     def events(self, *events, is_cut=False):
         """Answer with a stream of events, each of which is a message or raw text."""

@@ -215,6 +215,11 @@ def count_lists(number, arguments, meta):
     answer(number, str(state.get("lists", 0)))
 
 
+def deaf(number, arguments, meta):
+    """Read nothing any more."""
+    time.sleep(600)
+
+
 def shut_output(number, arguments, meta):
     """Close the output and stay alive, which is neither an end nor an answer."""
     os.close(1)
@@ -235,6 +240,7 @@ TOOLS = [
     *((function, OBJECT, None) for function in (no_mcp, no_object, bad_image, media, fail, hang, list_cancelled)),
     *((function, OBJECT, None) for function in (question, sample, roots, log_in, environment, family, count_lists)),
     (shut_output, OBJECT, None),
+    (deaf, OBJECT, None),
 ]
 BY_NAME = {function.__name__: function for function, _, _ in TOOLS}
 
@@ -324,6 +330,8 @@ def handle(message):
     elif method == "tools/list":
         if MODE == "deep_list":
             write('{"jsonrpc": "2.0", "id": %d, "result": {"tools": %s}}\n' % (number, "[" * 10_000 + "]" * 10_000))
+        elif MODE == "spoil" and state["version"]:
+            send({"id": number, "result": {"tools": 5}})
         elif MODE == "silent_list":
             return
         else:

@@ -30,6 +30,7 @@ async def test_a_server_that_dies_during_a_call_may_have_acted():
     assert tools.problems == []
 
 
+@pytest.mark.long
 async def test_a_call_to_a_dead_server_has_not_happened(tmp_path):
     """A server that cannot be started again fails its calls, and they have had no effect."""
     async with Servers(evil=hostile(f"once:{tmp_path / 'mark'}")) as tools:
@@ -42,6 +43,7 @@ async def test_a_call_to_a_dead_server_has_not_happened(tmp_path):
         assert [problem for problem in tools.problems if "already started once" in problem]
 
 
+@pytest.mark.long
 async def test_the_error_output_of_a_server_that_died_is_shown_without_escapes():
     """The reason a server gives is part of the problem, and cannot act on a terminal."""
     async with Servers(evil=hostile("crash"), good=hostile()) as tools:
@@ -53,6 +55,7 @@ async def test_the_error_output_of_a_server_that_died_is_shown_without_escapes()
     assert "cannot start: no token" in problem
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["silent", "silent_list"])
 async def test_a_server_that_does_not_answer_is_left_out(mode):
     """The time to connect is limited, and the other server works."""
@@ -61,12 +64,16 @@ async def test_a_server_that_does_not_answer_is_left_out(mode):
         assert tools.problems == ["evil: it did not answer within 0.3 s"]
 
 
-async def test_a_command_that_is_not_there_is_a_problem():
+async def test_a_command_that_cannot_be_started_is_a_problem(tmp_path):
     """The problem names the program and the remedy."""
-    async with Servers(evil=["/no/such/program"]) as tools:
-        assert tools.problems == ["evil: `/no/such/program` is not there; install it, or correct the command"]
+    async with Servers(gone=["/no/such/program"], folder=[str(tmp_path)]) as tools:
+        assert tools.problems == [
+            "gone: `/no/such/program` is not there; install it, or correct the command",
+            f"folder: `{tmp_path}` cannot be started: [Errno 13] Permission denied: '{tmp_path}'",
+        ]
 
 
+@pytest.mark.long
 async def test_an_old_server_that_ends_at_the_new_question_is_asked_the_old_way():
     """A server that ends when it is asked for the newest revision is started again with the older handshake."""
     async with Servers(evil=hostile("old")) as tools:
@@ -74,6 +81,7 @@ async def test_an_old_server_that_ends_at_the_new_question_is_asked_the_old_way(
         assert "evil_echo" in tools
 
 
+@pytest.mark.long
 async def test_closing_ends_the_server_and_its_children():
     """No process is left behind, not even one that the server has started itself."""
     async with Servers(evil=hostile()) as tools:
@@ -84,6 +92,7 @@ async def test_closing_ends_the_server_and_its_children():
     assert not any(map(is_alive, pids))
 
 
+@pytest.mark.long
 async def test_a_cancelled_opening_leaves_no_process(tmp_path):
     """If the caller gives up while a server starts, the server is ended."""
     mark = tmp_path / "pid"
@@ -97,6 +106,7 @@ async def test_a_cancelled_opening_leaves_no_process(tmp_path):
     assert "toolkit-mcp" not in [thread.name for thread in threading.enumerate()]
 
 
+@pytest.mark.long
 async def test_a_call_after_closing_says_so():
     """The tools stay in the view, and a call of one explains what to do."""
     async with Servers(evil=hostile()) as tools:
@@ -107,6 +117,7 @@ async def test_a_call_after_closing_says_so():
     assert "`Servers` is closed" in result.text
 
 
+@pytest.mark.long
 async def test_servers_cannot_be_opened_twice_at_once():
     """A second opening is refused, and a later one works."""
     servers = Servers(evil=hostile())
@@ -133,6 +144,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server():
     assert "1" in texts
 
 
+@pytest.mark.long
 async def test_a_slow_call_ends_at_its_time_limit_and_others_go_on():
     """A call that hangs fails alone, and may have happened."""
     async with Servers(evil=hostile(timeout_seconds=0.2)) as tools:
@@ -145,6 +157,20 @@ async def test_a_slow_call_ends_at_its_time_limit_and_others_go_on():
     assert quick.text == "quick"
 
 
+@pytest.mark.long
+async def test_a_server_that_stops_reading_fails_its_calls_and_can_be_closed():
+    """Calls that cannot even be sent end at their time limit, and closing ends the process."""
+    async with Servers(evil=hostile(timeout_seconds=0.3)) as tools:
+        dispatcher = Dispatcher(tools)
+        pids = json.loads((await dispatcher.call("evil_family", {})).text)
+        calls = [("evil_deaf", {}), *[("evil_echo", {"text": "x" * 300_000})] * 3]
+        results = await asyncio.gather(*(dispatcher.call(*call) for call in calls))
+
+    assert [result.kind for result in results] == ["timeout"] * 4
+    assert not any(map(is_alive, pids))
+
+
+@pytest.mark.long
 async def test_a_server_that_closes_its_output_is_lost():
     """A process that lives on without an output is ended and replaced."""
     async with Servers(evil=hostile()) as tools:
@@ -156,6 +182,7 @@ async def test_a_server_that_closes_its_output_is_lost():
     assert again.text == "back"
 
 
+@pytest.mark.long
 def test_calls_from_other_event_loops_work():
     """One opening serves several event loops and a thread without one."""
     with Servers(evil=hostile()) as tools:
@@ -167,6 +194,7 @@ def test_calls_from_other_event_loops_work():
     assert [result.text for result in results] == ["0", "1", "2"]
 
 
+@pytest.mark.long
 async def test_a_sync_call_in_the_loop_that_opened_the_servers_works():
     """The connections do not need the loop of the caller."""
     async with Servers(evil=hostile()) as tools:
@@ -206,6 +234,7 @@ async def test_a_catalog_and_servers_are_one_view():
         assert [match.tool.name for match in tools.search("echo", 1)] == ["ev-il_echo"]
 
 
+@pytest.mark.long
 def test_a_fork_is_told_to_open_its_own():
     """A child process that inherits open servers cannot use them, and is told so instead of waiting for ever."""
     with Servers(evil=hostile()) as tools:

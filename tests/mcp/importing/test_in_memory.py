@@ -123,6 +123,7 @@ async def test_the_view_follows_a_server_object(revision):
         assert (await dispatcher.call("shop_bread", {})).text == "fresh"
 
 
+@pytest.mark.long
 async def test_closing_frees_a_call_that_waits_for_a_person():
     """A question without an answer does not hold the program when it ends."""
     asked, answer = asyncio.Event(), asyncio.Event()

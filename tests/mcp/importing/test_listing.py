@@ -31,6 +31,7 @@ def test_a_schema_that_refers_to_the_network_is_refused():
     assert "nothing is fetched" in problems[0]
 
 
+@pytest.mark.long
 def test_a_nested_schema_is_refused_or_works():
     """A schema of 150 levels spoils only its own tool, at most."""
     names, problems, _ = open_mode("nested")
@@ -47,6 +48,7 @@ def test_a_list_of_10000_levels_is_no_list():
     assert "not valid MCP" in problem
 
 
+@pytest.mark.long
 def test_a_schema_that_is_too_large_is_refused():
     """The problem says the size and the limit."""
     names, [problem], _ = open_mode("large")
@@ -160,6 +162,7 @@ async def test_the_view_follows_the_server():
         assert {added.name for added in changes[0].added} == {"evil_echo", "evil_extra_0"}
 
 
+@pytest.mark.long
 async def test_a_storm_of_changes_is_answered_with_few_lists():
     """Thousands of notices lead to a few lists, and calls go on meanwhile."""
     async with Servers(evil=hostile("change", limits={"refresh_seconds": 0.5})) as tools:
@@ -169,6 +172,18 @@ async def test_a_storm_of_changes_is_answered_with_few_lists():
 
     assert [result.kind for result in results] == ["ok"] * 4
     assert count <= 5
+
+
+@pytest.mark.long
+async def test_a_list_that_fails_later_leaves_the_tools_that_are_there():
+    """The problem is told, and the tools of the last list still work."""
+    async with Servers(evil=hostile("spoil", limits={"refresh_seconds": 0.01})) as tools:
+        dispatcher = Dispatcher(tools)
+        await dispatcher.call("evil_change", {"text": "1"})
+        await wait_until(lambda: tools.problems)
+
+        assert "its tools cannot be listed again" in tools.problems[0]
+        assert (await dispatcher.call("evil_echo", {"text": "x"})).text == "x"
 
 
 @pytest.mark.long
@@ -206,6 +221,7 @@ def test_a_name_of_the_program_is_never_taken():
         assert tools["evil_echo"].origin == "mcp:evil"
 
 
+@pytest.mark.long
 async def test_a_name_that_one_server_has_had_is_never_another_servers():
     """The first server keeps the name, whichever server lists it later."""
     async with Servers(evil=hostile("change"), evil_extra=hostile("collide")) as tools:

@@ -75,6 +75,7 @@ def test_a_grant_does_not_hold_for_a_changed_tool():
     assert '"all": {}' in requests[1].preview
 
 
+@pytest.mark.long
 def test_a_denied_change_is_not_kept():
     """As long as no person agrees, the old definition stays the one that is compared with."""
     pins = Pins()
@@ -87,6 +88,7 @@ def test_a_denied_change_is_not_kept():
     assert buy(shop()[0], pins).kind == "ok"
 
 
+@pytest.mark.long
 def test_a_change_that_a_person_cannot_see_is_told():
     """Hidden characters are removed from the text that is shown, and still make another definition."""
     pins = Pins()

@@ -198,7 +198,7 @@ class Connection:
         assert client is not None  # noqa: S101 -- `_connect` has set it
         async with anyio.create_task_group() as tasks:
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                tasks.start_soon(watcher.listen, client)
+                tasks.start_soon(watcher.listen, client, self.server.revision == client.protocol_version)
             tasks.start_soon(self._refresh, client, watcher)
             await self._lost.wait()
             tasks.cancel_scope.cancel()

@@ -53,10 +53,15 @@ class ListWatcher:
         self._last_time = time.monotonic()
         self._changed = anyio.Event()
 
-    async def listen(self, client: Any) -> None:
-        """Subscribe to changes, as revision 2026-07-28 wants it, and subscribe again after a loss."""
+    async def listen(self, client: Any, is_pinned: bool) -> None:
+        """
+        Subscribe to changes, as revision 2026-07-28 wants it, and subscribe again after a loss.
+
+        A server that does not announce changes is not asked, unless the program chose the revision (*is_pinned*): then
+        what the server announces is not known.
+        """
         capability = client.server_capabilities.tools
-        if capability is not None and not capability.list_changed:
+        if not is_pinned and (capability is None or not capability.list_changed):
             return
         wait = self._limits.wait_initial
         while True:
