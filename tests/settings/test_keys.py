@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from toolkit.cli.commands import serve
 from toolkit.settings.keys import KEYS
 from toolkit.settings.layers import _OTHER_VARIABLES
 
@@ -31,4 +32,5 @@ def test_each_key_has_a_variable_of_its_own():
     variables = [key.variable for key in KEYS.values() if key.variable is not None]
     assert len(set(variables)) == len(variables)
     assert _OTHER_VARIABLES.isdisjoint(variables)
+    assert {serve._KEY_VARIABLE, serve._TOKEN_VARIABLE} <= _OTHER_VARIABLES
     assert [key.name for key in KEYS.values() if key.variable is None] == ["prices", "hooks", "mcp_servers"]

@@ -42,10 +42,11 @@ def report_errors(*, debug: bool) -> Iterator[None]:
 
     Ctrl-C becomes a `Failure` too. With *debug* the traceback of an error is printed first, and log records are shown.
     """
-    log, silence = logging.getLogger("toolkit"), logging.NullHandler()
+    logs, silence = [logging.getLogger(name) for name in ("toolkit", "mcp")], logging.NullHandler()
     if not debug:
-        # Without any handler, Python would print logged warnings, with the traceback of a tool that fails.
-        log.addHandler(silence)
+        # Without any handler, Python would print logged warnings, with the traceback of a tool or a login that fails.
+        for log in logs:
+            log.addHandler(silence)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = functools.partial(_show_warning, warnings.showwarning)
@@ -58,7 +59,8 @@ def report_errors(*, debug: bool) -> Iterator[None]:
         click.echo(err=True)  # end the line on which the terminal has just shown ^C
         raise Failure("interrupted", INTERRUPTED) from None
     finally:
-        log.removeHandler(silence)
+        for log in logs:
+            log.removeHandler(silence)
 
 
 def find_exit_code(error: ToolkitError) -> int:

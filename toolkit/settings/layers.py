@@ -35,8 +35,12 @@ __all__ = [
 ]
 
 _PREFIX = "TOOLKIT_"
-_OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND"})
-"""Variables of toolkit that are no settings: a command of the tool `bash` is marked with this one."""
+_OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND", "TOOLKIT_MCP_KEY", "TOOLKIT_MCP_TOKEN"})
+"""
+Variables of toolkit that are no settings.
+
+The first marks a command of the tool `bash`. The others hold secrets of `toolkit serve`.
+"""
 
 _PATH_KEYS = ("rules.files", "skills.folders")
 

@@ -8,6 +8,7 @@ import os
 import stat
 
 import httpx
+import httpx2
 import pytest
 
 from toolkit import Decision, Dispatcher
@@ -188,6 +189,15 @@ def test_a_server_that_cannot_be_reached_is_named(logins):
     """As it was written."""
     with pytest.raises(LoginError, match=r"http://127\.0\.0\.1:9/mcp cannot be asked for a login"):
         asyncio.run(log_in(read_server("docs", "http://127.0.0.1:9/mcp"), logins, show=print))
+
+
+@pytest.mark.parametrize(("status", "says"), [(200, "asks for no login, or not by OAuth"), (401, "failed: ")])
+def test_a_server_without_oauth_says_where_a_token_is_written(logins, status, says):
+    """A login does not help there, and a header does."""
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(status if request.url.path == "/mcp" else 404))
+    server = read_server("docs", RemoteServer("http://127.0.0.1:9/mcp", http_transport=transport))
+    with pytest.raises(LoginError, match=rf"{says}.*headers = \{{ Authorization"):
+        asyncio.run(log_in(server, logins, show=print))
 
 
 def test_a_port_that_is_taken_is_named(site, logins):

@@ -39,6 +39,11 @@ _QUESTION = {
     },
 }
 
+_HEADER_HINT = (
+    "If you have a token for it, write it as a header of the server in toolkit.toml: "
+    'headers = { Authorization = "Bearer ${TOKEN}" }'
+)
+
 
 class LoginError(ToolkitError):
     """Raised if a login does not come to its end; the message says why."""
@@ -77,7 +82,7 @@ async def log_in(
         )
         await _ask_server(server, provider)
     if storage.tokens is None or storage.client is None:
-        raise LoginError(f"{server.where} asks for no login, or not by OAuth; nothing was kept")
+        raise LoginError(f"{server.where} asks for no login, or not by OAuth; nothing was kept. {_HEADER_HINT}")
     logins.forget(server.target)
     kept = LoginStorage(logins, server.target)
     await kept.set_client_info(storage.client)
@@ -96,7 +101,8 @@ async def _ask_server(server: RemoteServer, provider: OAuthClientProvider) -> No
         ):
             pass  # what the server answers after the login is of no interest here
     except OAuthFlowError as error:
-        raise LoginError(f"the login at {server.where} failed: {clean_text(str(error), 400)}") from None
+        reason = clean_text(str(error), 400)
+        raise LoginError(f"the login at {server.where} failed: {reason}. {_HEADER_HINT}") from None
     except (httpx2.HTTPError, OSError, ValidationError) as error:
         reason = clean_text(str(error), 400) or type(error).__name__
         raise LoginError(f"{server.where} cannot be asked for a login: {reason}") from None
