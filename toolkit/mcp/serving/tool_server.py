@@ -94,6 +94,9 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
 
     A dispatcher without permissions gets those of mode `default`: a call that changes something asks the user of the
     client. `ServerOptions` explains the options.
+
+    Raises:
+        ValueError: There is a key for several processes, and the approvals have no store that they could share.
     """
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
@@ -102,6 +105,12 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
         if name not in names:
             raise TypeError(f"a server: the option {explain_unknown_choice(name, names)}")
     check_option_types(options, {name: types for name, types in _OPTION_TYPES.items() if name in options})
+    if options.get("key") is not None and dispatcher.approvals.seal is not None:
+        raise ValueError(
+            "a server: key= lets every process take an answer, and Approvals(key=...) without a store cannot tell that "
+            "another process has used it; share a store, such as Approvals(SQLiteApprovals(path), key=...), or leave "
+            "key= out and run one process"
+        )
     return ToolServer(dispatcher, options)
 
 
