@@ -26,6 +26,7 @@ from tests.mcp.serving.kit import (
 from toolkit import AuthNeeded, AuthRequest, Catalog, Context, Dispatcher, Permissions
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.decisions import ApprovalRequest
+from toolkit.mcp import build_server
 from toolkit.mcp.serving.questions import build_forms, can_ask, describe_inability
 from toolkit.mcp.serving.sealed_state import OpenQuestion, StateSeal, digest_request
 from toolkit.questions import Question
@@ -410,6 +411,16 @@ async def test_requests_that_are_sealed_and_not_stored_travel_in_the_state(catal
         await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
         assert await refuse(client, "pay", {"amount": 5}, state) == "answered"
     assert len(runs) == 3
+
+
+@pytest.mark.parametrize("key", [KEY, [KEY, b"o" * 32]], ids=["one key", "keys"])
+def test_sealed_requests_are_not_shared_between_processes(catalog, key):
+    """Two processes with one key could each use the same answer, so such a server is refused, with the remedy."""
+    sealed, stored = Approvals(key=KEY), Approvals(MemoryApprovals(), key=KEY)
+    with pytest.raises(ValueError, match=r"another process has used it; share a store"):
+        build_server(Dispatcher(catalog, approvals=sealed), key=key)
+    build_server(Dispatcher(catalog, approvals=stored), key=key)
+    build_server(Dispatcher(catalog, approvals=sealed), key=None)
 
 
 async def test_a_tool_that_changed_since_the_question_asks_again(dispatcher, catalog, runs):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from types import NoneType
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, Unpack
 
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp_types import (
@@ -42,8 +42,6 @@ from .resources import ResourceBook, ResourceCaller, Resources
 from .sealed_state import Keys, StateSeal, derive_keys
 
 __all__ = ["ServerOptions", "ToolServer", "build_server"]
-
-Caller = TypeVar("Caller", PromptCaller, ResourceCaller)
 
 
 class ServerOptions(TypedDict, total=False):
@@ -96,6 +94,9 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
 
     A dispatcher without permissions gets those of mode `default`: a call that changes something asks the user of the
     client. `ServerOptions` explains the options.
+
+    Raises:
+        ValueError: There is a key for several processes, and the approvals have no store that they could share.
     """
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
@@ -104,6 +105,12 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
         if name not in names:
             raise TypeError(f"a server: the option {explain_unknown_choice(name, names)}")
     check_option_types(options, {name: types for name, types in _OPTION_TYPES.items() if name in options})
+    if options.get("key") is not None and dispatcher.approvals.seal is not None:
+        raise ValueError(
+            "a server: key= lets every process take an answer, and Approvals(key=...) without a store cannot tell that "
+            "another process has used it; share a store, such as Approvals(SQLiteApprovals(path), key=...), or leave "
+            "key= out and run one process"
+        )
     return ToolServer(dispatcher, options)
 
 
@@ -132,7 +139,9 @@ class ToolServer(Server[Any]):
         self._options = options
         caller = ToolCaller(self._dispatcher, self._conversations, seal, router, **self._caller_options())
         self._prompt_catalog = Catalog() if prompts is None else prompts
-        self._prompt_caller = self._build_caller(PromptCaller, self._prompt_catalog)
+        self._prompt_caller = PromptCaller(
+            *self._build_caller_parts("PromptCaller", self._prompt_catalog), **self._caller_options()
+        )
         super().__init__(
             options.get("name", "toolkit"),
             version=options.get("version", ""),
@@ -158,15 +167,18 @@ class ToolServer(Server[Any]):
             "answer_seconds": self._options.get("answer_seconds", 600.0),
         }
 
-    def _build_caller(self, kind: type[Caller], catalog: CatalogView, *first: Any) -> Caller:
-        """Return what calls the functions of *catalog*. A state of a question of one caller is none for another."""
-        options = self._caller_options()
-        keys = derive_keys(self._options.get("key"), kind.__name__)
-        seal = StateSeal(keys, max_age_seconds=options["answer_seconds"])
-        return kind(*first, self._dispatcher.extended(catalog), self._conversations, seal, self._router, **options)
+    def _build_caller_parts(
+        self, purpose: str, catalog: CatalogView
+    ) -> tuple[Dispatcher, Conversations, StateSeal, ProgressRouter]:
+        """Return what a caller of the functions of *catalog* needs. Only its own states of questions fit its seal."""
+        keys = derive_keys(self._options.get("key"), purpose)
+        seal = StateSeal(keys, max_age_seconds=self._options.get("answer_seconds", 600.0))
+        return self._dispatcher.extended(catalog), self._conversations, seal, self._router
 
     def _serve_resources(self, book: ResourceBook) -> None:
-        caller = self._build_caller(ResourceCaller, book.catalog, book)
+        caller = ResourceCaller(
+            book, *self._build_caller_parts("ResourceCaller", book.catalog), **self._caller_options()
+        )
 
         async def list_fixed(context: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> dict[str, Any]:
             return book.list_fixed()
