@@ -70,7 +70,7 @@ async def log_in(
     Raises:
         LoginError: The server wants no login, the user said no or took too long, or an answer cannot be used.
     """
-    callback = _Callback()
+    callback = _LoginCallback()
     async with callback.listening(port) as redirect_uri:
         storage = _NewLogin(client_id, redirect_uri)
         provider = OAuthClientProvider(
@@ -138,7 +138,7 @@ class _NewLogin:
         self.client = client_info
 
 
-class _Callback:
+class _LoginCallback:
     """A small web server on loopback that waits for the browser to come back."""
 
     def __init__(self) -> None:
