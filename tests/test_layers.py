@@ -27,7 +27,7 @@ ORDER = {
     "builtin/memory": "notes secret_texts memory_folder memory_tools __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
-    "calls": "background_jobs resources progress attempt hook_runner settings live_questions tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result question_book execution result_notes output_keys kept_outputs truncation call_run specialized stages pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
+    "calls": "background_jobs resources progress attempt hook_runner settings tool_logger plan error_results argument_forms call_state call_store approval_request approval_steps request_opening approval call_audit approval_stage render_result question_book live_questions execution result_notes output_keys kept_outputs truncation call_run specialized stages pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values atomic_files output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop confirmation commands/ main __init__",

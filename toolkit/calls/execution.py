@@ -25,9 +25,8 @@ from ..hooks.base import ShownCall, copy_json
 from ..permissions.judgement import AccessJudge
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
-from ..questions import AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
+from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
-from ..spec import Tool
 from .attempt import (
     TimedOut,
     ToolAttempt,
@@ -35,6 +34,7 @@ from .attempt import (
     log_stuck_in_thread,
     must_propagate,
 )
+from .call_state import CallState
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .progress import build_progress_reporter
@@ -211,7 +211,7 @@ class Execution:
             logger=self._plan.logger,
             permissions=owner.build_access_judge(),
             open_questions=partial(_open_questions, self._plan.name, owner.answers),
-            ask_at_once=partial(_ask_at_once, settings, tool, call) if settings.has_asker else None,
+            ask_at_once=partial(_ask_at_once, settings, self._owner) if settings.has_asker else None,
         )
 
     def _limit(self) -> float | None:
@@ -356,10 +356,15 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...]) -> CallQue
     return CallQuestions(tool, answers)
 
 
-async def _ask_at_once(settings: Settings, tool: Tool, call: ToolCall, question: Question) -> Any:
+async def _ask_at_once(settings: Settings, owner: ref[ExecutionOwner], question: Question) -> Any:
+    # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
     from .live_questions import ask_at_once  # few tools ask
 
-    return await ask_at_once(settings, tool, call, question)
+    call = owner()
+    if not isinstance(call, CallState):  # it is None
+        _log.warning("the question %r was asked after its call had ended, so it is declined", question.key)
+        return DECLINED
+    return await ask_at_once(call, question)
 
 
 def _report(owner: ref[ExecutionOwner], progress: Progress) -> None:

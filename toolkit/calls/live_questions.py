@@ -2,20 +2,23 @@
 Questions that a tool asks its user while it runs, because it could not run again from its start.
 
 `Context.ask` ends the tool and runs it again with the answer. A tool that passes a question on from elsewhere, such as
-a tool of an MCP server, has begun something that goes on meanwhile. Its question goes to the dispatcher's asker.
+a tool of an MCP server, has begun something that goes on meanwhile. Its question goes to the dispatcher's asker. It is
+checked, masked and written to the audit log as the questions of `Context.ask` are.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from ..approvals.answers import find_answer_problems
-from ..decisions import ApprovalRequest
-from ..questions import DECLINED, Question
-from ..results import ToolCall
-from ..spec import Tool
-from .settings import Settings
+from ..decisions import ApprovalRequest, Decision
+from ..questions import DECLINED, AnsweredQuestion, Question
+from .approval_request import render_reason
+from .call_audit import CallAudit
+from .call_state import CallState
+from .question_book import check_question
 
 __all__ = ["ask_at_once"]
 
@@ -24,33 +27,63 @@ _log = logging.getLogger("toolkit")
 _MAX_TRIES = 3
 
 
-async def ask_at_once(settings: Settings, tool: Tool, call: ToolCall, question: Question) -> Any:
+async def ask_at_once(state: CallState, question: Question) -> Any:
     """
-    Return the answer of the dispatcher's asker to *question*, which *tool* asks while it runs.
+    Return the answer of the dispatcher's asker to *question*, which the tool of *state* asks while it runs.
 
-    Return `DECLINED` if the asker denies, gives no answer now, fails, or gives no answer that fits in three tries.
+    Return `DECLINED` if the asker denies, gives no answer now, fails, or gives no answer that fits in three tries, and
+    if the audit log cannot be written.
+
+    Raises:
+        DefinitionError: The schema of the question cannot be used. No person was asked.
     """
-    problem = ""
+    question = check_question(question, state.plan.name)
+    try:
+        return await _ask_person(state, question)
+    except Exception:  # noqa: BLE001 -- the question must not end a call that has begun
+        _log.exception("a question of `%s` failed, so it counts as declined", state.plan.name)
+        return DECLINED
+
+
+async def _ask_person(state: CallState, question: Question) -> Any:
+    """Return the answer to *question*, after its two lines in the audit log."""
+    audit, request = CallAudit(state), _build_request(state, question)
+    await audit.write_asked(request)
+    shown = request
     for _ in range(_MAX_TRIES):
-        request = ApprovalRequest(
-            tool=tool.name,
-            origin=tool.origin,
-            call_id=str(call.id),
-            reason=f"`{tool.name}` asks while it runs{problem}",
-            asked_by=(tool.origin,),
-            session=call.session_key or None,
-            principal=call.principal,
-            questions=(question,),
-        )
-        try:
-            decision = await settings.approvals.answer(request, settings.in_hook_thread)
-        except Exception:  # noqa: BLE001 -- the question must not end a call that has begun
-            _log.exception("the asker failed at a question of `%s`", tool.name)
+        decision = await state.settings.approvals.answer(shown, state.settings.in_hook_thread)
+        if decision is None:
             return DECLINED
-        if decision is None or not decision.approved or decision.principal not in (None, request.principal):
+        if decision.principal not in (None, request.principal):
+            decision = Decision.deny(f"the answer is on behalf of {decision.principal!r}", by=decision.by)
+        if not decision.approved:
+            await audit.write_answered(request, decision, ())
             return DECLINED
         answer, problems = find_answer_problems(question, (decision.answers or {}).get(question.key, DECLINED))
         if not problems:
-            return answer
-        problem = f"; the last answer does not fit: {problems[0]}"
-    return DECLINED
+            reason = ""
+            break
+        problem = render_reason(str(problems[0]), state.redaction())
+        shown = replace(request, reason=f"{request.reason}; the last answer does not fit: {problem}")
+    else:
+        answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"
+    # Arguments and a grant have no meaning here, so they are not in the line.
+    counted = Decision(approved=True, reason=reason, by=decision.by)
+    await audit.write_answered(request, counted, [AnsweredQuestion(question=question, answer=answer)])
+    return answer
+
+
+def _build_request(state: CallState, question: Question) -> ApprovalRequest:
+    """Return what the person is shown: the request with *question*, with all secrets of the call masked."""
+    tool, call = state.plan.tool, state.call
+    request = ApprovalRequest(
+        tool=tool.name,
+        origin=tool.origin,
+        call_id=str(call.id),
+        reason=f"`{tool.name}` asks while it runs",
+        asked_by=(tool.origin,),
+        session=call.session_key or None,
+        principal=call.principal,
+        questions=(question,),
+    )
+    return state.redaction().mask_request(request)

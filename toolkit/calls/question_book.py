@@ -13,7 +13,7 @@ from ..values.schemas.validator import check_schema
 from ..values.strictjson.canonical import encode_canonical
 from ..values.strictjson.checks import copy_and_check, copy_json
 
-__all__ = ["CallQuestions"]
+__all__ = ["CallQuestions", "check_question"]
 
 
 class CallQuestions:
@@ -47,7 +47,7 @@ class CallQuestions:
         answered = self._answers.get(question.key)
         known = self._open.get(question.key) if answered is None else answered.question
         if known is None:
-            self._open[question.key] = self._check(question)
+            self._open[question.key] = check_question(question, self._tool)
         elif (what := self._find_difference(question, known)) is not None:
             raise DefinitionError(
                 f"`{self._tool}` asks the question {question.key!r} with another {what} than before; a tool that runs "
@@ -67,20 +67,28 @@ class CallQuestions:
         if question.message != known.message:
             return "message"
         # The schemas are compared as text, because 1 and true are equal in Python.
-        is_same = encode_canonical(self._copy_schema(question)) == encode_canonical(dict(known.schema))
+        is_same = encode_canonical(_copy_schema(question, self._tool)) == encode_canonical(dict(known.schema))
         return None if is_same else "schema"
 
-    def _check(self, question: Question) -> Question:
-        """Return *question* with a schema that is plain JSON and can be enforced."""
-        schema = self._copy_schema(question)
-        check_schema(schema, self._describe(question))
-        return Question(key=question.key, message=question.message, schema=schema)
 
-    def _copy_schema(self, question: Question) -> dict[str, Any]:
-        schema, problems = copy_and_check(dict(question.schema))
-        if problems:
-            raise DefinitionError(f"{self._describe(question)}: the schema is not JSON: {problems[0]}")
-        return schema  # type: ignore[no-any-return]  # a copy of a dictionary is one
+def check_question(question: Question, tool: str) -> Question:
+    """
+    Return *question* of *tool* with a schema that is plain JSON and can be enforced. The schema is a copy.
 
-    def _describe(self, question: Question) -> str:
-        return f"the question {question.key!r} of `{self._tool}`"
+    Raises:
+        DefinitionError: The schema cannot be used.
+    """
+    schema = _copy_schema(question, tool)
+    check_schema(schema, _describe(question, tool))
+    return Question(key=question.key, message=question.message, schema=schema)
+
+
+def _copy_schema(question: Question, tool: str) -> dict[str, Any]:
+    schema, problems = copy_and_check(dict(question.schema))
+    if problems:
+        raise DefinitionError(f"{_describe(question, tool)}: the schema is not JSON: {problems[0]}")
+    return schema  # type: ignore[no-any-return]  # a copy of a dictionary is one
+
+
+def _describe(question: Question, tool: str) -> str:
+    return f"the question {question.key!r} of `{tool}`"
