@@ -364,6 +364,8 @@ class ApprovalStage:
             files = await state.within(state.settings.in_thread(lambda: find_changed_paths(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
+        if answered.is_stored and not await self.approval.has_approved_askers(record):
+            return "it was not approved before, as the request says; here is what would happen"
         if not answered.is_stored or answered.decision.arguments is not None:
             return None  # there is no preview of edited arguments
         if await state.within(self._builder.has_shown_preview(record)):

@@ -74,6 +74,8 @@ class RequestOpening:
             reason=question.reason,
             preconditions=preconditions,
         )
+        if question.replaces is not None and not record.request.is_approval:
+            record = replace(record, replaces=question.replaces.request.id)
         if self._approvals.seal is not None:
             return await self._seal_request(record, question.replaces, is_new=is_new or chosen_id is not None)
         return await self._add_request(record, question.replaces, chosen_id, is_new=is_new)
