@@ -106,6 +106,21 @@ async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
     assert shop.done == ["tea"]
 
 
+@pytest.mark.parametrize("options", [{"id": "c1"}, {"request_id": "r1"}], ids=["id", "request id"])
+async def test_a_call_that_a_person_has_changed_gets_its_outcome_again(shop, options):
+    """The arguments in its record are those that the person wrote."""
+    if options == {"id": "c1"} and isinstance(shop.dispatcher.approvals.store, BasicStore):
+        return  # such a store does not find a call that was answered
+    request = (await shop.dispatcher.call("send", {"what": "tea"}, **options)).request
+    ran = await shop.dispatcher.resume(request, Decision.approve(arguments={"what": "jam"}, by="ada"))
+    again = await shop.dispatcher.call("send", {"what": "tea"}, **options)
+    assert (ran.value, again.kind, again.value) == ("sent jam", "ok", "sent jam")
+    assert again.text.count("ada changed the arguments: `what` is") == 1
+    assert "was approved and run before" in again.text
+    assert again.metadata["edits"] == ran.metadata["edits"]
+    assert shop.done == ["jam"]
+
+
 async def test_a_denial_stays_a_denial(shop):
     """A person who has said no is not asked again."""
     request = (await shop.send()).request

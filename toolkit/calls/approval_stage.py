@@ -172,6 +172,8 @@ class ApprovalStage:
         if record.state == "denied":
             return ToolResult.failure("denied", "another person or process denied the same request in the meantime")
         self._state.repeats = record
+        if record.outcome is None:  # a recorded result says itself what people changed
+            self._state.edits = find_edits(record, self._state.plan.tool)
         return build_repeated_result(record, self._state.settings.approvals)
 
     async def _ask_person(self, asking: Asking) -> Answered | ToolResult:
