@@ -42,6 +42,7 @@ from .approval_steps import Answered, Asking, Unasked
 from .call_audit import CallAudit
 from .call_state import CallState
 from .error_results import build_error_result
+from .request_opening import RequestIdTakenError
 
 __all__ = ["ApprovalStage"]
 
@@ -157,6 +158,16 @@ class ApprovalStage:
             claimed = self.approval.claimed_record
             record = await self.approval.opening.open(
                 question, () if claimed is None else claimed.request.preconditions
+            )
+        except RequestIdTakenError as error:
+            if self._state.settings.raise_bugs:
+                raise
+            return ToolResult.failure(
+                "failed",
+                f"it was not started: {error}",
+                details={"happened": "no"},
+                cause=error,
+                advice="The program that makes the call has to choose another request_id.",
             )
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
