@@ -5,6 +5,7 @@ The caller chooses the id of a request: one step that is run again makes one req
 from __future__ import annotations
 
 import asyncio
+import pickle
 from typing import Any
 
 import pytest
@@ -81,29 +82,61 @@ async def test_the_same_call_with_the_same_id_is_one_request(shop):
     assert shop.done == ["tea"]
 
 
-async def test_the_id_of_another_call_is_an_error():
-    """Other arguments, another session or another principal."""
-    shop = Shop(Approvals())
-    await shop.send()
+async def test_the_id_of_another_call_is_an_error_of_the_caller(shop, caplog):
+    """Other arguments, another session, another principal or another tool: nothing is asked, run or logged."""
+    request = (await shop.send()).request
     for options in ({"what": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
         result = await shop.send(**options)
-        assert result.is_error
+        assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
         assert "the request id 'step-1' belongs to another call" in result.text
-        assert "choose another request_id" in result.text
+        assert result.text.endswith("The program that makes the call has to choose another request_id.")
+        with pytest.raises(ApprovalError) as caught:
+            result.unwrap()
+        assert caught.value.why == "changed"
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     other = await shop.dispatcher.call("wrap", {}, request_id="step-1")
     assert "belongs to another call" in other.text
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert (await shop.dispatcher.resume(request, Decision.approve())).text == "sent tea"
+    assert (await shop.send("jam")).kind == "failed"
+
+
+async def test_the_id_of_another_call_is_raised_as_a_bug_if_bugs_are_raised():
+    """As every other mistake of a program is."""
+    shop = Shop(Approvals())
+    await shop.send()
+    dispatcher = Dispatcher(
+        shop.catalog, permissions=Permissions(), approvals=shop.dispatcher.approvals, raise_bugs=True
+    )
+    with pytest.raises(ApprovalError, match="belongs to another call"):
+        await dispatcher.call("send", {"what": "jam"}, request_id="step-1")
 
 
 async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
-    """The second one is refused when it comes back, whatever the first one was answered."""
-    shop = Shop(Approvals(key=KEY))
-    tea, jam = (await shop.send("tea")).request, (await shop.send("jam")).request
+    """If two processes made them, the second one is refused when it comes back."""
+    shop, other = Shop(Approvals(key=KEY)), Shop(Approvals(key=KEY))
+    tea, jam = (await shop.send("tea")).request, (await other.send("jam")).request
     with pytest.raises(ApprovalError):
         await shop.dispatcher.resume(tea, Decision.approve(answers={"x": 1}))
     with pytest.raises(ApprovalError, match="belongs to another call as well"):
         await shop.dispatcher.resume(jam, Decision.approve())
     assert (await shop.dispatcher.resume(tea, Decision.approve())).text == "sent tea"
-    assert shop.done == ["tea"]
+    assert (shop.done, other.done) == (["tea"], [])
+
+
+@pytest.mark.parametrize("options", [{"id": "c1"}, {"request_id": "r1"}], ids=["id", "request id"])
+async def test_a_call_that_a_person_has_changed_gets_its_outcome_again(shop, options):
+    """The arguments in its record are those that the person wrote."""
+    if options == {"id": "c1"} and isinstance(shop.dispatcher.approvals.store, BasicStore):
+        return  # such a store does not find a call that was answered
+    request = (await shop.dispatcher.call("send", {"what": "tea"}, **options)).request
+    ran = await shop.dispatcher.resume(request, Decision.approve(arguments={"what": "jam"}, by="ada"))
+    again = await shop.dispatcher.call("send", {"what": "tea"}, **options)
+    assert (ran.value, again.kind, again.value) == ("sent jam", "ok", "sent jam")
+    assert again.text.count("ada changed the arguments: `what` is") == 1
+    assert "was approved and run before" in again.text
+    assert again.metadata["edits"] == ran.metadata["edits"]
+    assert shop.done == ["jam"]
 
 
 async def test_a_denial_stays_a_denial(shop):

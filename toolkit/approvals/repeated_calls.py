@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..decisions import ApprovalRequest
-from ..values.strictjson.canonical import digest_parts
+from ..values.strictjson.canonical import digest_parts, encode_canonical
 from .records import Record
 from .store import ApprovalStore
 
@@ -29,6 +29,7 @@ __all__ = [
     "build_request_key",
     "find_call",
     "find_chosen",
+    "has_approved_askers",
     "is_current",
     "is_same_call",
     "is_settled",
@@ -114,6 +115,30 @@ def _find_next_request(record: Record) -> str | None:
     outcome = record.outcome or {}
     request = outcome.get("request") if outcome.get("kind") == "waiting" else None
     return request["id"] if isinstance(request, dict) and isinstance(request.get("id"), str) else None
+
+
+def has_approved_askers(store: ApprovalStore, record: Record) -> bool:
+    """
+    Return whether a person has approved the call of *record*, a request for credentials or answers, before.
+
+    Every asker that *record* names has to be named by that approval. Each request in between led to the next one, as
+    its outcome says, and ran the same call.
+    """
+    askers = set(record.request.asked_by)
+    arguments, seen = encode_canonical(record.arguments), {record.request.id}
+    while askers and not record.request.is_approval:
+        name = record.replaces
+        former = None if name is None or name in seen else store.get(name)
+        if former is None or _find_next_request(former) != record.request.id:
+            return False
+        is_same = former.identity == record.identity and is_same_call(former, record.request)
+        if not (is_same and encode_canonical(former.arguments) == arguments):
+            return False
+        if not askers <= set(former.request.asked_by):
+            return False
+        seen.add(former.request.id)
+        record = former
+    return True
 
 
 def add_call(store: Any, record: Record, now: float, *, key: str | None = None, replaces: str | None = None) -> Record:

@@ -22,6 +22,7 @@ class RequestHolders:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._asked: set[str] = set()
+        self._digests: dict[str, str] = {}
         self._lock = unlock_in_children(threading.Lock())
 
     def add_maker(self, request_id: str) -> None:
@@ -46,6 +47,14 @@ class RequestHolders:
             if count > 1:
                 self._counts[request_id] = count - 1
             return count <= 1
+
+    def reserve(self, request_id: str, digest: str) -> bool:
+        """Return whether the id of a sealed request, which its caller has chosen, is free or has the same *digest*."""
+        with self._lock:
+            known = self._digests.setdefault(request_id, digest)
+            if len(self._digests) > _MAX_COUNTED:
+                del self._digests[next(iter(self._digests))]
+            return known == digest
 
     def begin_question(self, request_id: str) -> bool:
         """Return whether the caller may ask a person about a request: no other call is asking about it."""

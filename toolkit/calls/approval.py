@@ -15,6 +15,7 @@ from typing import Any
 from ..approvals.policy import Approvals
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
+from ..approvals.repeated_calls import has_approved_askers
 from ..approvals.store import ApprovalStore, check_takes_answers
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
@@ -53,6 +54,17 @@ class CallApproval:
         name = record.request.id
         present = await self._store.run("find request", name, lambda store: store.get(name))
         return None if present is None or present.state == "pending" else present
+
+    async def has_approved_askers(self, record: Record) -> bool:
+        """
+        Return whether a person has approved the call of *record* before, if *record* asks for something else.
+
+        A store that only this process can write, or that signs its records, is trusted without a look.
+        """
+        if not self._approvals.is_exposed or record.request.is_approval:
+            return True
+        name = record.request.id
+        return await self._store.run("find request", name, lambda store: has_approved_askers(store, record))
 
     async def ask_person(self, record: Record) -> Decision | None:
         """Return a person's immediate answer, or None if no person is asked or gives an answer."""

@@ -42,6 +42,7 @@ from .approval_steps import Answered, Asking, Unasked
 from .call_audit import CallAudit
 from .call_state import CallState
 from .error_results import build_error_result
+from .request_opening import RequestIdTakenError
 
 __all__ = ["ApprovalStage"]
 
@@ -158,6 +159,16 @@ class ApprovalStage:
             record = await self.approval.opening.open(
                 question, () if claimed is None else claimed.request.preconditions
             )
+        except RequestIdTakenError as error:
+            if self._state.settings.raise_bugs:
+                raise
+            return ToolResult.failure(
+                "failed",
+                f"it was not started: {error}",
+                details={"happened": "no"},
+                cause=error,
+                advice="The program that makes the call has to choose another request_id.",
+            )
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
@@ -172,6 +183,8 @@ class ApprovalStage:
         if record.state == "denied":
             return ToolResult.failure("denied", "another person or process denied the same request in the meantime")
         self._state.repeats = record
+        if record.outcome is None:  # a recorded result says itself what people changed
+            self._state.edits = find_edits(record, self._state.plan.tool)
         return build_repeated_result(record, self._state.settings.approvals)
 
     async def _ask_person(self, asking: Asking) -> Answered | ToolResult:
@@ -364,6 +377,8 @@ class ApprovalStage:
             files = await state.within(state.settings.in_thread(lambda: find_changed_paths(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
+        if answered.is_stored and not await self.approval.has_approved_askers(record):
+            return "it was not approved before, as the request says; here is what would happen"
         if not answered.is_stored or answered.decision.arguments is not None:
             return None  # there is no preview of edited arguments
         if await state.within(self._builder.has_shown_preview(record)):

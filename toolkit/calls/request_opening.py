@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
@@ -30,12 +31,27 @@ from .approval_steps import Unasked
 from .call_state import CallState
 from .call_store import CallStore
 
-__all__ = ["RequestOpening", "close_pending"]
+__all__ = ["RequestIdTakenError", "RequestOpening", "close_pending"]
 
 _log = logging.getLogger("toolkit")
 
 _MAX_SEALED = 1_000
 """How many sealed requests of one call may have been denied before it cannot be asked about any more."""
+
+
+class RequestIdTakenError(ApprovalError):
+    """The caller has chosen the request id of another call."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f"the request id {request_id!r} belongs to another call: the arguments, the session, the principal or the "
+            "tool itself differ; choose another request_id",
+            why="changed",
+        )
+        self.request_id = request_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RequestIdTakenError, (self.request_id,)
 
 
 class RequestOpening:
@@ -74,7 +90,11 @@ class RequestOpening:
             reason=question.reason,
             preconditions=preconditions,
         )
+        if question.replaces is not None and not record.request.is_approval:
+            record = replace(record, replaces=question.replaces.request.id)
         if self._approvals.seal is not None:
+            if chosen_id is not None and not self._approvals.holders.reserve(chosen_id, record.request.digest):
+                raise RequestIdTakenError(chosen_id)
             return await self._seal_request(record, question.replaces, is_new=is_new or chosen_id is not None)
         return await self._add_request(record, question.replaces, chosen_id, is_new=is_new)
 
@@ -93,7 +113,7 @@ class RequestOpening:
         Return the record that counts for the call whose caller has chosen *chosen_id*, or the id for a new one.
 
         Raises:
-            ApprovalError: The id belongs to another call.
+            RequestIdTakenError: The id belongs to another call.
         """
         now, is_sealed = self._approvals.clock(), self._approvals.seal is not None
         known = await self._store.run("find request", chosen_id[:64], lambda store: find_chosen(store, chosen_id))
@@ -101,7 +121,7 @@ class RequestOpening:
             return chosen_id
         first, newest = known
         if first.request.digest != started.request.digest:
-            raise _build_taken_error(chosen_id)
+            raise RequestIdTakenError(chosen_id)
         if is_sealed and newest.state == "pending":
             return chosen_id  # the request has come back once, and its answer was refused
         if is_settled(newest, now):
@@ -136,7 +156,7 @@ class RequestOpening:
         # Another caller that has chosen the same id may have made the request at the same moment.
         if kept.request.id != name or (key is not None and kept is not record):
             if key is not None and kept.request.digest != record.request.digest:
-                raise _build_taken_error(name)
+                raise RequestIdTakenError(name)
             return self._join(kept, record if key is None else kept)
         self._made_ids.add(name)
         self._approvals.holders.add_maker(name)
@@ -150,7 +170,9 @@ class RequestOpening:
                 "altered; give the call another id",
                 why="forged",
             )
-        if known.request.digest == record.request.digest and not is_unaltered(known, self._state.plan.tool):
+        # The arguments of a request that was approved may be those that a person wrote, and nothing runs with them.
+        is_to_run = known.state == "pending" and known.request.digest == record.request.digest
+        if is_to_run and not is_unaltered(known, self._state.plan.tool):
             raise ApprovalError(f"request {known.request.id} was altered; give the call another id", why="forged")
         self._approvals.holders.add(known.request.id)
         return known
@@ -196,14 +218,6 @@ class RequestOpening:
     def has_made(self, record: Record) -> bool:
         """Return whether this call has made the request of *record*, and not an earlier one that was the same call."""
         return record.request.id in self._made_ids
-
-
-def _build_taken_error(request_id: str) -> ApprovalError:
-    return ApprovalError(
-        f"the request id {request_id!r} belongs to another call: the arguments, the session, the principal or the tool "
-        "itself differ; choose another request_id",
-        why="changed",
-    )
 
 
 def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) -> None:
