@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
+import mcp_types as types
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 
 from toolkit.catalogs.foreign_names import fold_name
-from toolkit.mcp.importing.foreign_text import clean_description, clean_schema, clean_text
+from toolkit.mcp import Limits
+from toolkit.mcp.importing.foreign_text import _MARKS, clean_description, clean_schema, clean_text
 from toolkit.mcp.importing.local_errors import build_local_error, read_local_error
 from toolkit.mcp.importing.message_lines import MessageLines
+from toolkit.mcp.importing.remote_tools import RemoteTool
 from toolkit.mcp.importing.tool_names import NameBook, make_legal_name
 
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -58,6 +62,43 @@ def test_no_mark_of_the_system_is_left(pieces):
     cleaned = clean_description("".join(pieces), 1000)
 
     assert not re.search(r"</?(system|important|user)>|<\|[^|<>]+\|>", cleaned, re.IGNORECASE)
+
+
+PIECES = ["<user", "<", ">", "</", "[INST", "[/INST", "]", "<|", "|>", "<<SYS", "a", " ", "user", "<x", "\u200b"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_a_clean_description_has_no_mark_at_all(text):
+    """Cleaning a description again changes nothing, and a text without marks keeps its words."""
+    cleaned = clean_description(text, 1000)
+
+    assert not _MARKS.search(cleaned)
+    assert clean_description(cleaned, 1000) == cleaned
+    if not _MARKS.search(clean_text(text, 1000)):
+        assert cleaned == clean_text(text, 1000)
+
+
+def test_marks_in_marks_take_little_time():
+    """The work grows with the length of the text, not with the number of marks that removing others puts together."""
+    short, long = ["<user" * count + ">" * count for count in (300, 3000)]
+    assert clean_description(long, 18_000) == ""
+
+    def measure(text):
+        start = time.process_time()
+        clean_description(text, 18_000)
+        return time.process_time() - start
+
+    assert min(measure(long) for _ in range(3)) < 50 * max(min(measure(short) for _ in range(3)), 0.001)
+
+
+def test_a_schema_that_is_too_large_is_not_cleaned():
+    """The size is checked first, so that a large schema costs little."""
+    texts = ["<user" * 300 + ">" * 300] * 200
+    schema = {"type": "object", "properties": {str(key): {"description": text} for key, text in enumerate(texts)}}
+    remote = RemoteTool.of(types.Tool(name="x", input_schema=schema), Limits())
+
+    assert "at most 200,000 are read" in remote.problem
+    assert remote.input_schema == {}
 
 
 @given(

@@ -24,10 +24,17 @@ _HIDDEN = re.compile(
 _MARKS = re.compile(
     r"<\|[^|<>]{1,40}\|>|\[/?INST\]|<</?SYS>>|"
     r"</?(?:important|critical|system|system[-_ ]reminder|instructions?|assistant|developer|human|user|secret|hidden|"
-    r"antml:[a-z_]+|function_calls?|function_results?|invoke|tool_use|tool_result|tool_call)\b[^<>]{0,100}>",
+    r"antml:[a-z_]{1,60}|function_calls?|function_results?|invoke|tool_use|tool_result|tool_call)\b[^<>]{0,100}>",
     re.IGNORECASE,
 )
-"""Marks that models know from their training, by which a text could pose as a message of the system."""
+"""
+Marks that models know from their training, by which a text could pose as a message of the system.
+
+A mark ends with `>` or `]`. The character that opens it stands in it only at its start.
+"""
+
+_MAX_MARK_CHARS = 200
+_PIECES = re.compile(r"[^>\]]*[>\]]|[^>\]]+")
 
 _TEXT_KEYWORDS = frozenset({"description", "title", "$comment"})
 _MAX_SCHEMA_TEXT_CHARS = 2000
@@ -43,10 +50,31 @@ def clean_text(text: str, max_chars: int) -> str:
 
 def clean_description(text: str, max_chars: int) -> str:
     """Return foreign *text* as `clean_text` does, and without marks that pose as a message of the system."""
-    cleaned, previous = clean_text(text, max_chars), ""
-    while cleaned != previous:  # removing a mark may put together another one
-        cleaned, previous = _MARKS.sub("", cleaned), cleaned
-    return cleaned.strip()
+    return _remove_marks(clean_text(text, max_chars)).strip()
+
+
+def _remove_marks(text: str) -> str:
+    """
+    Return *text* without marks, also those that appear when another mark is removed.
+
+    The time grows with the length of the text alone: the text is read once, and each end of a mark looks back once.
+    """
+    if not _MARKS.search(text):
+        return text
+    kept: list[str] = []  # single characters; no part of them is a mark
+    for piece in _PIECES.findall(text):
+        kept.extend(piece)
+        del kept[len(kept) - _measure_last_mark("".join(kept[-_MAX_MARK_CHARS:])) :]
+    return "".join(kept)
+
+
+def _measure_last_mark(text: str) -> int:
+    """Return the length of the mark that *text* ends with; 0 if it ends with none."""
+    start = text.rfind("[" if text.endswith("]") else "<")
+    for position in (start - 1, start):  # `<<SYS>>` opens with two characters
+        if position >= 0 and _MARKS.fullmatch(text, position):
+            return len(text) - position
+    return 0
 
 
 def clean_schema(schema: Any) -> Any:

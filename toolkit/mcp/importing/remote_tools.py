@@ -57,14 +57,17 @@ class RemoteTool:
         title = tool.title or hints.get("title") or ""
         text = clean_description(tool.description or "", max_chars) or clean_description(str(title), max_chars)
         definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, hints]
+        max_bytes = int(limits.max_schema_bytes)
         try:
-            schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
             size = len(json.dumps([tool.input_schema, tool.output_schema]))
+            if size > max_bytes:  # it is not read any further, because that would take long
+                return cls(
+                    tool.name, text, {}, problem=f"its schema has {size:,} bytes; at most {max_bytes:,} are read"
+                )
+            schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
         except RecursionError:
             return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
-        max_bytes = int(limits.max_schema_bytes)
-        problem = f"its schema has {size:,} bytes; at most {max_bytes:,} are read" if size > max_bytes else None
-        return cls(tool.name, text, *schemas, hints, digest, problem)
+        return cls(tool.name, text, *schemas, hints, digest)
 
     def describe_definition(self) -> str:
         """Return the definition as text with short lines, so that two of them can be compared."""
