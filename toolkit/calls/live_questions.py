@@ -49,7 +49,7 @@ async def _ask_person(state: CallState, question: Question) -> Any:
     """Return the answer to *question*, after its two lines in the audit log."""
     audit, request = CallAudit(state), _build_request(state, question)
     await audit.write_asked(request)
-    shown = request
+    shown, by = request, None
     for _ in range(_MAX_TRIES):
         decision = await state.settings.approvals.answer(shown, state.settings.in_hook_thread)
         if decision is None:
@@ -59,6 +59,7 @@ async def _ask_person(state: CallState, question: Question) -> Any:
         if not decision.approved:
             await audit.write_answered(request, decision, ())
             return DECLINED
+        by = decision.by
         answer, problems = find_answer_problems(question, (decision.answers or {}).get(question.key, DECLINED))
         if not problems:
             reason = ""
@@ -68,7 +69,7 @@ async def _ask_person(state: CallState, question: Question) -> Any:
     else:
         answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"
     # Arguments and a grant have no meaning here, so they are not in the line.
-    counted = Decision(approved=True, reason=reason, by=decision.by)
+    counted = Decision(approved=True, reason=reason, by=by)
     await audit.write_answered(request, counted, [AnsweredQuestion(question=question, answer=answer)])
     return answer
 
