@@ -406,7 +406,7 @@ async def test_secrets_are_masked_in_questions_answers_and_the_audit(tmp_path):
     async def ask(context: Context) -> None:
         """Ask."""
         seen.append(await context.ask("a", "Is it sesame?"))
-        seen.append(await context.ask("b", "Sure?", {"enum": ["sesame", "no"]}))
+        seen.append(await context.ask("b", "Sure?", {"type": "string", "description": "As sesame"}))
 
     log = AuditLog(tmp_path / "audit.jsonl")
     dispatcher = Dispatcher(catalog, redact=["sesame"], audit=log)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import pydantic
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.properties.values import json_values
 from toolkit import BadArgs, Catalog, Context, Safety, ToolError
@@ -224,6 +225,50 @@ def test_a_masked_uri_is_still_a_uri(rule):
     """A rule may mask the scheme too, or leave nothing."""
     (part,) = Redaction([rule]).mask_result(ToolResult("", parts=[ResourcePart("memo:1")])).parts
     assert part.uri.startswith("redacted:")
+
+
+@pytest.mark.parametrize(
+    ("part", "media_type"),
+    [
+        (AudioPart(b"x", "audio/wav; key=sk-1"), f"audio/wav; key={MASK}"),
+        (AudioPart(b"x", "audio/sk-1"), "audio/redacted"),
+        (ImagePart(b"x", "image/png; key=sk-1"), f"image/png; key={MASK}"),
+        (ResourcePart("memo:1", "x", "text/plain; key=sk-1"), f"text/plain; key={MASK}"),
+        (ResourcePart("memo:1", "x", "text/sk-1"), None),
+        (FilePart("file:///x", "text/sk-1"), f"text/{MASK}"),
+        (FilePart("file:///x"), None),
+        (AudioPart(b"x", "audio/wav"), "audio/wav"),
+    ],
+)
+def test_media_types_are_masked(part, media_type):
+    """What is no media type after masking is replaced by one, or left out."""
+    result = Redaction([re.compile(r"sk-\d")]).mask_result(ToolResult("t", parts=[part]))
+    assert result.parts[0].media_type == media_type
+
+
+@pytest.mark.parametrize("rule", ["sk-\u00fc", lambda text: text.replace("sk-\u00fc", MASK)])
+def test_bytes_that_are_no_text_are_masked(rule):
+    """The secret in a resource is masked, and the bytes around it stay."""
+    part = ResourcePart("memo:1", b"\xff\xfe " + "sk-\u00fc".encode() + b" \x80")
+    result = Redaction([rule]).mask_result(ToolResult("t", parts=[part]))
+    assert result.parts[0].content == b"\xff\xfe " + MASK.encode() + b" \x80"
+
+
+def test_bytes_are_masked_by_a_function_that_writes_any_text():
+    """What cannot be written as UTF-8 is replaced."""
+    result = Redaction([lambda text: "\ud800" + text[3:]]).mask_result(
+        ToolResult("t", parts=[ResourcePart("memo:1", b"key")])
+    )
+    assert result.parts[0].content == b"?"
+
+
+@given(st.binary(max_size=40))
+def test_bytes_without_a_secret_stay(content):
+    """Reading bytes as a text loses nothing."""
+    result = Redaction(["a secret of many words"]).mask_result(
+        ToolResult("t", parts=[ResourcePart("memo:1", content + b"a secret of many words")])
+    )
+    assert result.parts[0].content == content + MASK.encode()
 
 
 def test_the_returned_object_is_dropped_if_only_a_part_was_masked():

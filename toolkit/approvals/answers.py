@@ -9,6 +9,7 @@ from typing import Any
 
 from ..decisions import Decision
 from ..errors import Problem, find_nearest
+from ..policies.redaction import Redaction
 from ..questions import DECLINED, AnsweredQuestion, Question
 from ..values.schemas.messages import explain_errors
 from ..values.schemas.validator import compile_schema
@@ -20,9 +21,9 @@ __all__ = ["find_answer_problems", "read_answers"]
 _MAX_PROBLEMS = 10
 
 
-def read_answers(record: Record, decision: Decision) -> tuple[AnsweredQuestion, ...]:
+def read_answers(record: Record, decision: Decision, redaction: Redaction) -> tuple[AnsweredQuestion, ...]:
     """
-    Return all questions of the call that are answered after *decision*.
+    Return all questions of the call that are answered after *decision*. Errors are masked with *redaction*.
 
     Raises:
         ApprovalError: The answers of *decision* do not fit the questions of *record*.
@@ -30,18 +31,20 @@ def read_answers(record: Record, decision: Decision) -> tuple[AnsweredQuestion, 
     if not decision.approved or record.state == "claimed":
         return record.answers
     if decision.arguments is None:
-        return record.answers + _answer_questions(record, decision.answers)
+        return record.answers + _answer_questions(record, decision.answers, redaction)
     if record.request.questions:
         raise ApprovalError(
             f"request {record.request.id} has questions about the arguments that it shows; answer them without other "
             "arguments, or deny the call",
             why="arguments",
         )
-    _answer_questions(record, decision.answers)
+    _answer_questions(record, decision.answers, redaction)
     return ()  # the user has answered for other arguments
 
 
-def _answer_questions(record: Record, answers: Mapping[str, Any] | None) -> tuple[AnsweredQuestion, ...]:
+def _answer_questions(
+    record: Record, answers: Mapping[str, Any] | None, redaction: Redaction
+) -> tuple[AnsweredQuestion, ...]:
     """
     Return the questions of *record* with their *answers*, in the order of the questions.
 
@@ -50,11 +53,11 @@ def _answer_questions(record: Record, answers: Mapping[str, Any] | None) -> tupl
     """
     answers = {} if answers is None else dict(answers)
     questions = record.asked_questions
-    problems = [*_find_wrong_keys(questions, answers)]
+    problems = [*_find_wrong_keys(questions, answers, redaction)]
     answered = []
     for question in questions:
         if question.key in answers:
-            answer, answer_problems = find_answer_problems(question, answers[question.key])
+            answer, answer_problems = find_answer_problems(question, answers[question.key], redaction)
             problems += [f"the answer to {question.key!r} does not fit: {problem}" for problem in answer_problems]
             answered.append(AnsweredQuestion(question=question, answer=answer))
     if problems:
@@ -67,7 +70,7 @@ def _answer_questions(record: Record, answers: Mapping[str, Any] | None) -> tupl
     return tuple(answered)
 
 
-def _find_wrong_keys(questions: Sequence[Question], answers: Mapping[Any, Any]) -> Iterator[str]:
+def _find_wrong_keys(questions: Sequence[Question], answers: Mapping[Any, Any], redaction: Redaction) -> Iterator[str]:
     """Yield what is wrong with the keys of *answers*."""
     keys = [question.key for question in questions]
     if not keys and answers:
@@ -77,7 +80,7 @@ def _find_wrong_keys(questions: Sequence[Question], answers: Mapping[Any, Any]) 
         if key not in keys:
             near = find_nearest(key, keys, max_items=1) if isinstance(key, str) else []
             remedy = f"did you mean {near[0]!r}?" if near else f"it asks {', '.join(map(repr, keys))}"
-            yield f"it does not ask {str(key)[:64]!r}; {remedy}"
+            yield f"it does not ask {redaction.mask_text(str(key))[:64]!r}; {remedy}"
     for question in questions:
         if question.key not in answers:
             yield (
@@ -86,8 +89,30 @@ def _find_wrong_keys(questions: Sequence[Question], answers: Mapping[Any, Any]) 
             )
 
 
-def find_answer_problems(question: Question, answer: Any) -> tuple[Any, list[Problem]]:
-    """Return a copy of *answer* as plain JSON, and why it cannot be the answer to *question*. `DECLINED` always can."""
+def find_answer_problems(
+    question: Question, answer: Any, redaction: Redaction | None = None
+) -> tuple[Any, list[Problem]]:
+    """
+    Return a copy of *answer* as plain JSON, and why it cannot be the answer to *question*. `DECLINED` always can.
+
+    The problems are masked with *redaction*.
+    """
+    if redaction is None:
+        return _find_problems(question, answer)
+    copied, problems = _find_problems(question, answer)
+    if not problems:
+        return copied, []
+    # The answer is masked before it is quoted, because a quote may be cut, and a part of a secret is not recognised.
+    masked = redaction.mask_value(copied)
+    if masked != copied:
+        problems = _find_problems(question, masked)[1] or [Problem("it is refused, and it may not be shown")]
+    return copied, [
+        Problem(redaction.mask_text(problem.message), tuple(redaction.mask_value(list(problem.path))))
+        for problem in problems
+    ]
+
+
+def _find_problems(question: Question, answer: Any) -> tuple[Any, list[Problem]]:
     if answer is DECLINED:
         return answer, []
     copied, problems = copy_and_check(answer)

@@ -222,11 +222,11 @@ class ApprovalStage:
             # shows the former arguments, so those have to be the ones that run.
             state.restore_arguments(arguments, decoded)
             state.edits, state.answers = edits, answers
-            return Asking(record, is_stored=answered.is_stored, mistake=str(error))
+            return Asking(record, is_stored=answered.is_stored, mistake=render_reason(str(error), state.redaction()))
 
     async def _apply_answer(self, record: Record, answered: Answered) -> Unasked | ToolResult | None:
         decision = answered.decision
-        answers = read_answers(record, decision)
+        answers = read_answers(record, decision, self._state.redaction())
         await self._record_answer(record, decision, answers[len(record.answers) :])
         self._state.answers = answers
         if not decision.approved:

@@ -210,7 +210,7 @@ class Execution:
             resources=resources,
             logger=self._plan.logger,
             permissions=owner.build_access_judge(),
-            open_questions=partial(_open_questions, self._plan.name, owner.answers),
+            open_questions=partial(_open_questions, self._plan.name, owner.answers, self._owner),
             ask_at_once=partial(_ask_at_once, settings, self._owner) if settings.has_asker else None,
         )
 
@@ -350,10 +350,11 @@ def _find_interrupt(error: BaseException) -> Interrupt | None:
     return error if isinstance(error, (AuthNeeded, Changed)) else find_answers_needed(error)
 
 
-def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...]) -> CallQuestions:
+def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[ExecutionOwner]) -> CallQuestions:
     from .question_book import CallQuestions  # few tools ask
 
-    return CallQuestions(tool, answers)
+    call = owner()
+    return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
 
 
 async def _ask_at_once(settings: Settings, owner: ref[ExecutionOwner], question: Question) -> Any:

@@ -37,7 +37,7 @@ async def ask_at_once(state: CallState, question: Question) -> Any:
     Raises:
         DefinitionError: The schema of the question cannot be used. No person was asked.
     """
-    question = check_question(question, state.plan.name)
+    question = check_question(question, state.plan.name, state.redaction())
     try:
         return await _ask_person(state, question)
     except Exception:  # noqa: BLE001 -- the question must not end a call that has begun
@@ -59,8 +59,9 @@ async def _ask_person(state: CallState, question: Question) -> Any:
         if not decision.approved:
             await audit.write_answered(request, decision, ())
             return DECLINED
+        answer = (decision.answers or {}).get(question.key, DECLINED)
         by = decision.by
-        answer, problems = find_answer_problems(question, (decision.answers or {}).get(question.key, DECLINED))
+        answer, problems = find_answer_problems(question, answer, state.redaction())
         if not problems:
             reason = ""
             break

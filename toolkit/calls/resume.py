@@ -103,10 +103,11 @@ async def _write_refusal(
     audit = settings.audit
     if audit is None:
         return
-    line = {"request": _id_of(request)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
+    masked = settings.redaction.mask_value({"reason": str(error), "by": decision.by})
+    line = {"request": _id_of(request)[:64], "approved": decision.approved, "why": error.why, **masked}
     try:
         async with asyncio.timeout(seconds):
-            await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
+            await settings.in_thread(lambda: audit.write("refused", **line))
     except AuditError as audit_error:  # the call has had no effect, and the person who answered is told
         _log.error("a refused answer is missing in the audit log: %s", audit_error)
     except TimeoutError:

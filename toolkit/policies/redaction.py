@@ -16,11 +16,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._lazy_names import LazyModule
 from .._plumbing.wording import MASK
-from ..content import FilePart, JsonPart, Part, ResourcePart, TextPart, is_uri
+from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..questions import DECLINED, AnsweredQuestion, Question
@@ -38,6 +38,7 @@ _log = logging.getLogger("toolkit")
 
 RedactionRule: TypeAlias = "str | re.Pattern[str] | Callable[[str], str]"
 _SpanFinder: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+_Media = TypeVar("_Media", AudioPart, ImagePart, ResourcePart)
 
 
 class Redaction:
@@ -169,12 +170,28 @@ class Redaction:
         if isinstance(part, TextPart):
             return TextPart(self.mask_text(part.text))
         if isinstance(part, FilePart):
-            return replace(
-                part, uri=self.mask_text(part.uri), name=None if part.name is None else self.mask_text(part.name)
+            uri, media_type, name = (
+                self.mask_text(part.uri),
+                self.mask_value(part.media_type),
+                self.mask_value(part.name),
             )
+            return replace(part, uri=uri, media_type=media_type, name=name)
         if isinstance(part, ResourcePart):
-            return replace(part, uri=self._mask_uri(part.uri), content=self._mask_content(part.content))
+            part = replace(part, uri=self._mask_uri(part.uri), content=self._mask_content(part.content))
+            return self._mask_media_type(part, None)
+        if isinstance(part, (AudioPart, ImagePart)):
+            return self._mask_media_type(part, "audio/redacted" if isinstance(part, AudioPart) else "image/redacted")
         return JsonPart(self.mask_value(part.value)) if isinstance(part, JsonPart) else part
+
+    def _mask_media_type(self, part: _Media, substitute: str | None) -> _Media:
+        """Return *part* with its media type masked. What is no media type any more is replaced by *substitute*."""
+        masked = self.mask_value(part.media_type)
+        if masked == part.media_type:
+            return part
+        try:
+            return replace(part, media_type=masked)
+        except ValueError:
+            return replace(part, media_type=substitute)
 
     def _mask_uri(self, uri: str) -> str:
         """Return *uri* masked. What is no URI any more, because its scheme was masked too, becomes one."""
@@ -182,17 +199,19 @@ class Redaction:
         return masked if is_uri(masked) else f"redacted:{url_parsing.quote(masked, errors='replace') or 'all'}"
 
     def _mask_content(self, content: str | bytes | None) -> str | bytes | None:
-        """Return the content of a resource masked. Bytes are masked if they are a text in UTF-8."""
+        """Return the content of a resource masked. Bytes are read as UTF-8, and bytes that are none stay."""
         if content is None:
             return None
         if isinstance(content, str):
             return self.mask_text(content)
-        try:
-            text = content.decode()
-        except UnicodeDecodeError:
-            return content
+        text = content.decode(errors="surrogateescape")
         masked = self.mask_text(text)
-        return content if masked == text else masked.encode(errors="replace")
+        if masked == text:
+            return content
+        try:
+            return masked.encode(errors="surrogateescape")
+        except UnicodeEncodeError:  # a rule that is a function may write any text
+            return masked.encode(errors="replace")
 
 
 def _apply_function(function: Callable[[str], str], text: str) -> str:

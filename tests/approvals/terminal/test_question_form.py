@@ -61,11 +61,16 @@ BOX = {
         ({"type": "integer", "default": 7}, "", 7),
         ({"enum": ["S", "M"]}, "2", "M"),
         ({"enum": ["S", "M"]}, "S", "S"),
-        ({"enum": ["2", "1"]}, "1", "1"),
+        ({"enum": ["2", "1"]}, "1", "2"),
+        ({"enum": ["02", "01"]}, "02", "02"),
+        ({"enum": ["20", "10"]}, "10", "10"),
+        ({"enum": ["/deny", "b"]}, "1", "/deny"),
         ({"enum": [1, None]}, "3\nnull", None),
         (TITLED, "Large", "l"),
         (TITLED, "1", "s"),
         ({"type": "array", "items": {"enum": ["a", "b", "c"]}}, "1, c", ["a", "c"]),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "[]", []),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}, "[]\n2", ["b"]),
         ({"type": "array", "items": {"type": "integer"}}, "1,2\n[1, 2]", [1, 2]),
         ({}, '{"a": 1}', {"a": 1}),
         (BOX, "3\n1\n\n", {"size": 3, "kind": "box"}),
@@ -128,6 +133,16 @@ def test_the_person_may_deny_the_call():
     assert (decision.approved, decision.reason) == (False, "no answer came")
 
 
+@pytest.mark.parametrize("command", ["/deny", "/decline"])
+def test_a_choice_cannot_take_a_command_away(command):
+    """A choice that reads like a command is picked by its number, as the list says."""
+    schema = {"enum": ["b", command]}
+    decision, shown = ask(f"{command}\n\n", schema)
+    assert decision.answers == (None if command == "/deny" else {"q0": DECLINED})
+    assert f"type 2 for this choice; {command} is the command" in shown
+    assert ask("2\n", schema)[0].answers == {"q0": command}
+
+
 def test_text_of_the_tool_cannot_look_like_a_line_of_the_program():
     """Control characters in messages, choices and names are shown, not sent to the terminal."""
     schema = {
@@ -142,11 +157,10 @@ def test_text_of_the_tool_cannot_look_like_a_line_of_the_program():
 
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5, unique=True), st.data())
 def test_a_number_or_a_text_picks_its_choice(choices, data):
-    """The number of a choice gives that choice, unless another choice reads like the number."""
+    """The number of a choice gives that choice, also if another choice reads like the number."""
     number = data.draw(st.integers(1, len(choices)))
     decision, _ = ask(f"{number}\n", {"enum": choices})
-    expected = str(number) if str(number) in choices else choices[number - 1]
-    assert decision.answers == {"q0": expected}
+    assert decision.answers == {"q0": choices[number - 1]}
 
 
 @pytest.mark.anyio

@@ -25,6 +25,7 @@ from .screens import Screen
 __all__ = ["CallDenied", "QuestionForm"]
 
 _DECLINE, _DENY = "/decline", "/deny"
+_NONE = "[]"
 _LEFT_OUT = object()
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
 _MAX_CHOICES = 100
@@ -108,6 +109,8 @@ class QuestionForm:
         """
         for number, choice in enumerate(field.choices, 1):
             self._screen.say(f"    {number}  {_to_line(choice)}")
+            if choice in (_DECLINE, _DENY):  # a tool must not take the command away from the user
+                self._screen.say(f"       type {number} for this choice; {choice} is the command")
         has_default = isinstance(schema, Mapping) and "default" in schema
         default = _to_line(_show(schema["default"])) if has_default else ""
         empty = f", or nothing for {default}" if has_default else f", or nothing to {on_empty}" if on_empty else ""
@@ -174,18 +177,19 @@ def _build_choice(choices: Sequence[tuple[str, Any]]) -> _Field:
 
 def _build_several(choices: Sequence[tuple[str, Any]]) -> _Field:
     def read(line: str) -> list[Any]:
-        return [_pick(part.strip(), choices) for part in line.split(",")]
+        return [] if line.strip() == _NONE else [_pick(part.strip(), choices) for part in line.split(",")]
 
-    return _Field(f"numbers from 1 to {len(choices)} with commas", read, [text for text, _ in choices])
+    return _Field(
+        f"numbers from 1 to {len(choices)} with commas, or {_NONE} for none", read, [text for text, _ in choices]
+    )
 
 
 def _pick(line: str, choices: Sequence[tuple[str, Any]]) -> Any:
-    """Return the choice that *line* names: by its text, or else by its number."""
-    for text, value in choices:
-        if line == text:
-            return value
-    if line.isdecimal() and 1 <= int(line) <= len(choices):
-        return choices[int(line) - 1][1]
+    """Return the choice that *line* names: by the number that the list shows, or else by its text."""
+    numbers = [str(number) for number in range(1, len(choices) + 1)]
+    for names in (numbers, [text for text, _ in choices]):
+        if line in names:
+            return choices[names.index(line)][1]
     raise ValueError(f"{line[:40]!r} is not one of the choices")
 
 

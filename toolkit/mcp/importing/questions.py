@@ -126,7 +126,7 @@ class QuestionRouter:
             return types.ElicitResult(action="accept") if has_agreed is True else _DECLINE
         try:
             check_schema(params.requested_schema, "the question")
-        except DefinitionError:  # the answer could not be checked
+            answer = await link.ask(intro, params.requested_schema)
+        except DefinitionError:  # the answer could not be checked, or its choices may not be shown
             return _DECLINE
-        answer = await link.ask(intro, params.requested_schema)
         return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINE
