@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -54,15 +55,15 @@ class ProgressSender:
     async def _send_waiting(self) -> None:
         while self._waiting:
             report = self._waiting.popleft()
-            await self._send(self._number(report), report.total, _message_of(report))
+            await self._send(self._number(report), _read_number(report.total), _message_of(report))
 
     def _number(self, report: Progress) -> float:
         """Return the progress of *report*. The protocol wants each number to be higher than the one before."""
-        number = report.progress
+        number = _read_number(report.progress)
         if number is None or not number > self._last:
-            number = 0.0 if self._last == -math.inf else math.nextafter(self._last, math.inf)
-        self._last = float(number)
-        return self._last
+            number = 0.0 if self._last == -math.inf else math.nextafter(self._last, sys.float_info.max)
+        self._last = number
+        return number
 
     async def flush(self) -> None:
         """Wait until every report is sent."""
@@ -77,9 +78,19 @@ class ProgressSender:
             self._task.cancel()
 
 
+def _read_number(value: Any) -> float | None:
+    """Return *value*, which a tool reported, as a number that JSON has; None if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _message_of(report: Progress) -> str | None:
     text = report.message if report.value is None else as_text(report.value)
-    return None if text is None else text[:_MAX_MESSAGE_CHARS]
+    # A lone surrogate, such as the name of a file may have, cannot be sent.
+    return None if text is None else str(text)[:_MAX_MESSAGE_CHARS].encode(errors="replace").decode()
 
 
 class ProgressRouter:
