@@ -255,6 +255,14 @@ async def test_a_body_that_is_too_long_is_refused(dispatcher, calls):
     assert calls == []
 
 
+@pytest.mark.parametrize("digits", [20, 21, 5000])
+async def test_a_length_of_many_digits_is_refused(dispatcher, calls, digits):
+    """A length that is no usable number is too long, too."""
+    response = await post(http_app(dispatcher), content_length="9" * digits)
+    assert response.status_code == 413
+    assert calls == []
+
+
 async def test_a_body_that_does_not_say_its_length_is_read_up_to_the_limit(dispatcher):
     """A client that sends on and on is refused after the limit."""
     app = http_app(dispatcher, max_body_bytes=1000)

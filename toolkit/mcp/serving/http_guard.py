@@ -26,6 +26,7 @@ PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any, Receive, 
 """A function that answers a request itself, given its headers and its message; False if *app* has to answer it."""
 
 
+_MAX_LENGTH_DIGITS = 20
 _REQUEST_HEADERS = (
     *(b"Accept", b"Authorization", b"Content-Type", b"Last-Event-ID"),
     *(b"Mcp-Method", b"Mcp-Name", b"Mcp-Protocol-Version", b"Mcp-Session-Id"),
@@ -122,7 +123,8 @@ class HttpGuard:
 
     def _check_length(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._max_body_bytes:
+        # Python refuses to read a number of thousands of digits.
+        if length.isdigit() and (len(length) > _MAX_LENGTH_DIGITS or int(length) > self._max_body_bytes):
             return 413, self._explain_length()
         return None
 
