@@ -103,6 +103,62 @@ async def test_a_foreign_host_or_origin_is_refused(dispatcher, calls, headers, s
     assert len(calls) == (status == 200)
 
 
+async def ask_for_permission(app, origin):
+    """Send what a browser sends before the request of a page, which has no token."""
+    headers = {"origin": origin, "access-control-request-method": "POST"}
+    headers["access-control-request-headers"] = "authorization,content-type,mcp-param-city,x-other"
+    async with app.running(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+        return await client.options("http://127.0.0.1/mcp", headers=headers)
+
+
+def list_permissions(response):
+    """The headers of a response that are about web pages of other origins."""
+    return {name: value for name, value in response.headers.items() if name.startswith(("access-control-", "vary"))}
+
+
+@pytest.mark.parametrize("origin", ["https://chat.example", "http://localhost:3000"])
+async def test_a_page_of_an_allowed_origin_may_use_the_server_in_a_browser(dispatcher, calls, origin):
+    """The browser gets the permission before it has sent the token, and lets the page read every response."""
+
+    def start():
+        return http_app(dispatcher, tokens=TOKEN, origins=["https://chat.example/"])
+
+    response = await ask_for_permission(start(), origin)
+    assert (response.status_code, response.content) == (204, b"")
+    permissions = list_permissions(response)
+    assert permissions["access-control-allow-methods"] == "GET, POST, DELETE"
+    names = permissions["access-control-allow-headers"].lower().split(", ")
+    assert {"authorization", "content-type", "mcp-protocol-version", "mcp-session-id", "mcp-param-city"} <= {*names}
+    assert "x-other" not in names
+
+    readable = {
+        "access-control-allow-origin": origin,
+        "access-control-expose-headers": "Mcp-Session-Id, WWW-Authenticate",
+        "vary": "Origin",
+    }
+    assert readable.items() <= permissions.items()
+    refused = await post(start(), origin=origin)
+    assert (refused.status_code, list_permissions(refused)) == (401, readable)
+    served = await post(start(), origin=origin, authorization=f"Bearer {TOKEN}")
+    assert (served.status_code, list_permissions(served)) == (200, readable)
+    assert len(calls) == 1
+
+
+async def test_other_pages_and_programs_get_no_permission(dispatcher):
+    """Neither a page of another origin nor a request without an origin gets a header about origins."""
+
+    def start():
+        return http_app(dispatcher, origins=["https://chat.example"])
+
+    for response, status in [
+        (await ask_for_permission(start(), "https://evil.example"), 403),
+        (await ask_for_permission(start(), "https://chat.example.evil.example"), 403),
+        (await post(start(), origin="https://evil.example"), 403),
+        (await post(start()), 200),
+    ]:
+        assert (response.status_code, list_permissions(response)) == (status, {})
+
+
 @pytest.mark.parametrize(
     "header",
     [None, "", "Bearer", "Bearer ", "Bearer wrong-token-of-some-length", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"],
@@ -196,6 +252,14 @@ async def test_a_body_that_is_too_long_is_refused(dispatcher, calls):
     response = await post(http_app(dispatcher), b" " * 50_000_000)
     assert response.status_code == 413
     assert "at most 4,194,304 bytes" in response.json()["error"]
+    assert calls == []
+
+
+@pytest.mark.parametrize("digits", [20, 21, 5000])
+async def test_a_length_of_many_digits_is_refused(dispatcher, calls, digits):
+    """A length that is no usable number is too long, too."""
+    response = await post(http_app(dispatcher), content_length="9" * digits)
+    assert response.status_code == 413
     assert calls == []
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from mcp import MCPError
+from mcp_types import PromptReference
 
 from tests.mcp.serving.kit import MODES, connected
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.skills import Skills
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", MODES)]
@@ -48,6 +49,18 @@ async def test_skills_are_prompts(dispatcher, mode):
     assert [(argument.name, argument.required) for argument in prompt.arguments] == [("change", True), ("lines", False)]
     [message] = result.messages
     assert message.content.text.startswith("Review main.py of 12 lines.")
+
+
+async def test_a_skill_that_the_rules_never_allow_is_no_prompt(dispatcher, mode):
+    """It is neither listed nor returned, and its arguments are not completed."""
+    denying = Dispatcher(dispatcher.catalog, permissions=Permissions("default", ["deny review"]))
+    async with connected(denying, mode) as client:
+        assert (await client.list_prompts()).prompts == []
+        with pytest.raises(MCPError, match="unknown prompt 'review'; there are none"):
+            await client.get_prompt("review", {"change": "main.py"})
+        reference = PromptReference(type="ref/prompt", name="review")
+        completion = await client.complete(reference, {"name": "change", "value": ""})
+    assert completion.completion.values == []
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import os
 import sys
 import textwrap
 
+import anyio
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from tests.mcp.serving.kit import MODES, NEW, YES, Person, text_of
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Context, Dispatcher
+from toolkit.concurrency.thread_pool import ThreadPool
 from toolkit.mcp import build_server
-from toolkit.mcp.serving.stdio import serve_lines
+from toolkit.mcp.serving.stdio import _LineWriter, _PendingRequests, _write_messages, serve_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -118,6 +123,62 @@ async def test_text_that_is_no_utf8_is_refused(catalog):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -float("inf"), 10**400, sys.float_info.max])
+async def test_progress_that_json_does_not_have_is_sent_without_it(number):
+    """A lone surrogate is replaced, and a number without end is left out; the call and the server go on."""
+    catalog, output = Catalog(), io.BytesIO()
+
+    @catalog.tool(read_only=True)
+    async def work(context: Context) -> str:
+        """Work."""
+        context.report(number, number, "caf\ud800e")
+        context.report(2, 3, "next")
+        return "done"
+
+    meta = {**ENVELOPE, "progressToken": 7}
+    params = {"_meta": meta, "name": "work", "arguments": {}}
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    source = io.BytesIO(f"{call}\n{request(2, 'tools/list')}\n".encode())
+    async with asyncio.timeout(20):
+        await serve_lines(build_server(Dispatcher(catalog)), source, output)
+    messages = [json.loads(line) for line in output.getvalue().splitlines()]
+    reports = [message["params"] for message in messages if "id" not in message]
+    assert [report["message"] for report in reports] == ["caf?e", "next"]
+    assert all(math.isfinite(report["progress"]) for report in reports)
+    assert reports[0].get("total") in (None, sys.float_info.max)
+    answers = {message["id"]: message["result"] for message in messages if "id" in message}
+    assert answers[1]["content"] == [{"type": "text", "text": "done"}]
+    assert [tool["name"] for tool in answers[2]["tools"]] == ["work"]
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        ({"text": "caf\ud800e"}, {"result": {"text": "caf?e"}}),
+        ({"value": object()}, {"error": {"code": -32603, "message": "the answer has no JSON form"}}),
+    ],
+)
+async def test_a_message_that_cannot_be_written_fails_alone(caplog, content, answer):
+    """An answer without a JSON form becomes an error, a notification is left out, and later messages are written."""
+    output, pool = io.BytesIO(), ThreadPool(1, name="writer")
+    send, receive = anyio.create_memory_object_stream(3)
+    for message in (
+        JSONRPCResponse(jsonrpc="2.0", id=1, result=content),
+        JSONRPCNotification(jsonrpc="2.0", method="notifications/x", params={"value": object()}),
+        JSONRPCResponse(jsonrpc="2.0", id=2, result={}),
+    ):
+        send.send_nowait(SessionMessage(message))
+    send.close()
+    await _write_messages(receive, _LineWriter(output, pool), _PendingRequests())
+    pool.close()
+    first, second = [json.loads(line) for line in output.getvalue().splitlines()]
+    assert second == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    if "error" in first:
+        first["error"]["message"] = first["error"]["message"].partition(":")[0]
+    assert first == {"jsonrpc": "2.0", "id": 1, **answer}
+    assert "a message cannot be sent" in caplog.text
+
+
 async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_end():
     """The last answers are written, and the server does not wait for a call that hangs."""
     catalog, cancelled = Catalog(), []
@@ -140,7 +201,8 @@ async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_en
 
 SERVER = """
 import subprocess, sys
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Context, Dispatcher
+from toolkit.concurrency.thread_pool import ThreadPool
 from toolkit.mcp import serve
 
 catalog = Catalog()

@@ -12,8 +12,7 @@ that it was asked.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import anyio
@@ -37,11 +36,11 @@ from ...results import ToolResult
 from ...session import Session
 from .answers import AnswerBuilder, build_error_answer
 from .conversations import Conversations, is_modern
-from .progress import ProgressRouter
+from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
 from .questions import build_forms, can_ask, describe_inability, kind_of, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
-__all__ = ["CallParams", "ToolCaller", "run_to_end"]
+__all__ = ["CallParams", "ToolCaller"]
 
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
@@ -166,21 +165,14 @@ class ToolCaller:
         if call_id is None:
             return await run_to_end(run)
         loaded = session.loaded
-        result = await self._run_with_progress(context, call_id, run)
-        if session.loaded != loaded:
-            self._on_load()
-        return result
-
-    async def _run_with_progress(
-        self, context: ServerRequestContext[Any, Any], call_id: str, run: Coroutine[Any, Any, ToolResult]
-    ) -> ToolResult:
-        """Return the result of *run* when every report of the call is sent."""
-        sender = self._router.open(call_id, context.session.report_progress)
+        sender = ProgressSender(context.session.report_progress)
+        self._router.open(call_id, sender)
         try:
-            result = await run_to_end(run)
-            await sender.flush()
+            result = await run_with_progress(sender, run)
         finally:
             self._router.close(call_id)
+        if session.loaded != loaded:
+            self._on_load()
         return result
 
     def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
@@ -366,8 +358,11 @@ class ToolCaller:
         principal: str | None,
     ) -> ToolResult:
         handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
-        run = self._dispatcher.resume(handle, decision, session=session, principal=principal)
-        return await self._run_with_progress(context, request.call_id, run)
+        sender = ProgressSender(context.session.report_progress)
+        # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
+        dispatcher = self._dispatcher.extended(on_progress=sender.add)
+        run = dispatcher.resume(handle, decision, session=session, principal=principal)
+        return await run_with_progress(sender, run)
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
@@ -378,23 +373,6 @@ class ToolCaller:
                 await self._dispatcher.resume(handle, denial, principal=principal)
             except ApprovalError:
                 return  # it was answered meanwhile, or has expired
-
-
-async def run_to_end(run: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-    """
-    Return the result of *run*. If the request is cancelled, cancel the call once and wait until it has ended.
-
-    A cancelled request interrupts its task again at every step. A call that cleans up after itself must not be
-    interrupted like that, so it has a task of its own.
-    """
-    task = asyncio.get_running_loop().create_task(run)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.cancel()
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait({task})
-        raise
 
 
 def _request_of(result: ToolResult) -> ApprovalRequest:

@@ -26,6 +26,14 @@ PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any, Receive, 
 """A function that answers a request itself, given its headers and its message; False if *app* has to answer it."""
 
 
+_MAX_LENGTH_DIGITS = 20
+_REQUEST_HEADERS = (
+    *(b"Accept", b"Authorization", b"Content-Type", b"Last-Event-ID"),
+    *(b"Mcp-Method", b"Mcp-Name", b"Mcp-Protocol-Version", b"Mcp-Session-Id"),
+)
+"""The headers that clients send, besides those that a browser lets every page send."""
+
+
 def is_loopback(host: str) -> bool:
     """Return whether *host* is a name or an address of this machine that other machines cannot reach."""
     name = host.strip("[]").lower()
@@ -70,7 +78,15 @@ class HttpGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        refusal = self._check_addresses(headers) or self._check_length(headers)
+        refusal = self._check_addresses(headers)
+        if refusal is None:
+            origin = headers.get(b"origin")
+            if origin:
+                send = _allow_reading(send, origin)
+                if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                    await _answer_preflight(send, headers)  # a browser asks without the token
+                    return
+            refusal = self._check_length(headers)
         if refusal is not None:
             await _refuse(send, *refusal)
             return
@@ -107,7 +123,8 @@ class HttpGuard:
 
     def _check_length(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._max_body_bytes:
+        # Python refuses to read a number of thousands of digits.
+        if length.isdigit() and (len(length) > _MAX_LENGTH_DIGITS or int(length) > self._max_body_bytes):
             return 413, self._explain_length()
         return None
 
@@ -136,6 +153,36 @@ def _host_name(address: str) -> str:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
+
+
+def _allow_reading(send: Send, origin: bytes) -> Send:
+    """Return a *send* that lets pages of *origin*, which may use the server, read the response in a browser."""
+    further = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate"),
+        (b"vary", b"Origin"),
+    ]
+
+    async def send_readable(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *further]}
+        await send(message)
+
+    return send_readable
+
+
+async def _answer_preflight(send: Send, headers: dict[bytes, bytes]) -> None:
+    """Tell a browser which requests the page that it asks for may send."""
+    names = [name.strip() for name in headers.get(b"access-control-request-headers", b"").split(b",")]
+    # Arguments that the protocol repeats in headers have names that the tools choose.
+    parameters = [name for name in names if name.lower().startswith(b"mcp-param-")]
+    further = [
+        (b"access-control-allow-methods", b"GET, POST, DELETE"),
+        (b"access-control-allow-headers", b", ".join([*_REQUEST_HEADERS, *parameters])),
+        (b"access-control-max-age", b"600"),
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": further})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     JSONRPCError,
     JSONRPCMessage,
@@ -36,6 +39,8 @@ from .strict_messages import build_error_message, find_message_id, parse_message
 from .tool_server import ServerOptions, build_server
 
 __all__ = ["serve", "serve_lines", "serve_stdio"]
+
+_log = logging.getLogger(__name__)
 
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 _LAST_ANSWERS_SECONDS = 1.0
@@ -165,8 +170,26 @@ async def _write_messages(
 ) -> None:
     async with messages:
         async for message in messages:
-            await writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+            line = _encode(message.message)
+            if line is not None:
+                await writer.write(line)
             pending.remove(message.message)
+
+
+def _encode(message: JSONRPCMessage) -> bytes | None:
+    """Return the JSON text of *message*. If it has none: that of an error if an answer is due, and otherwise None."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:
+        pass  # most likely a lone surrogate in a text, which UTF-8 does not have
+    try:
+        content = message.model_dump(by_alias=True, exclude_unset=True)
+        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+    except (TypeError, ValueError, RecursionError) as error:
+        _log.error("a message cannot be sent, because it has no JSON form: %s", error)
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            return build_error_message(message.id, f"the answer has no JSON form: {error}", INTERNAL_ERROR)
+        return None
 
 
 @contextlib.contextmanager

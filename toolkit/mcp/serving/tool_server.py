@@ -25,6 +25,7 @@ from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...permissions.policy import Permissions
+from ...session import Session
 from ...skills.records import Skill
 from ...skills.skill_tools import skill_of
 from ...spec import Tool
@@ -213,15 +214,17 @@ class ToolServer(Server[Any]):
     async def _list_tools(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> dict[str, Any]:
-        principal = self._conversations.principal_of(context)
-        session = self._conversations.session_of(context, principal)
+        session = self._find_session(context)
         return self._listing.build_page(self._dispatcher.permitted(session), session, params.cursor)
+
+    def _find_session(self, context: ServerRequestContext[Any, Any]) -> Session:
+        return self._conversations.session_of(context, self._conversations.principal_of(context))
 
     async def _list_prompts(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> dict[str, Any]:
         functions = describe_functions(self._prompt_catalog)
-        skills = list_prompts(self._dispatcher.catalog)
+        skills = list_prompts(self._dispatcher.permitted(self._find_session(context)))
         names = {prompt["name"] for prompt in functions}
         others = [prompt for prompt in skills["prompts"] if prompt["name"] not in names]
         return {**skills, "prompts": [*functions, *others]}
@@ -231,14 +234,14 @@ class ToolServer(Server[Any]):
     ) -> dict[str, Any]:
         if params.name in self._prompt_catalog:
             return await self._prompt_caller.get(context, params)
-        return build_prompt(self._dispatcher.catalog, params.name, params.arguments)
+        return build_prompt(self._dispatcher.permitted(self._find_session(context)), params.name, params.arguments)
 
     async def _complete(self, context: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> dict[str, Any]:
         subject: Tool | Skill | None
         if isinstance(params.ref, PromptReference):
             subject = self._prompt_catalog.get(params.ref.name)
             if subject is None:
-                tool = self._dispatcher.catalog.get(params.ref.name)
+                tool = self._dispatcher.permitted(self._find_session(context)).get(params.ref.name)
                 subject = None if tool is None else skill_of(tool)
         else:
             subject = self._book.find_template(params.ref.uri)
