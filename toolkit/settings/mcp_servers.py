@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from .._option_checks import explain_unknown_choice
+from .._plumbing.wording import format_count
 
-__all__ = ["McpServer", "explain_server_name", "find_server_mistakes", "without_credentials"]
+__all__ = ["McpServer", "explain_server_name", "find_server_mistakes", "hide_words", "without_credentials"]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}", re.ASCII)
 
@@ -62,6 +63,11 @@ class McpServer:
     def of(cls, name: str, table: Mapping[str, Any]) -> McpServer:
         """Return the server that a checked *table* describes."""
         return cls(name=name, **{**table, "args": tuple(table.get("args", ()))})
+
+    def __repr__(self) -> str:
+        where = without_credentials(self.url) if self.url else hide_words([str(self.command), *self.args])
+        shown = ("name", "cwd", "timeout_seconds", "trusted", "enabled")
+        return f"McpServer({where!r}, {', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def __str__(self) -> str:
         text = without_credentials(self.url) if self.url else shlex.join([str(self.command), *self.args])
@@ -122,6 +128,13 @@ def without_credentials(url: str) -> str:
         return f"{url.partition('://')[0]}://..."
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}{'?...' if parts.query else ''}"
+
+
+def hide_words(command: Sequence[str]) -> str:
+    """Return the program of *command* and how many words follow, because a word may be a key."""
+    count = len(command) - 1
+    more = f" and {format_count(count, 'word')}" if count > 0 else ""
+    return f"{shlex.quote(str(command[0]))}{more}" if command else "no command"
 
 
 def _check_text(value: Any) -> str | None:

@@ -11,6 +11,8 @@ import pytest
 
 from toolkit import Catalog, Dispatcher, tool
 from toolkit.mcp import RemoteServer, Servers
+from toolkit.mcp.importing.remote_server import read_server
+from toolkit.settings.mcp_servers import McpServer
 
 from .kit import hostile, is_alive, wait_until
 
@@ -256,4 +258,30 @@ def test_a_remote_server_shows_no_secrets():
     server = RemoteServer("https://me:secret@host.example/mcp?key=secret", headers={"x": "secret"})
 
     assert "secret" not in server.where
+    assert "secret" not in repr(server)
+    assert "'https://host.example/mcp?...'" in repr(server)
     assert "secret" not in repr(RemoteServer(["a"], env={"KEY": "secret"}))
+
+
+def test_a_command_shows_its_program_and_how_many_words_follow():
+    """A word of a command may be a key, so neither its text nor the key of its pins has the words."""
+    server = read_server("srv", ["my srv", "--token", "secret"])
+
+    assert server.where == "'my srv' and 2 words"
+    assert "secret" not in repr(server)
+    assert "secret" not in server.identity
+    assert server.identity == read_server("srv", ["my srv", "--token", "secret"]).identity
+    assert server.identity != read_server("srv", ["my srv", "--token", "other"]).identity
+    assert repr(RemoteServer([])).startswith("RemoteServer('no command'")
+
+
+def test_the_settings_of_a_server_show_no_secrets():
+    """The text of an entry has neither a password nor a key in the address, nor the words of the command."""
+    entries = [
+        McpServer(name="a", url="https://ada:secret@docs.example/mcp?key=secret"),
+        McpServer(name="b", command="srv", args=("--token", "secret")),
+    ]
+
+    assert "secret" not in repr(entries)
+    assert "'https://docs.example/mcp?...'" in repr(entries[0])
+    assert "'srv and 2 words'" in repr(entries[1])

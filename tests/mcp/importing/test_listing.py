@@ -209,7 +209,7 @@ def test_a_name_of_the_program_is_never_taken():
         assert tools["evil_echo"].origin == "python"
         assert "evil_garbage" in tools
         assert tools.problems == [
-            "mcp:evil: `evil_echo` is left out: the program's own `evil_echo` has this name, or nearly so"
+            "mcp:evil: `evil_echo` is left out: the program's own `evil_echo` has or had this name, or nearly so"
         ]
 
         catalog.alias("Evil-Garbage", "evil_echo")
@@ -217,8 +217,9 @@ def test_a_name_of_the_program_is_never_taken():
         assert len(tools.problems) == 2
 
         catalog.remove("evil_echo")
-        assert tools.problems == []
-        assert tools["evil_echo"].origin == "mcp:evil"
+        assert "evil_echo" not in tools
+        assert "evil_garbage" not in tools
+        assert len(tools.problems) == 2
 
 
 @pytest.mark.long

@@ -163,3 +163,31 @@ def test_a_server_that_wants_to_sample_a_model_fails_its_call():
 
     assert result.kind == "failed"
     assert "`sampling/createMessage`" in result.text
+
+
+@pytest.mark.anyio
+async def test_a_call_that_waits_for_a_person_when_the_servers_are_closed_may_have_happened():
+    """The server had the request, so the call has neither been cancelled nor surely failed."""
+    question = types.ElicitRequestFormParams(message="m", requested_schema=COLOR)
+
+    async def list_tools(context, params):
+        return types.ListToolsResult(tools=[types.Tool(name="t", input_schema={"type": "object"})])
+
+    async def call_tool(context, params):
+        return types.InputRequiredResult(input_requests={"q": types.ElicitRequest(params=question)}, request_state="s")
+
+    asked = asyncio.Event()
+
+    async def ask(request):
+        asked.set()
+        await asyncio.Event().wait()
+
+    server = Server("x", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with Servers(x=RemoteServer(server)) as tools:
+        dispatcher = Dispatcher(tools, approvals=Approvals(ask=ask))
+        task = asyncio.create_task(dispatcher.call("x_t", {}))
+        await asyncio.wait_for(asked.wait(), 20)
+    result = await asyncio.wait_for(task, 20)
+
+    assert (result.kind, result.error.details["happened"]) == ("transient", "maybe")
+    assert "the server x was closed during the call" in result.text

@@ -257,6 +257,20 @@ class Connection:
             ToolError: The server refused the call.
         """
         client = await self._find_client()
+        try:
+            return await self._run_rounds(client, tool, arguments, link)
+        except asyncio.CancelledError:
+            if not self._is_closing:
+                raise
+            # `Servers` ends the calls that still wait when it is closed. The caller has not cancelled this one.
+            raise Transient(
+                f"the connection to the server {self.server.name} was closed during the call", happened="maybe"
+            ) from None
+
+    async def _run_rounds(
+        self, client: Client, tool: str, arguments: Mapping[str, Any], link: CallLink
+    ) -> types.CallToolResult:
+        """Send a call, and answer the questions that the server asks, until the server has a result."""
         with self._questions.follow(link):
             responses: dict[str, Any] | None = None
             state: str | None = None

@@ -39,7 +39,7 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
     """
     if remote.problem is not None:
         raise DefinitionError(remote.problem)
-    identity = f"{server.origin} {server.where}"
+    identity = server.identity
 
     async def call_server(arguments: dict[str, Any], context: Context) -> ToolResult:
         pins.keep(identity, remote)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ...errors import DefinitionError
-from ...settings.mcp_servers import McpServer, explain_server_name, without_credentials
+from ...settings.mcp_servers import McpServer, explain_server_name, hide_words, without_credentials
+from ...values.strictjson.canonical import digest_parts
 
 __all__ = ["Limits", "RemoteServer", "read_server", "read_servers"]
 
@@ -111,10 +112,20 @@ class RemoteServer:
 
     @property
     def where(self) -> str:
-        """The command or the address, without passwords, for messages and for the pins of its tools."""
+        """The address without passwords, or the program of the command, for messages. Further words may be secrets."""
         if self.kind == "address":
             return without_credentials(self.target)
-        return shlex.join(self.target) if self.kind == "command" else f"{type(self.target).__name__} in this process"
+        return hide_words(self.target) if self.kind == "command" else f"{type(self.target).__name__} in this process"
+
+    @property
+    def identity(self) -> str:
+        """What tells this server from others, for the pins of its tools: its origin, and a digest of where it is."""
+        where = shlex.join(self.target) if self.kind == "command" else self.where
+        return f"{self.origin} {digest_parts(where)}"
+
+    def __repr__(self) -> str:
+        shown = [item.name for item in fields(self) if item.repr and item.name != "target"]
+        return f"RemoteServer({self.where!r}, {', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 def read_servers(mapping: Mapping[str, Any] | None, named: Mapping[str, Any]) -> list[RemoteServer]:

@@ -56,7 +56,8 @@ class Servers(CatalogView):
     A view of the tools of a catalog and of the tools of MCP servers.
 
     Args:
-        catalog: The program's own tools; none unless given. Their names are never taken by a server.
+        catalog: The program's own tools; none unless given. Their names are never taken by a
+            server, also not after the tool is removed.
         servers: Servers by name, for names that cannot be keywords.
         pins: Where the definitions of used tools are kept: `Pins(path)`, or in memory unless given.
         named: Servers by name: a command as a list of words, an address, a server object of the SDK, or a
@@ -79,6 +80,7 @@ class Servers(CatalogView):
         if not isinstance(own, CatalogView):
             raise CatalogError(f"Servers wants a catalog first, got {type(own).__name__}; make one with `Catalog(...)`")
         self._imported = _ImportedTools()
+        self._own_names: dict[str, str] = {}  # the program's tools by folded name and alias, also those of the past
         super().__init__((own, self._imported), self._combine)
         self._own = own
         self._servers = {server.name: ServerTools(server) for server in read_servers(servers, named)}
@@ -258,17 +260,17 @@ class Servers(CatalogView):
 
     def _combine(self, own: Table, imported: Table) -> Table:
         """Return the program's own tools, and those of the servers whose names the program does not use."""
-        taken = {fold_name(name): tool.name for name, tool in own.tools.items()}
-        taken |= {fold_name(alias): name for alias, name in own.aliases.items()}
+        taken = self._own_names  # a name that the program gives up stays here, so that it does not become a server's
+        taken.update({fold_name(name): tool.name for name, tool in own.tools.items()})
+        taken.update({fold_name(alias): name for alias, name in own.aliases.items()})
         tools, problems = dict(own.tools), []
         for name, tool in imported.tools.items():
             holder = taken.get(fold_name(name))
             if holder is None:
                 tools[name] = tool
             else:
-                problems.append(
-                    f"{tool.origin}: `{name}` is left out: the program's own `{holder}` has this name, or nearly so"
-                )
+                reason = f"the program's own `{holder}` has or had this name, or nearly so"
+                problems.append(f"{tool.origin}: `{name}` is left out: {reason}")
         for problem in problems:
             if problem not in self._name_problems:
                 _log.warning("MCP %s", problem)
