@@ -188,10 +188,12 @@ class Redaction:
         masked = self.mask_value(part.media_type)
         if masked == part.media_type:
             return part
+        changes: dict[str, Any] = {"media_type": masked}
         try:
-            return replace(part, media_type=masked)
+            return replace(part, **changes)
         except ValueError:
-            return replace(part, media_type=substitute)
+            changes["media_type"] = substitute
+            return replace(part, **changes)
 
     def _mask_uri(self, uri: str) -> str:
         """Return *uri* masked. What is no URI any more, because its scheme was masked too, becomes one."""
