@@ -179,8 +179,10 @@ class Redaction:
         if isinstance(part, ResourcePart):
             part = replace(part, uri=self._mask_uri(part.uri), content=self._mask_content(part.content))
             return self._mask_media_type(part, None)
-        if isinstance(part, (AudioPart, ImagePart)):
-            return self._mask_media_type(part, "audio/redacted" if isinstance(part, AudioPart) else "image/redacted")
+        if isinstance(part, AudioPart):
+            return self._mask_media_type(part, "audio/redacted")
+        if isinstance(part, ImagePart):
+            return self._mask_media_type(part, "image/redacted")
         return JsonPart(self.mask_value(part.value)) if isinstance(part, JsonPart) else part
 
     def _mask_media_type(self, part: _Media, substitute: str | None) -> _Media:
