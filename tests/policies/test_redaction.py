@@ -202,7 +202,7 @@ def test_everything_in_a_result_is_masked():
 
 
 def test_resources_are_masked():
-    """Secrets in the URI, in the text, and in bytes that are text; other bytes and sound stay as they are."""
+    """Secrets in the URI, in the text and in the bytes; sound stays as it is."""
     sound = AudioPart(b"key", "audio/wav")
     parts = [
         ResourcePart("memo://key/1", "the key", "text/plain"),
@@ -214,7 +214,8 @@ def test_resources_are_masked():
     assert Redaction(["key"]).mask_result(ToolResult("", parts=parts)).parts == [
         ResourcePart(f"memo://{MASK}/1", f"the {MASK}", "text/plain"),
         ResourcePart("memo:1", f"the {MASK}".encode()),
-        *parts[2:],
+        ResourcePart("memo:2", b"\xff " + MASK.encode()),
+        *parts[3:],
     ]
 
 

@@ -19,19 +19,19 @@ from ..errors import ToolkitError as _ToolkitError
 
 if TYPE_CHECKING:
     from .importing.pins import Pins
-    from .importing.remote_server import Limits, RemoteServer
+    from .importing.remote_server import RemoteServer, ServerLimits
     from .importing.server_file import ServerFileError
     from .importing.servers import Servers
     from .serving.http_app import http_app
     from .serving.stdio import serve
     from .serving.tool_server import build_server
 
-__all__ = ["Limits", "Pins", "RemoteServer", "ServerFileError", "Servers", "build_server", "http_app", "serve"]
+__all__ = ["Pins", "RemoteServer", "ServerFileError", "ServerLimits", "Servers", "build_server", "http_app", "serve"]
 
 _load = _lazy_getattr(
     __name__,
     {
-        **dict.fromkeys(("Limits", "RemoteServer"), "importing.remote_server"),
+        **dict.fromkeys(("ServerLimits", "RemoteServer"), "importing.remote_server"),
         "Pins": "importing.pins",
         "ServerFileError": "importing.server_file",
         "Servers": "importing.servers",

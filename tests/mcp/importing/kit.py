@@ -6,14 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from toolkit.mcp import Limits, RemoteServer
+from toolkit.mcp import RemoteServer, ServerLimits
 
 SCRIPT = Path(__file__).with_name("hostile_server.py")
 
 
 def hostile(mode="", **options):
     """Return the hostile server, which lists its tools as *mode* says."""
-    limits = Limits(**{"max_message_bytes": 2_000_000, "wait_initial": 0.01, **options.pop("limits", {})})
+    limits = ServerLimits(**{"max_message_bytes": 2_000_000, "wait_initial": 0.01, **options.pop("limits", {})})
     return RemoteServer([sys.executable, "-I", "-S", str(SCRIPT), mode], limits=limits, **options)
 
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from toolkit import Dispatcher
-from toolkit.mcp import Limits, RemoteServer, Servers
+from toolkit.mcp import RemoteServer, ServerLimits, Servers
 
 from .hostile_http import NEW, OLD, run_server, text_result
 
@@ -133,7 +133,7 @@ FAILURES = {
 def failing(request):
     """Open one server with a tool for each failure, for all tests of the module."""
     answers = {name.replace(" ", "_"): answer for name, (answer, *_) in FAILURES.items()}
-    limits = Limits(max_message_bytes=100_000, wait_initial=0.01)
+    limits = ServerLimits(max_message_bytes=100_000, wait_initial=0.01)
     with run_server(request.param, **answers) as server, Servers(web=RemoteServer(server.url, limits=limits)) as tools:
         yield tools
 
@@ -172,7 +172,7 @@ def test_a_session_that_the_server_has_ended_is_begun_anew():
 
     with run_server(OLD, forget_first) as server:
         server.is_forgetful = False
-        with Servers(web=RemoteServer(server.url, limits=Limits(wait_initial=0.01))) as tools:
+        with Servers(web=RemoteServer(server.url, limits=ServerLimits(wait_initial=0.01))) as tools:
             dispatcher = Dispatcher(tools)
             server.is_forgetful = True
             first = dispatcher.call_sync("web_echo", {"text": "a"})

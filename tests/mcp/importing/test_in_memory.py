@@ -14,7 +14,7 @@ from toolkit import Dispatcher, Permissions, ToolCall
 from toolkit.agent import Agent
 from toolkit.approvals import Approvals
 from toolkit.content import ImagePart
-from toolkit.mcp import Limits, RemoteServer, Servers
+from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.providers import ScriptedProvider
 
 from .kit import wait_until
@@ -115,7 +115,7 @@ async def test_the_view_follows_a_server_object(revision):
         await notify()
         return "added"
 
-    server = RemoteServer(shop, revision=revision, limits=Limits(refresh_seconds=0.01, wait_initial=0.01))
+    server = RemoteServer(shop, revision=revision, limits=ServerLimits(refresh_seconds=0.01, wait_initial=0.01))
     async with Servers(shop=server) as tools:
         dispatcher = Dispatcher(tools)
         await dispatcher.call("shop_stock_up", {})

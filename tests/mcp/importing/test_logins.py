@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from toolkit import Decision, Dispatcher
-from toolkit.mcp import Limits, RemoteServer, Servers
+from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.login import LoginError, log_in
 from toolkit.mcp.importing.login_requests import read_login_request
 from toolkit.mcp.importing.logins import Logins
@@ -143,7 +143,7 @@ def test_a_server_that_is_left_out_comes_back_after_a_login(site, logins):
     """The connection is tried again, and reads the file again."""
 
     async def main():
-        server = RemoteServer(site.url, logins=logins, limits=Limits(wait_initial=0.01, wait_max=0.02))
+        server = RemoteServer(site.url, logins=logins, limits=ServerLimits(wait_initial=0.01, wait_max=0.02))
         async with Servers(docs=server) as tools:
             assert "docs_whoami" not in tools
             await log_in(read_server("docs", site.url), logins, show=site.browse)

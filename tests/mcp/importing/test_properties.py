@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 
 from toolkit.catalogs.foreign_names import fold_name
-from toolkit.mcp import Limits
+from toolkit.mcp import ServerLimits
 from toolkit.mcp.importing.foreign_text import _MARKS, clean_description, clean_schema, clean_text
 from toolkit.mcp.importing.local_errors import build_local_error, read_local_error
 from toolkit.mcp.importing.message_lines import MessageLines
@@ -95,7 +95,7 @@ def test_a_schema_that_is_too_large_is_not_cleaned():
     """The size is checked first, so that a large schema costs little."""
     texts = ["<user" * 300 + ">" * 300] * 200
     schema = {"type": "object", "properties": {str(key): {"description": text} for key, text in enumerate(texts)}}
-    remote = RemoteTool.of(types.Tool(name="x", input_schema=schema), Limits())
+    remote = RemoteTool.of(types.Tool(name="x", input_schema=schema), ServerLimits())
 
     assert "at most 200,000 are read" in remote.problem
     assert remote.input_schema == {}

@@ -35,7 +35,7 @@ from .list_watcher import ListWatcher
 from .login_requests import read_login_request
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
-from .remote_tools import Listing, list_tools
+from .remote_tools import RemoteListing, list_tools
 from .stdio_transport import ErrorTail, open_stdio
 
 __all__ = ["Connection"]
@@ -64,7 +64,7 @@ class Connection:
         self,
         server: RemoteServer,
         *,
-        on_tools: Callable[[Listing], None],
+        on_tools: Callable[[RemoteListing], None],
         on_problem: Callable[[str | None], None],
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -186,7 +186,7 @@ class Connection:
         self._revision = "legacy" if is_old else self.server.revision
         return is_old
 
-    async def _list(self, client: Client) -> Listing:
+    async def _list(self, client: Client) -> RemoteListing:
         try:
             return await list_tools(client.session, self._limits)
         except ValidationError as error:

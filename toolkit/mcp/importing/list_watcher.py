@@ -16,7 +16,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from .remote_server import Limits
+from .remote_server import ServerLimits
 
 __all__ = ["ListWatcher"]
 
@@ -24,7 +24,7 @@ __all__ = ["ListWatcher"]
 class ListWatcher:
     """Tells when the list of tools has to be read again."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._changed = anyio.Event()
         self._wait_seconds = 0.0

@@ -18,13 +18,13 @@ from ...errors import DefinitionError
 from ...settings.mcp_servers import McpServer, explain_server_name, hide_words, without_credentials
 from ...values.strictjson.canonical import digest_parts
 
-__all__ = ["Limits", "RemoteServer", "read_server", "read_servers"]
+__all__ = ["RemoteServer", "ServerLimits", "read_server", "read_servers"]
 
 _EXAMPLES = '["npx", "-y", "github-mcp"] or "https://docs.example/mcp"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """
     How much a server may send, and how long it may take.
 
@@ -56,7 +56,7 @@ class Limits:
         for name in self.__slots__:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-                raise ValueError(f"Limits: {name} has to be a number above 0, got {value!r:.60}")
+                raise ValueError(f"ServerLimits: {name} has to be a number above 0, got {value!r:.60}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class RemoteServer:
     timeout_seconds: float = field(default=120.0, kw_only=True)
     defer: bool | None = field(default=None, kw_only=True)
     tool_prefix: str | None = field(default=None, kw_only=True)
-    limits: Limits = field(default_factory=Limits, kw_only=True)
+    limits: ServerLimits = field(default_factory=ServerLimits, kw_only=True)
     name: str = field(default="", init=False)
 
     @property
@@ -228,7 +228,7 @@ def _check_facts(server: RemoteServer) -> str | None:
 _TYPES: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("trusted", (bool,), "True or False"),
     ("defer", (bool, type(None)), "True, False or None"),
-    ("limits", (Limits,), "`Limits(...)`"),
+    ("limits", (ServerLimits,), "`ServerLimits(...)`"),
     ("cwd", (str, type(None)), "a path as text"),
     ("tool_prefix", (str, type(None)), "a text such as `github_`, or an empty one"),
 )

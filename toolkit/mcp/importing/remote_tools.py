@@ -19,9 +19,9 @@ from mcp_types import METHOD_NOT_FOUND
 from ..._plumbing.wording import format_count
 from ...values.strictjson.canonical import digest_parts, encode_canonical
 from .foreign_text import clean_description, clean_schema, clean_text
-from .remote_server import Limits
+from .remote_server import ServerLimits
 
-__all__ = ["Listing", "RemoteTool", "list_tools"]
+__all__ = ["RemoteListing", "RemoteTool", "list_tools"]
 
 _MAX_PROBLEMS = 20
 
@@ -50,7 +50,7 @@ class RemoteTool:
     problem: str | None = None
 
     @classmethod
-    def of(cls, tool: types.Tool, limits: Limits) -> RemoteTool:
+    def of(cls, tool: types.Tool, limits: ServerLimits) -> RemoteTool:
         """Return what *tool*, an object of the SDK, says."""
         max_chars = int(limits.max_description_chars)
         hints = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
@@ -88,20 +88,20 @@ def _digest(definition: list[Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class RemoteListing:
     """The tools of a server, in its order, and what is wrong with its list."""
 
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, tools: Mapping[str, RemoteTool], problems: list[str], last_problem: str | None = None) -> Listing:
+    def of(cls, tools: Mapping[str, RemoteTool], problems: list[str], last_problem: str | None = None) -> RemoteListing:
         """Return a list of these tools. Of many problems the first count, and *last_problem* always does."""
         last = () if last_problem is None else (last_problem,)
         return cls(tuple(tools.values()), (*problems[:_MAX_PROBLEMS], *last))
 
 
-async def list_tools(session: Any, limits: Limits) -> Listing:
+async def list_tools(session: Any, limits: ServerLimits) -> RemoteListing:
     """
     Return all tools of a server, page by page.
 
@@ -120,15 +120,17 @@ async def list_tools(session: Any, limits: Limits) -> Listing:
                 tools[tool.name] = RemoteTool.of(tool, limits)
             else:
                 max_tools = format_count(int(limits.max_tools), "tool")
-                return Listing.of(tools, problems, f"it has more than {max_tools}; the others are left out")
+                return RemoteListing.of(tools, problems, f"it has more than {max_tools}; the others are left out")
         cursor = page.next_cursor
         if not cursor:
-            return Listing.of(tools, problems)
+            return RemoteListing.of(tools, problems)
         if cursor in cursors:
-            return Listing.of(tools, problems, "its list of tools leads back to an earlier page; the rest is left out")
+            return RemoteListing.of(
+                tools, problems, "its list of tools leads back to an earlier page; the rest is left out"
+            )
         cursors.add(cursor)
     max_pages = format_count(int(limits.max_pages), "page")
-    return Listing.of(tools, problems, f"its list of tools has more than {max_pages}; the rest is left out")
+    return RemoteListing.of(tools, problems, f"its list of tools has more than {max_pages}; the rest is left out")
 
 
 async def _list_page(session: Any, cursor: str | None) -> types.ListToolsResult:

@@ -34,7 +34,7 @@ from .loop_thread import LoopThread
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
-from .remote_tools import Listing, RemoteTool
+from .remote_tools import RemoteListing, RemoteTool
 from .server_file import check_trusted, read_server_file
 from .settings_servers import PINS_FILE, read_settings_servers
 from .tool_names import NameBook
@@ -238,7 +238,7 @@ class Servers(CatalogView):
 
     # The tools.
 
-    def _import(self, entry: ServerTools, listing: Listing) -> None:
+    def _import(self, entry: ServerTools, listing: RemoteListing) -> None:
         """Take over the tools in *listing*. A tool that cannot be used is left out, and `problems` says why."""
         entry.update(listing, self._build_tool)
         self._imported.set_tools([tool for other in self._servers.values() for tool in other.tools.values()])
@@ -302,7 +302,7 @@ class ServerTools:
         """Remember why the server cannot be reached; None if it can."""
         self._problem = problem
 
-    def update(self, listing: Listing, build: Any) -> None:
+    def update(self, listing: RemoteListing, build: Any) -> None:
         """Replace the tools by those in *listing*. A tool whose definition is the same stays the same object."""
         if self._is_deferred is None:
             self._is_deferred = len(listing.tools) > _MAX_LISTED
