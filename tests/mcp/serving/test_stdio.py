@@ -123,7 +123,11 @@ async def test_text_that_is_no_utf8_is_refused(catalog):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [float("inf"), float("nan"), -float("inf"), 10**400, sys.float_info.max])
+@pytest.mark.parametrize(
+    "number",
+    [float("inf"), float("nan"), -float("inf"), 10**400, sys.float_info.max],
+    ids=["inf", "nan", "-inf", "a huge int", "the largest float"],
+)
 async def test_progress_that_json_does_not_have_is_sent_without_it(number):
     """A lone surrogate is replaced, and a number without end is left out; the call and the server go on."""
     catalog, output = Catalog(), io.BytesIO()
