@@ -72,6 +72,12 @@ FAILURES = {
         "maybe",
         "status 500",
     ),
+    "status 503": (
+        lambda handler, number, params: handler.reply(503, b'{"message": "busy"}', {"retry-after": "7"}),
+        "transient",
+        "maybe",
+        "status 503",
+    ),
     "status 429": (
         lambda handler, number, params: handler.reply(429, b"", {"retry-after": "7"}),
         "transient",
@@ -128,6 +134,9 @@ FAILURES = {
     "nothing": (lambda handler, number, params: handler.reply(202, b""), "failed", None, "202"),
 }
 
+RAN = {"large", "large event", "garbage", "garbage event", "deep", "compressed", "html", "nothing"}
+"""The failures of calls that have happened."""
+
 
 @pytest.fixture(scope="module", params=[OLD, NEW])
 def failing(request):
@@ -150,6 +159,24 @@ def test_a_bad_answer_fails_its_own_call(failing, failure):
     assert result.kind == kind
     assert words in result.text
     assert result.error.details.get("happened") == happened
+    assert (result.error.details.get("ran") is True) == (failure in RAN)
+
+
+def test_an_address_that_is_gone_does_not_mean_that_the_tool_is_gone():
+    """A status 404 without session and without a JSON-RPC error is told as what it is."""
+    with run_server(NEW, t=lambda handler, number, params: handler.reply(404, b"gone")) as server:
+        with Servers(web=server.url) as tools:
+            dispatcher = Dispatcher(tools)
+            result = dispatcher.call_sync("web_t", {})
+            dispatcher.close()
+        server.gate = lambda handler: handler.headers.get("mcp-method") == "tools/list" and not handler.reply(404, b"")
+        with Servers(web=server.url) as tools:
+            problems = tools.problems
+
+    assert result.kind == "failed"
+    assert "answered with status 404" in result.text
+    assert "no longer knows" not in result.text
+    assert problems == ["web: 127.0.0.1 answered with status 404; check whether the address is still right"]
 
 
 def test_a_server_that_is_not_there_is_a_problem():

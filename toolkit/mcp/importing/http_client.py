@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx2
+from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from ..._plumbing.wording import format_count
 from .local_errors import Happened, build_local_error
@@ -98,8 +100,26 @@ class McpHttpClient(httpx2.AsyncClient):
             return self._answer(request, build_local_error(_describe(error, request), happened="maybe"), response)
         finally:
             await stream.aclose()
-        response.stream = httpx2.ByteStream(b"".join(chunks))
+        body = b"".join(chunks)
+        refusal = self._find_body_refusal(request, response, body)
+        if refusal is not None:
+            return self._answer(request, refusal, response)
+        response.stream = httpx2.ByteStream(body)
         return response
+
+    def _find_body_refusal(
+        self, request: httpx2.Request, response: httpx2.Response, body: bytes
+    ) -> dict[str, Any] | None:
+        """Return the error for an answer with a status of failure whose *body* is no JSON-RPC error, or None."""
+        status = response.status_code
+        if status < 400 or (_is_json(response) and _is_rpc_error(body)):
+            return None
+        if status >= 500:
+            return _build_status_error(request, response)
+        if status == 404 and _is_about_tools(request):  # the SDK would say that the method is not known
+            text = f"{request.url.host} answered with status 404; check whether the address is still right"
+            return build_local_error(text, happened="no", is_refusal=True)
+        return None
 
     def _find_refusal(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Return the error for an answer whose status the SDK would hide, or None."""
@@ -113,13 +133,18 @@ class McpHttpClient(httpx2.AsyncClient):
         if status == 404 and "mcp-session-id" in request.headers:
             self._on_lost()
             return build_local_error("the server has ended the session", happened="no")
-        if status == 429 or status >= 500:
-            if response.headers.get("content-type", "").startswith("application/json") and status != 429:
-                return None  # it may be a JSON-RPC error, which the SDK reads
-            wait = _read_retry_after(response.headers.get("retry-after", ""))
-            text = f"{request.url.host} answered with status {status}"
-            return build_local_error(text, happened="no" if status == 429 else "maybe", retry_after_seconds=wait)
-        return None
+        if status == 429 or (status >= 500 and not _is_json(response)):
+            return _build_status_error(request, response)
+        if 200 <= status < 300 and _is_about_tools(request):
+            if status == 202:
+                return build_local_error(
+                    f"{request.url.host} answered with status 202, without a result", happened="yes"
+                )
+            if not _is_json(response) and not _is_event_stream(response):
+                content_type = response.headers.get("content-type", "")
+                text = f"{request.url.host} answered with the content type {content_type!r:.80}, not with JSON"
+                return build_local_error(text, happened="yes")
+        return None  # a status of failure with JSON may be a JSON-RPC error, which the SDK reads
 
     def _answer(
         self, request: httpx2.Request, error: dict[str, Any], response: httpx2.Response | None
@@ -132,17 +157,46 @@ class McpHttpClient(httpx2.AsyncClient):
         return httpx2.Response(200, headers={"content-type": "application/json"}, content=body, request=request)
 
 
+def _build_status_error(request: httpx2.Request, response: httpx2.Response) -> dict[str, Any]:
+    """Return the error for an answer whose status says that the call may be tried later."""
+    status = response.status_code
+    wait = _read_retry_after(response.headers.get("retry-after", ""))
+    text = f"{request.url.host} answered with status {status}"
+    return build_local_error(text, happened="no" if status == 429 else "maybe", retry_after_seconds=wait)
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return bool(response.headers.get("content-type", "").lower().startswith("application/json"))
+
+
+def _is_rpc_error(body: bytes) -> bool:
+    try:
+        return isinstance(jsonrpc_message_adapter.validate_json(body, by_name=False), JSONRPCError)
+    except ValidationError:
+        return False
+
+
 def _is_event_stream(response: httpx2.Response) -> bool:
     return bool(response.headers.get("content-type", "").lower().startswith("text/event-stream"))
 
 
+def _read_message(request: httpx2.Request) -> dict[str, Any]:
+    """Return the JSON-RPC message in the body; empty if there is none."""
+    try:
+        message = json.loads(request.content or b"null")
+    except (ValueError, httpx2.RequestNotRead):  # the request belongs to an authentication
+        return {}
+    return message if isinstance(message, dict) and "method" in message else {}
+
+
 def _read_request_id(request: httpx2.Request) -> Any:
     """Return the id of the JSON-RPC request in the body, or None for a notification and for requests without body."""
-    try:
-        body = json.loads(request.content or b"null")
-    except (ValueError, httpx2.RequestNotRead):  # the request belongs to an authentication
-        return None
-    return body.get("id") if isinstance(body, dict) and "method" in body else None
+    return _read_message(request).get("id")
+
+
+def _is_about_tools(request: httpx2.Request) -> bool:
+    """Return whether *request* lists or calls tools. The SDK reads the answers to others to agree on a revision."""
+    return str(_read_message(request).get("method")).startswith("tools/")
 
 
 def _read_retry_after(text: str) -> float | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio.lowlevel
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
@@ -118,6 +119,9 @@ async def list_tools(session: Any, limits: ServerLimits) -> RemoteListing:
                 problems.append(f"`{clean_text(tool.name, 100)}` is listed twice; the first one counts")
             elif len(tools) < limits.max_tools:
                 tools[tool.name] = RemoteTool.of(tool, limits)
+                await (
+                    anyio.lowlevel.checkpoint()
+                )  # other servers share the loop, and the time limit can end a long list
             else:
                 max_tools = format_count(int(limits.max_tools), "tool")
                 return RemoteListing.of(tools, problems, f"it has more than {max_tools}; the others are left out")
