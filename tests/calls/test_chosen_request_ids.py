@@ -143,7 +143,33 @@ async def test_a_denial_stays_a_denial(shop):
     """A person who has said no is not asked again."""
     request = (await shop.send()).request
     await shop.dispatcher.resume(request, Decision.deny("no", by="ada"))
-    assert (await shop.send()).kind == "denied"
+    again = await shop.send()
+    assert again.kind == "denied"
+    assert again.error.message == "no"
+
+
+async def test_a_denial_in_a_store_without_a_place_for_its_reason_stays_a_denial():
+    """Such a store was written before there was one."""
+    store: Any = BasicStore()
+    settle = store.settle
+
+    def settle_without_reason(request_id: str, state: Any, *, by: Any, owner: Any, now: float) -> bool:
+        settled: bool = settle(request_id, state, by=by, owner=owner, now=now)
+        return settled
+
+    store.settle = settle_without_reason
+    shop = Shop(Approvals(store))
+    await shop.dispatcher.resume((await shop.send()).request, Decision.deny("no", by="ada"))
+    again = await shop.send()
+    assert (again.kind, again.error.message) == ("denied", "the user said no")
+
+
+async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop):
+    """It was approved, and asks its user something."""
+    question = await shop.dispatcher.resume((await shop.wrap()).request, Decision.approve())
+    again = await shop.wrap()
+    assert (again.kind, again.text, again.request.id) == ("waiting", question.text, question.request.id)
+    assert "run before" not in again.text
 
 
 async def test_a_request_that_expired_is_made_anew():

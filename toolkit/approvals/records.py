@@ -106,6 +106,7 @@ class Record:
             otherwise empty.
         answers: The questions of the call that were answered so far, including secrets. They are never shown. Those of
             this request are among them once it is claimed.
+        denial: The reason that the person who denied the request gave, as the model was told, or an empty text.
         replaces: The id of the approved request in whose place this one asks for credentials or answers, if any.
         seal: The signature over the other fields, if the store has a key. It does not count when records are compared.
     """
@@ -120,6 +121,7 @@ class Record:
     decided_at: float | None = None
     questions: tuple[Question, ...] = field(default=(), repr=False)
     answers: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
+    denial: str = ""
     replaces: str | None = None
     seal: str | None = field(default=None, repr=False, compare=False)
 
@@ -166,6 +168,7 @@ class Record:
             # Few records have these fields. The others look the same as before the fields existed.
             **({"questions": [question.to_json() for question in self.questions]} if self.questions else {}),
             **({"answers": [answered.to_json() for answered in self.answers]} if self.answers else {}),
+            **({"denial": self.denial} if self.denial else {}),
             **({} if self.replaces is None else {"replaces": self.replaces}),
             "seal": self.seal,
         }
@@ -176,7 +179,7 @@ class Record:
         version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
-        fields = {"questions": [], "answers": [], "replaces": None, **fields}
+        fields = {"questions": [], "answers": [], "denial": "", "replaces": None, **fields}
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
@@ -216,6 +219,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "decided_at": (int, float, type(None)),
     "questions": (list,),
     "answers": (list,),
+    "denial": (str,),
     "replaces": (str, type(None)),
     "seal": (str, type(None)),
 }

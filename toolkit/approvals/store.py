@@ -18,7 +18,15 @@ from ..decisions import ApprovalRequest
 from ..questions import AnsweredQuestion
 from .records import ApprovalError, Claim, Record
 
-__all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "SignsRecords", "check_takes_answers", "is_pending"]
+__all__ = [
+    "ApprovalStore",
+    "ApprovalStoreBase",
+    "Change",
+    "SignsRecords",
+    "check_takes_answers",
+    "is_pending",
+    "may_settle_with",
+]
 
 Change: TypeAlias = Callable[[Record], Record | None]
 
@@ -69,13 +77,15 @@ class ApprovalStore(Protocol):
         now: float,
         arguments: Any = None,
         answers: Sequence[AnsweredQuestion] | None = None,
+        denial: str = "",
     ) -> bool:
         """
         Answer a request; return whether this was the answer that counts.
 
         A request can be answered only while it is pending and not expired, and only once. A claimed request has an
         *owner*, which is the process that runs the call. *arguments* and *answers* replace those of the record.
-        *answers* are given only for a call that asks its user questions.
+        *answers* are given only for a call that asks its user questions. *denial* is the reason of a denial. It is
+        given only to a store that has the parameter.
         """
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
@@ -163,11 +173,12 @@ class ApprovalStoreBase(ABC):
         now: float,
         arguments: Any = None,
         answers: Sequence[AnsweredQuestion] | None = None,
+        denial: str = "",
     ) -> bool:
         """Answer a request; return whether this was the answer that counts."""
         return self._change(
             request_id,
-            _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments, answers=answers),
+            _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments, answers=answers, denial=denial),
         )
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
@@ -190,6 +201,7 @@ def _build_settlement(
     now: float,
     arguments: Any = None,
     answers: Sequence[AnsweredQuestion] | None = None,
+    denial: str = "",
 ) -> Change:
     """Return the change from pending to *state*."""
     if state not in ("denied", "claimed"):
@@ -208,6 +220,7 @@ def _build_settlement(
             answers=record.answers if answers is None else tuple(answers),
             decided_by=by,
             decided_at=now,
+            denial=denial if state == "denied" else "",
         )
 
     return change
@@ -233,13 +246,18 @@ def _build_finish(outcome: Mapping[str, Any], *, owner: str) -> Change:
 
 def check_takes_answers(store: ApprovalStore) -> None:
     """Raise `ApprovalError` if `settle` of *store*, which a user has written, cannot keep the answers of a tool."""
-    parameters = inspect.signature(store.settle).parameters
-    if "answers" not in parameters and not any(value.kind is value.VAR_KEYWORD for value in parameters.values()):
+    if not may_settle_with(store, "answers"):
         raise ApprovalError(
             f"{type(store).__name__}.settle cannot keep the answers to the questions of a tool; give it the parameter "
             "`answers=None`, and put them into the record with replace(record, answers=tuple(answers))",
             why="store",
         )
+
+
+def may_settle_with(store: ApprovalStore, name: str) -> bool:
+    """Return whether `settle` of *store*, which a user may have written, has a parameter *name*."""
+    parameters = inspect.signature(store.settle).parameters
+    return name in parameters or any(value.kind is value.VAR_KEYWORD for value in parameters.values())
 
 
 def is_pending(

@@ -15,8 +15,8 @@ from typing import Any
 from ..approvals.policy import Approvals
 from ..approvals.process_owner import is_alive, owner
 from ..approvals.records import ApprovalError, Record
-from ..approvals.repeated_calls import has_approved_askers
-from ..approvals.store import ApprovalStore, check_takes_answers
+from ..approvals.repeated_calls import WITHDRAWN, has_approved_askers
+from ..approvals.store import ApprovalStore, check_takes_answers, may_settle_with
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
 from ..questions import AnsweredQuestion
@@ -24,9 +24,16 @@ from ..results import ToolResult
 from ..values.rendering import describe_value
 from .call_state import CallState
 from .call_store import CallStore
-from .request_opening import RequestOpening, close_pending
+from .request_opening import RequestIdTakenError, RequestOpening, close_pending
 
-__all__ = ["CallApproval", "build_lost_result", "build_repeated_result", "find_running"]
+__all__ = [
+    "CallApproval",
+    "build_lost_result",
+    "build_repeated_denial",
+    "build_repeated_result",
+    "build_taken_id_result",
+    "find_running",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -92,7 +99,9 @@ class CallApproval:
 
         *arguments* and *answers* replace those of the record, unless they are None.
         """
-        further = {} if answers is None else {"answers": answers}  # a store of the user may not know the parameter
+        further: dict[str, Any] = (
+            {} if answers is None else {"answers": answers}
+        )  # a store of the user may not know the parameter
         if answers is not None:
             check_takes_answers(self._approvals.store)
         now, mine = self._approvals.clock(), owner()
@@ -131,12 +140,16 @@ class CallApproval:
                 former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
             )
 
-    async def deny(self, record: Record, by: str | None) -> None:
-        """Close the request, or raise `ApprovalError` if it was answered before."""
+    async def deny(self, record: Record, by: str | None, reason: str = "") -> None:
+        """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
         name, now = record.request.id, self._approvals.clock()
+        reason = self._state.redaction().mask_text(reason)
+        further: dict[str, Any] = (
+            {"denial": reason} if reason and may_settle_with(self._approvals.store, "denial") else {}
+        )
 
         def settle(store: ApprovalStore) -> bool:
-            return store.settle(name, "denied", by=by, owner=None, now=now)
+            return store.settle(name, "denied", by=by, owner=None, now=now, **further)
 
         if not await self._store.run("deny request", name, settle):
             raise ApprovalError(f"request {name} was answered before", why="answered")
@@ -272,6 +285,24 @@ def build_repeated_result(record: Record, approvals: Approvals) -> ToolResult:
         f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
         details={"happened": "maybe"},
         advice="Wait for its result; it is not started a second time.",
+    )
+
+
+def build_repeated_denial(record: Record) -> ToolResult:
+    """Return the result of a call that asks again although *record*, its request, was denied or withdrawn."""
+    is_withdrawn = record.decided_by == WITHDRAWN
+    why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
+    return ToolResult.failure("denied", record.denial or why)
+
+
+def build_taken_id_result(error: RequestIdTakenError) -> ToolResult:
+    """Return the result of a call that is not started, because its caller has chosen the request id of another call."""
+    return ToolResult.failure(
+        "failed",
+        f"it was not started: {error}",
+        details={"happened": "no"},
+        cause=error,
+        advice="The program that makes the call has to choose another request_id.",
     )
 
 

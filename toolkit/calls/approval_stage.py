@@ -30,14 +30,14 @@ from ..questions import AnsweredQuestion, AnswersNeeded
 from ..results import ToolResult
 from ..values.codecs import UNSURE
 from ..verdicts import Finding
-from .approval import CallApproval, build_lost_result, build_repeated_result
-from .approval_request import (
-    RequestBuilder,
-    find_edits,
-    is_unaltered,
-    render_reason,
-    restore_masked_secrets,
+from .approval import (
+    CallApproval,
+    build_lost_result,
+    build_repeated_denial,
+    build_repeated_result,
+    build_taken_id_result,
 )
+from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
 from .approval_steps import Answered, Asking, Unasked
 from .call_audit import CallAudit
 from .call_state import CallState
@@ -162,13 +162,7 @@ class ApprovalStage:
         except RequestIdTakenError as error:
             if self._state.settings.raise_bugs:
                 raise
-            return ToolResult.failure(
-                "failed",
-                f"it was not started: {error}",
-                details={"happened": "no"},
-                cause=error,
-                advice="The program that makes the call has to choose another request_id.",
-            )
+            return build_taken_id_result(error)
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
@@ -181,7 +175,7 @@ class ApprovalStage:
     def _repeat(self, record: Record) -> ToolResult:
         """Return the result of a call that asks again although *record*, its request, was answered before."""
         if record.state == "denied":
-            return ToolResult.failure("denied", "another person or process denied the same request in the meantime")
+            return build_repeated_denial(record)
         self._state.repeats = record
         if record.outcome is None:  # a recorded result says itself what people changed
             self._state.edits = find_edits(record, self._state.plan.tool)
@@ -230,7 +224,7 @@ class ApprovalStage:
         await self._record_answer(record, decision, answers[len(record.answers) :])
         self._state.answers = answers
         if not decision.approved:
-            await self.approval.deny(record, decision.by)
+            await self.approval.deny(record, decision.by, decision.reason)
             return ToolResult.failure("denied", decision.reason or "the user said no")
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._finish_lost(record, decision)
@@ -259,7 +253,7 @@ class ApprovalStage:
             return None
         if record.state == "claimed":
             return await self._finish_lost(record, decision)
-        await self.approval.deny(record, decision.by)
+        await self.approval.deny(record, decision.by, judgement.verdict.reason if is_denied else "")
         if is_denied:
             return _build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.

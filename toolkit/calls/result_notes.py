@@ -34,7 +34,8 @@ def render_notes(state: CallState, redaction: Redaction, max_chars: int) -> str:
     from ..approvals.edits import describe_edits
 
     lines = describe_edits(state.edits).splitlines()
-    if state.repeats is not None and state.repeats.outcome is not None:
+    outcome = None if state.repeats is None else state.repeats.outcome
+    if outcome is not None and outcome.get("kind") != "waiting":  # a call that waits has not run
         lines.append(_REPEATED)
     text = redaction.mask_text("".join(f"note: {line}\n" for line in lines))
     return text if len(text) <= max_chars else f"{text[: max(0, max_chars - 4)]}...\n"
