@@ -293,6 +293,14 @@ def saved_call(shop):
     return shop.folder / "call.json"
 
 
+@pytest.mark.parametrize("words", [(), ("--mode", "bypass"), ("--rule", "allow cancel")])
+def test_a_resumed_call_needs_the_answer_of_a_person(shop, saved_call, words):
+    """No mode or rule is named as a remedy, because none answers the request."""
+    ran = shop.run("call", "tools.py", "--resume", "call.json", "--no-ask", *words)
+    assert ran.code == 7
+    assert ran.err.rstrip().endswith("; answer in a terminal with --resume call.json")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

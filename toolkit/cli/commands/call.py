@@ -108,7 +108,8 @@ def command(
     is always JSON. - reads all arguments as a JSON object from standard input.
 
     --resume asks you about a call that waits and that --save has saved, and saves its
-    result to the same file. Rules and modes are those of the new command.
+    result to the same file. It needs your answer whatever the rules and mode of the
+    new command permit, and they may still deny it.
 
     The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments,
     4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
@@ -136,7 +137,7 @@ def command(
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
         call = ToolCall(tool_name, arguments)
         result = _run_call(loaded_target, policy, output, call, waiting, saved_call, timeout_seconds=timeout)
-    _show_result(result, output, saved_call, trace=trace)
+    _show_result(result, output, saved_call, trace=trace, is_resumed=waiting is not None)
     return EXITS[result.kind]
 
 
@@ -186,7 +187,9 @@ def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_argumen
     return waiting.request.tool
 
 
-def _show_result(result: ToolResult, output: Output, saved_call: SavedFile[ToolResult] | None, *, trace: bool) -> None:
+def _show_result(
+    result: ToolResult, output: Output, saved_call: SavedFile[ToolResult] | None, *, trace: bool, is_resumed: bool
+) -> None:
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
@@ -194,7 +197,9 @@ def _show_result(result: ToolResult, output: Output, saved_call: SavedFile[ToolR
         for part in result.parts:
             output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
-        output.note(_describe_problem(result, saved_call), "red" if result.is_error else "yellow")
+        output.note(
+            _describe_problem(result, saved_call, is_resumed=is_resumed), "red" if result.is_error else "yellow"
+        )
     for line in format_trace(result) if trace else ():
         output.note(line, "dim")
 
@@ -253,11 +258,12 @@ async def _call_tool(
         return result
 
 
-def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | None) -> str:
+def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | None, *, is_resumed: bool) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
     answer = "answer in a terminal" if saved_call is None else f"answer in a terminal with --resume {saved_call.path}"
-    if result.request.questions:
+    # A call that waits for a person is not permitted by a rule or mode of the command that resumes it.
+    if result.request.questions or is_resumed:
         return f"{result.text}; {answer}"
     return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
