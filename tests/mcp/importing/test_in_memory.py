@@ -15,6 +15,7 @@ from toolkit.agent import Agent
 from toolkit.approvals import Approvals
 from toolkit.content import ImagePart
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
+from toolkit.mcp.importing.remote_tools import RemoteListing, RemoteTool
 from toolkit.providers import ScriptedProvider
 
 from .kit import wait_until
@@ -145,3 +146,19 @@ async def test_closing_frees_a_call_that_waits_for_a_person():
         assert not call.done()
 
     assert (await call).kind in ("cancelled", "failed", "transient")
+
+
+async def test_the_loop_goes_on_while_many_tools_are_imported():
+    """Each tool is a step of its own, so that a long list does not hold up the calls of other servers."""
+    schema = {"type": "object"}
+    listing = RemoteListing(tuple(RemoteTool(f"t{number}", "T.", schema, digest="1") for number in range(50)))
+    view = Servers(x=["x"])
+    steps = []
+    task = asyncio.create_task(view._import(view._servers["x"], listing))
+    while not task.done():
+        steps.append(len(view))
+        await asyncio.sleep(0)
+
+    assert len(steps) >= 50
+    assert set(steps[:50]) == {0}
+    assert len(view) == 50

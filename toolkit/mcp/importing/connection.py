@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -55,7 +55,7 @@ class Connection:
 
     Args:
         server: Where the server is, and the limits for it.
-        on_tools: Called with each list of tools, in the loop of the connection.
+        on_tools: Awaited with each list of tools, in the loop of the connection, one list at a time.
         on_problem: Called with what is wrong with the server, and with None when it works again.
         chance: Returns a random number from 0 to 1, for the waits between two attempts.
     """
@@ -64,13 +64,14 @@ class Connection:
         self,
         server: RemoteServer,
         *,
-        on_tools: Callable[[RemoteListing], None],
+        on_tools: Callable[[RemoteListing], Awaitable[None]],
         on_problem: Callable[[str | None], None],
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
         self._limits = server.limits
         self._on_tools = on_tools
+        self._import_lock = asyncio.Lock()  # an older list must not replace a newer one
         self._on_problem = on_problem
         self._chance = chance
         self._client: Client | None = None
@@ -148,7 +149,8 @@ class Connection:
             listing = await self._list(client)
             scope.deadline = float("inf")
             self._client = client
-            self._on_tools(listing)
+            async with self._import_lock:
+                await self._on_tools(listing)
             self._report(None)
             self._attempted.set()
             yield watcher
@@ -192,6 +194,11 @@ class Connection:
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None
 
+    async def _import(self, client: Client) -> None:
+        """List the tools, and hand them on."""
+        async with self._import_lock:
+            await self._on_tools(await self._list(client))
+
     async def _follow(self, watcher: ListWatcher) -> None:
         """List the tools again whenever the server says that they changed, until the connection is lost."""
         client = self._client
@@ -208,7 +215,7 @@ class Connection:
             await watcher.wait_for_change()
             try:
                 with anyio.fail_after(self._limits.connect_seconds):
-                    self._on_tools(await self._list(client))
+                    await self._import(client)
                 self._on_problem(None)
             except (MCPError, ToolError, TimeoutError) as error:
                 self._on_problem(f"its tools cannot be listed again: {_describe(error)}")
@@ -321,7 +328,7 @@ class Connection:
         except MCPError as error:
             if error.code == HEADER_MISMATCH and not is_second:
                 # The server wants the headers of a newer definition, and has not run the call.
-                self._on_tools(await self._list(client))
+                await self._import(client)
                 return await self._send(client, tool, arguments, link, responses, state, is_second=True)
             raise read_call_error(error, self.server.name, is_open=self.is_open) from None
         except ValidationError as error:

@@ -238,9 +238,9 @@ class Servers(CatalogView):
 
     # The tools.
 
-    def _import(self, entry: ServerTools, listing: RemoteListing) -> None:
+    async def _import(self, entry: ServerTools, listing: RemoteListing) -> None:
         """Take over the tools in *listing*. A tool that cannot be used is left out, and `problems` says why."""
-        entry.update(listing, self._build_tool)
+        await entry.update(listing, self._build_tool)
         self._imported.set_tools([tool for other in self._servers.values() for tool in other.tools.values()])
 
     def _build_tool(self, entry: ServerTools, remote: RemoteTool) -> Tool:
@@ -302,7 +302,7 @@ class ServerTools:
         """Remember why the server cannot be reached; None if it can."""
         self._problem = problem
 
-    def update(self, listing: RemoteListing, build: Any) -> None:
+    async def update(self, listing: RemoteListing, build: Any) -> None:
         """Replace the tools by those in *listing*. A tool whose definition is the same stays the same object."""
         if self._is_deferred is None:
             self._is_deferred = len(listing.tools) > _MAX_LISTED
@@ -312,6 +312,7 @@ class ServerTools:
             if self._digests.get(remote.name) == remote.digest and remote.name in self.tools:
                 tools[remote.name] = self.tools[remote.name]
                 continue
+            await asyncio.sleep(0)  # all servers share the loop, and thousands of tools take seconds
             try:
                 tools[remote.name] = build(self, remote)
             except DefinitionError as error:
