@@ -42,8 +42,9 @@ SLOWEST_FIRST = [
     "sandbox",
     "approvals",
     "testing",
-    "values",
     "cli",
+    "values",
+    "mcp",
     "safety",
     "permissions",
 ]

@@ -27,10 +27,10 @@ SLOW = {
     "19_testing.py",
     "21_sdk_approval_across_processes.py",
     "22_property_test_suite.py",
-    "23_serve_mcp.py",
+    "24_serve_mcp.py",
 }
 
-INPUTS = {"23_serve_mcp.py": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'}
+INPUTS = {"24_serve_mcp.py": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'}
 """What an example reads from standard input."""
 
 

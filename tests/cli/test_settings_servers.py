@@ -53,6 +53,7 @@ def offered(stub, turn=0):
     return {tool["name"] for tool in stub.heard[turn].body["tools"]}
 
 
+@pytest.mark.long
 def test_an_agent_has_the_tools_of_the_servers(shop, user):
     """Beside those of the target, under the user's rules; the processes have ended with the command."""
     with model(FAMILY, DONE) as stub:

@@ -44,6 +44,7 @@ def catalog():
     return own
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_an_agent_uses_the_servers_of_the_settings(place, catalog):
     """Their tools stand beside those of the program, the rules of the settings hold, and the processes end."""

@@ -183,6 +183,7 @@ async def test_a_message_that_cannot_be_written_fails_alone(caplog, content, ans
     assert "a message cannot be sent" in caplog.text
 
 
+@pytest.mark.long
 async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_end():
     """The last answers are written, and the server does not wait for a call that hangs."""
     catalog, cancelled = Catalog(), []

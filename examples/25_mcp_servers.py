@@ -1,7 +1,5 @@
 """Use the tools of an MCP server. In place of the object may stand a command, `["npx", ...]`, or an address."""
 
-import asyncio
-
 from mcp.server.mcpserver import MCPServer
 
 from toolkit import Dispatcher, Permissions
@@ -10,11 +8,6 @@ from toolkit.mcp import Servers
 server = MCPServer("weather")
 server.tool("say", description="Say how the weather is.")(lambda city: f"In {city} it rains.")
 
-
-async def main() -> None:
-    async with Servers(weather=server) as tools:
-        dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:weather/*"]))
-        print(tools.names(), (await dispatcher.call(tools.names()[0], {"city": "Bergen"})).text)
-
-
-asyncio.run(main())
+with Servers(weather=server) as tools:
+    dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:weather/*"]))
+    print(tools.names(), dispatcher.call_sync("weather_say", {"city": "Bergen"}).text)
