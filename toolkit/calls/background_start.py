@@ -130,7 +130,11 @@ class _DetachableCall:
                 await self._cancel()
             raise
         finally:
-            del answer  # the future holds the error, and the traceback of the error holds this frame
+            # The future holds the error, and the traceback of the error holds this frame, and the context of the call,
+            # which holds this object.
+            if answer.done():
+                self._answer = self._loop.create_future()
+            del answer
 
     async def _run_to_end(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> None:
         self._task = asyncio.current_task()  # a loop with eager tasks runs this before `run` knows the task
