@@ -14,8 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
-from .._plumbing.distribution import install_hint as _install_hint
-from ..errors import ToolkitError as _ToolkitError
+from .sdk import check_sdk_installed as _check_sdk_installed
 
 if TYPE_CHECKING:
     from .importing.pins import Pins
@@ -23,16 +22,28 @@ if TYPE_CHECKING:
     from .importing.server_file import ServerFileError
     from .importing.servers import Servers
     from .serving.http_app import http_app
+    from .serving.resource_changes import ResourceChanges
     from .serving.stdio import serve
     from .serving.tool_server import build_server
 
-__all__ = ["Pins", "RemoteServer", "ServerFileError", "ServerLimits", "Servers", "build_server", "http_app", "serve"]
+__all__ = [
+    "Pins",
+    "RemoteServer",
+    "ResourceChanges",
+    "ServerFileError",
+    "ServerLimits",
+    "Servers",
+    "build_server",
+    "http_app",
+    "serve",
+]
 
 _load = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("ServerLimits", "RemoteServer"), "importing.remote_server"),
         "Pins": "importing.pins",
+        "ResourceChanges": "serving.resource_changes",
         "ServerFileError": "importing.server_file",
         "Servers": "importing.servers",
         "build_server": "serving.tool_server",
@@ -45,7 +56,6 @@ _load = _lazy_getattr(
 def __getattr__(name: str) -> object:
     try:
         return _load(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
-            raise
-        raise _ToolkitError(f"the package `mcp` is not installed; {_install_hint('mcp')}") from None
+    except ModuleNotFoundError:
+        _check_sdk_installed()
+        raise

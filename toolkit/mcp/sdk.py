@@ -15,4 +15,4 @@ __all__ = ["check_sdk_installed"]
 def check_sdk_installed() -> None:
     """Raise `ToolkitError`, which says what to install, if the SDK is missing."""
     if find_spec("mcp") is None:
-        raise ToolkitError(f"MCP needs the official SDK; {install_hint('mcp')}")
+        raise ToolkitError(f"MCP needs the official SDK, the package `mcp`; {install_hint('mcp')}") from None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
+from ..agent.steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from ..agent.subruns import is_in_run, sub_run
 from ..context import Context
 from ..errors import ToolError
@@ -79,7 +80,7 @@ def tool_of(skill: Skill, find_tool: Callable[[str], Tool | None]) -> Tool:
             "description": skill.description,
             "version": version,
             "preview": preview,
-            "metadata": {_METADATA_KEY: skill},
+            "metadata": {_METADATA_KEY: skill, ONLY_SUB_RUNS_KEY: ONLY_SUB_RUNS},
         },
     )
     return replace(tool, origin=PROJECT_ORIGIN) if skill.project else tool

@@ -26,7 +26,7 @@ from toolkit import (
     ToolError,
     tool,
 )
-from toolkit.mcp import http_app
+from toolkit.mcp import ResourceChanges, http_app
 
 __all__ = ["build_app", "prompts", "tools"]
 
@@ -309,12 +309,21 @@ resources = {
     "test://static-text": "This is the content of the static text resource.",
     "test://static-binary": ResourcePart("test://static-binary", PNG, "image/png"),
     "test://template/{id}/data": read_template,
+    "test://watched-resource": "This is the content of a resource that may change.",
 }
 
 
 def build_app() -> Any:
     """Return the ASGI application."""
-    return http_app(Dispatcher(tools), name="conformance", version="1.0.0", prompts=prompts, resources=resources)
+    return http_app(
+        Dispatcher(tools),
+        name="conformance",
+        version="1.0.0",
+        prompts=prompts,
+        resources=resources,
+        sends_logs=True,
+        resource_changes=ResourceChanges(),
+    )
 
 
 class AnnouncingServer(uvicorn.Server):

@@ -277,7 +277,7 @@ LISTS = {
     "": list_usual,
     "change": list_changing,
     "collide": lambda: [define("0")],
-    "many": lambda: [define(f"tool_{number}") for number in range(5000)],
+    "many": lambda: [define(f"tool_{number}", TEXT_ARGUMENT, f"Open box {number}.") for number in range(5000)],
     "remote_ref": lambda: [
         define("reference", {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/schema.json"}}}),
         define("echo", TEXT_ARGUMENT),
@@ -337,7 +337,7 @@ def handle(message):
         else:
             send({"id": number, "result": list_page(params.get("cursor"))})
     elif method == "tools/call":
-        BY_NAME[params["name"]](number, params.get("arguments") or {}, params.get("_meta") or {})
+        BY_NAME.get(params["name"], echo)(number, params.get("arguments") or {}, params.get("_meta") or {})
     elif method == "notifications/cancelled":
         state["cancelled"].append(params["requestId"])
     elif method is None and number in state["waiting"]:

@@ -70,6 +70,23 @@ def test_of_5000_tools_a_thousand_are_used():
     assert time.monotonic() - start < 60
 
 
+@pytest.mark.long
+async def test_all_of_5000_tools_are_used_if_the_limit_allows():
+    """Each has its name, one of them is found by a search and called, and a few seconds of work are enough."""
+    start = time.process_time()
+    limits = {"max_tools": 5000, "connect_seconds": 120}
+    async with Servers(evil=hostile("many", limits=limits)) as tools:
+        seconds = time.process_time() - start
+        [match] = tools.search("open box 4321", limit=1)
+        result = await Dispatcher(tools).call(match.tool.name, {"text": "opened"})
+
+    assert tools.problems == []
+    assert tools.names() == [f"evil_tool_{number}" for number in range(5000)]
+    assert tools.offered() == []
+    assert (match.tool.name, result.text) == ("evil_tool_4321", "opened")
+    assert seconds < 30
+
+
 def test_endless_paging_ends():
     """The pages of a list are limited."""
     names, [problem], _ = open_mode("endless", limits={"max_pages": 5})

@@ -35,8 +35,9 @@ from .list_watcher import ListWatcher
 from .login_requests import read_login_request
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
-from .remote_tools import RemoteListing, list_tools
+from .remote_tools import RemoteListing, RemoteTool, list_tools
 from .stdio_transport import ErrorTail, open_stdio
+from .tasks import TaskCaller, offers_tasks
 
 __all__ = ["Connection"]
 
@@ -83,6 +84,7 @@ class Connection:
         self._is_wanted = False  # a call waits for the connection
         self._revision = server.revision
         self._questions = QuestionRouter(server.name)
+        self._tasks = TaskCaller(server.name, server.timeout_seconds)
         self._errors = ErrorTail()
         self.problem: str | None = None
 
@@ -254,7 +256,7 @@ class Connection:
 
     # Calls.
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
+    async def call(self, tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
         """
         Return the server's answer to a call of *tool*.
 
@@ -275,7 +277,7 @@ class Connection:
             ) from None
 
     async def _run_rounds(
-        self, client: Client, tool: str, arguments: Mapping[str, Any], link: CallLink
+        self, client: Client, tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink
     ) -> types.CallToolResult:
         """Send a call, and answer the questions that the server asks, until the server has a result."""
         with self._questions.follow(link):
@@ -309,7 +311,7 @@ class Connection:
     async def _send(
         self,
         client: Client,
-        tool: str,
+        tool: RemoteTool,
         arguments: Mapping[str, Any],
         link: CallLink,
         responses: dict[str, Any] | None,
@@ -318,9 +320,11 @@ class Connection:
         is_second: bool = False,
     ) -> types.CallToolResult | types.InputRequiredResult:
         params = types.CallToolRequestParams(
-            name=tool, arguments=dict(arguments), input_responses=responses, request_state=state
+            name=tool.name, arguments=dict(arguments), input_responses=responses, request_state=state
         )
         try:
+            if tool.is_task and offers_tasks(client):
+                return await self._tasks.call(client, params, link)
             # `Client.call_tool` would check the structured content with jsonschema, whose patterns can take for ever.
             answer: types.CallToolResult | types.InputRequiredResult = await client.session.send_request(
                 types.CallToolRequest(params=params), _ANSWER, progress_callback=link.report

@@ -26,8 +26,8 @@ from .tool_names import make_legal_name
 
 __all__ = ["SendCall", "build_tool"]
 
-SendCall: TypeAlias = Callable[[str, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]
-"""Sends a call to the server and returns its answer: the name there, the arguments, and the call that it is for."""
+SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]
+"""Sends a call to the server and returns its answer: the tool, the arguments, and the call that it is for."""
 
 
 def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCall, pins: Pins, *, defer: bool) -> Tool:
@@ -44,7 +44,7 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
     async def call_server(arguments: dict[str, Any], context: Context) -> ToolResult:
         pins.keep(identity, remote)
         try:
-            return build_result(await send(remote.name, arguments, CallLink(context)), server.name)
+            return build_result(await send(remote, arguments, CallLink(context)), server.name)
         except UnusableAnswer as problem:
             return build_unusable_result(problem)
 

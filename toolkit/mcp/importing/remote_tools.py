@@ -40,6 +40,7 @@ class RemoteTool:
         hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
         digest: A digest of the whole definition, as the server sent it.
         problem: Why the tool cannot be used; None if nothing is known against it.
+        is_task: Whether the server runs the tool as a task, and in no other way.
     """
 
     name: str
@@ -49,6 +50,7 @@ class RemoteTool:
     hints: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
     problem: str | None = None
+    is_task: bool = False
 
     @classmethod
     def of(cls, tool: types.Tool, limits: ServerLimits) -> RemoteTool:
@@ -57,7 +59,10 @@ class RemoteTool:
         hints = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
         title = tool.title or hints.get("title") or ""
         text = clean_description(tool.description or "", max_chars) or clean_description(str(title), max_chars)
+        is_task = tool.execution is not None and tool.execution.task_support == "required"
         definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, hints]
+        if is_task:  # the digests of all other tools stay as they were before tasks were known here
+            definition.append("task")
         max_bytes = int(limits.max_schema_bytes)
         try:
             size = len(json.dumps([tool.input_schema, tool.output_schema]))
@@ -68,7 +73,7 @@ class RemoteTool:
             schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
         except RecursionError:
             return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
-        return cls(tool.name, text, *schemas, hints, digest)
+        return cls(tool.name, text, *schemas, hints, digest, is_task=is_task)
 
     def describe_definition(self) -> str:
         """Return the definition as text with short lines, so that two of them can be compared."""

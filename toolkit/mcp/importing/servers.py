@@ -249,7 +249,7 @@ class Servers(CatalogView):
         if problem is not None:
             raise DefinitionError(problem)
 
-        async def send(tool: str, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
+        async def send(tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
             thread = self._thread
             if thread is None:
                 raise ToolError("`Servers` is closed; call its tools inside the `async with` block")

@@ -35,6 +35,7 @@ from ...dispatcher import Dispatcher
 from ...results import ToolResult
 from ...session import Session
 from .answers import AnswerBuilder, build_error_answer
+from .client_log import ClientLog
 from .conversations import Conversations, is_modern
 from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
 from .questions import build_forms, can_ask, describe_inability, kind_of, read_decision
@@ -72,6 +73,7 @@ class ToolCaller:
         router: Gets the progress of all calls of the dispatcher.
         on_load: Called when a call has loaded deferred tools into its conversation.
         answer_seconds: How long a client of an older revision may take to answer a question.
+        log: Sends what tools log to their clients, if it is on.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class ToolCaller:
         *,
         on_load: Callable[[], object],
         answer_seconds: float,
+        log: ClientLog,
     ) -> None:
         self._dispatcher = dispatcher
         self.conversations = self._conversations = conversations
@@ -90,6 +93,7 @@ class ToolCaller:
         self._router = router
         self._on_load = on_load
         self._answer_seconds = answer_seconds
+        self._log = log
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
 
     async def call(self, context: ServerRequestContext[Any, Any], params: CallParams) -> dict[str, Any]:
@@ -168,7 +172,8 @@ class ToolCaller:
         sender = ProgressSender(context.session.report_progress)
         self._router.open(call_id, sender)
         try:
-            result = await run_with_progress(sender, run)
+            async with self._log.open(context):
+                result = await run_with_progress(sender, run)
         finally:
             self._router.close(call_id)
         if session.loaded != loaded:
@@ -362,7 +367,8 @@ class ToolCaller:
         # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
         dispatcher = self._dispatcher.extended(on_progress=sender.add)
         run = dispatcher.resume(handle, decision, session=session, principal=principal)
-        return await run_with_progress(sender, run)
+        async with self._log.open(context):
+            return await run_with_progress(sender, run)
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""

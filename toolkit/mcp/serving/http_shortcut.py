@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from mcp import MCPError
 from mcp.server import ServerRequestContext
@@ -25,6 +25,7 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from ...session import Session
 from .answers import build_error_answer
 from .call_shortcut import PLAIN_KEYS, strip_answer
 from .conversations import connection_of
@@ -35,6 +36,9 @@ from .tool_server import ToolServer
 __all__ = ["HttpShortcut"]
 
 T = TypeVar("T")
+
+PlainRun: TypeAlias = Coroutine[Any, Any, "dict[str, Any] | None"]
+WaitForAnswer: TypeAlias = Callable[[PlainRun], "Awaitable[dict[str, Any] | None]"]
 
 _MESSAGE_KEYS = {"jsonrpc", "id", "method", "params"}
 _OLD_META_KEYS = frozenset({"progressToken"})
@@ -60,6 +64,26 @@ class _KnownConnection:
     connection: Connection
     principal: str | None
     refreshed_at: float
+
+
+@dataclass(slots=True)
+class _PlainRequest:
+    """
+    A request that can be answered here, as far as its form goes.
+
+    Attributes:
+        version: The protocol revision.
+        headers: The headers of the HTTP request.
+        number: The id of the message.
+        params: The parameters of the message.
+        principal: For whom the call is made.
+    """
+
+    version: str
+    headers: dict[bytes, bytes]
+    number: str | int
+    params: dict[str, Any]
+    principal: str | None
 
 
 class HttpShortcut:
@@ -110,25 +134,20 @@ class HttpShortcut:
         version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
         principal = self._conversations.find_principal(scope.get("user"))
         if version in MODERN_PROTOCOL_VERSIONS:
-            return await self._answer_new(version, headers, message, principal, EventResponse(receive, send))
-        if version in HANDSHAKE_PROTOCOL_VERSIONS:
-            return await self._answer_old(version, headers, message, principal, EventResponse(receive, send))
-        return False
+            answer = self._answer_new
+        elif version in HANDSHAKE_PROTOCOL_VERSIONS:
+            answer = self._answer_old
+        else:
+            return False
+        return await answer(_PlainRequest(version, headers, number, params, principal), EventResponse(receive, send))
 
-    async def _answer_new(
-        self,
-        version: str,
-        headers: dict[bytes, bytes],
-        message: dict[str, Any],
-        principal: str | None,
-        response: EventResponse,
-    ) -> bool:
-        params = message["params"]
+    async def _answer_new(self, request: _PlainRequest, response: EventResponse) -> bool:
+        params, headers = request.params, request.headers
         meta, name = params.get("_meta"), params["name"]
         if (
             type(meta) is not dict
             or not meta.keys() <= _NEW_META_KEYS
-            or meta.get(PROTOCOL_VERSION_META_KEY) != version
+            or meta.get(PROTOCOL_VERSION_META_KEY) != request.version
             or type(meta.get(CLIENT_CAPABILITIES_META_KEY)) is not dict
             or type(meta.get(CLIENT_INFO_META_KEY, {})) is not dict
             or headers.get(b"mcp-method") != b"tools/call"
@@ -136,64 +155,60 @@ class HttpShortcut:
             or self._has_header_schema(name)
         ):
             return False
-        session = self._conversations.session_of_principal(principal)
-        is_quick = self._caller.is_plain(name, session, may_wait=False)
-        if not (is_quick or self._caller.is_plain(name, session, may_wait=True)):
-            return False
-        run = self._caller.call_plain(name, params.get("arguments"), session, principal)
+        session = self._conversations.session_of_principal(request.principal)
         try:
-            answer = await (run if is_quick else response.wait_for(_start(run), stops_with_client=True))
+            answer = await self._call(
+                request, session, response, lambda run: response.wait_for(_start(run), stops_with_client=True)
+            )
         except ClientGoneError:
             return True
-        except MCPError:
-            return False  # the SDK knows the status of each error
-        if answer is None and not response.is_started:
+        if answer is None:
             return False
-        answer = answer or build_error_answer(_CREDENTIALS_TEXT)
-        await response.finish(_build_message(message["id"], self._shortcut.complete(answer, version)))
+        await response.finish(_build_message(request.number, self._shortcut.complete(answer, request.version)))
         return True
 
-    async def _answer_old(
-        self,
-        version: str,
-        headers: dict[bytes, bytes],
-        message: dict[str, Any],
-        principal: str | None,
-        response: EventResponse,
-    ) -> bool:
-        params = message["params"]
-        known = self._find_connection(version, headers, params, principal)
+    async def _answer_old(self, request: _PlainRequest, response: EventResponse) -> bool:
+        known = self._find_connection(request)
         if known is None:
             return False
-        session = self._conversations.session_of_connection(known.connection, principal)
-        is_quick = self._caller.is_plain(params["name"], session, may_wait=False)
-        if not (is_quick or self._caller.is_plain(params["name"], session, may_wait=True)):
-            return False
-        run = self._caller.call_plain(params["name"], params.get("arguments"), session, principal)
+        session = self._conversations.session_of_connection(known.connection, request.principal)
         try:
-            answer = await (run if is_quick else self._wait(headers, message, run, response))
+            answer = await self._call(request, session, response, lambda run: self._wait(request, run, response))
         except CallCancelledError:
             await response.end()
             return True
-        except MCPError:
+        if answer is None:
             return False
-        if answer is None and not response.is_started:
-            return False
-        answer = answer or build_error_answer(_CREDENTIALS_TEXT)
-        await response.finish(_build_message(message["id"], strip_answer(answer)))
+        await response.finish(_build_message(request.number, strip_answer(answer)))
         return True
 
-    def _find_connection(
-        self, version: str, headers: dict[bytes, bytes], params: dict[str, Any], principal: str | None
-    ) -> _KnownConnection | None:
+    async def _call(
+        self, request: _PlainRequest, session: Session, response: EventResponse, wait_for: WaitForAnswer
+    ) -> dict[str, Any] | None:
+        """Return the answer to *request*; None if the SDK has to answer it. *wait_for* awaits a call that may wait."""
+        name = request.params["name"]
+        is_quick = self._caller.is_plain(name, session, may_wait=False)
+        if not (is_quick or self._caller.is_plain(name, session, may_wait=True)):
+            return None
+        run = self._caller.call_plain(name, request.params.get("arguments"), session, request.principal)
+        try:
+            answer = await (run if is_quick else wait_for(run))
+        except MCPError:
+            return None  # the SDK knows the status of each error
+        if answer is None and not response.is_started:
+            return None
+        return answer or build_error_answer(_CREDENTIALS_TEXT)
+
+    def _find_connection(self, request: _PlainRequest) -> _KnownConnection | None:
         """Return the connection of a request, if the request can be answered here."""
-        known = self._connections.get(headers.get(b"mcp-session-id", b""))
+        known = self._connections.get(request.headers.get(b"mcp-session-id", b""))
+        meta = request.params.get("_meta", {})
         if (
             known is None
-            or known.principal != principal
-            or known.connection.protocol_version != version
-            or type(params.get("_meta", {})) is not dict
-            or not params.get("_meta", {}).keys() <= _OLD_META_KEYS
+            or known.principal != request.principal
+            or known.connection.protocol_version != request.version
+            or type(meta) is not dict
+            or not meta.keys() <= _OLD_META_KEYS
         ):
             return None
         now = self._clock()
@@ -203,15 +218,9 @@ class HttpShortcut:
             return None
         return known
 
-    async def _wait(
-        self,
-        headers: dict[bytes, bytes],
-        message: dict[str, Any],
-        run: Coroutine[Any, Any, dict[str, Any] | None],
-        response: EventResponse,
-    ) -> dict[str, Any] | None:
+    async def _wait(self, request: _PlainRequest, run: PlainRun, response: EventResponse) -> dict[str, Any] | None:
         """Wait for *run*, which the client may cancel with a message."""
-        key = headers[b"mcp-session-id"], str(message["id"])
+        key = request.headers[b"mcp-session-id"], str(request.number)
         task = self._running[key] = _start(run)
         try:
             return await response.wait_for(task, stops_with_client=False)

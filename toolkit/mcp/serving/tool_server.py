@@ -18,6 +18,10 @@ from mcp_types import (
     PaginatedRequestParams,
     PromptReference,
     ReadResourceRequestParams,
+    ServerCapabilities,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
@@ -32,6 +36,7 @@ from ...spec import Tool
 from .call_shortcut import install_shortcut
 from .calling import ToolCaller
 from .changes import ChangeNotifier
+from .client_log import ClientLog
 from .completion import build_completion, list_choices
 from .conversations import Conversations
 from .function_prompts import PromptCaller, describe_functions
@@ -39,6 +44,7 @@ from .header_schemas import HeaderSchemas
 from .listing import ToolListing
 from .progress import ProgressRouter
 from .prompts import build_prompt, list_prompts
+from .resource_changes import ResourceChanges, ResourceSubscriptions
 from .resources import ResourceBook, ResourceCaller, Resources
 from .sealed_state import Keys, StateSeal, derive_keys
 
@@ -58,10 +64,12 @@ class ServerOptions(TypedDict, total=False):
     lists_deferred: Whether deferred tools are listed; True unless given. If not, the tool `tool_search` finds them.
     page_size: How many tools are on one page of the list; 100 unless given.
     answer_seconds: How long a question can be answered; 600 unless given.
+    sends_logs: Whether clients that ask for it get what tools write to `context.logger`; False unless given.
     prompts: A catalog of functions that are served as prompts, besides the skills among the tools. Their results are
         text or parts, and each part is a message.
     resources: The contents of resources by URI: a text, bytes, a `ResourcePart`, or a function. A URI such as
         "memo://{day}" is a template for a function with the parameter `day`.
+    resource_changes: Says which resources have changed, to the clients that have subscribed to them.
     """
 
     name: str
@@ -72,8 +80,10 @@ class ServerOptions(TypedDict, total=False):
     lists_deferred: bool
     page_size: int
     answer_seconds: float
+    sends_logs: bool
     prompts: CatalogView | None
     resources: Resources | None
+    resource_changes: ResourceChanges | None
 
 
 _OPTION_TYPES: OptionTypes = {
@@ -84,8 +94,10 @@ _OPTION_TYPES: OptionTypes = {
     "lists_deferred": ((bool,), "True or False"),
     "page_size": ((int,), "a whole number of tools"),
     "answer_seconds": ((int, float), "a number of seconds"),
+    "sends_logs": ((bool,), "True or False"),
     "prompts": ((CatalogView, NoneType), "a catalog of functions, or None"),
     "resources": ((Mapping, NoneType), "a dictionary from URIs to contents, or None"),
+    "resource_changes": ((ResourceChanges, NoneType), "a ResourceChanges(), or None"),
 }
 
 
@@ -136,8 +148,16 @@ class ToolServer(Server[Any]):
         )
         self._conversations = Conversations(seal, options.get("principal"))
         prompts = options.get("prompts")
-        self._changes = ChangeNotifier(dispatcher.catalog, prompts=prompts)
+        self._book = ResourceBook(options.get("resources") or {})
+        self._subscriptions = ResourceSubscriptions(self._book)
+        self._changes = ChangeNotifier(
+            dispatcher.catalog,
+            prompts=prompts,
+            resources=options.get("resource_changes"),
+            subscriptions=self._subscriptions,
+        )
         self._options = options
+        self._log = ClientLog(self._dispatcher.settings.redaction, is_on=options.get("sends_logs", False))
         caller = ToolCaller(self._dispatcher, self._conversations, seal, router, **self._caller_options())
         self._prompt_catalog = Catalog() if prompts is None else prompts
         self._prompt_caller = PromptCaller(
@@ -157,7 +177,8 @@ class ToolServer(Server[Any]):
         self.add_request_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
         self.add_request_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
         self.add_request_handler("completion/complete", CompleteRequestParams, self._complete)
-        self._book = ResourceBook(options.get("resources") or {})
+        if self._log.is_on:
+            self.add_request_handler("logging/setLevel", SetLevelRequestParams, self._log.set_level)
         if options.get("resources") is not None:
             self._serve_resources(self._book)
         self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
@@ -166,6 +187,7 @@ class ToolServer(Server[Any]):
         return {
             "on_load": self._changes.notify_soon,
             "answer_seconds": self._options.get("answer_seconds", 600.0),
+            "log": self._log,
         }
 
     def _build_caller_parts(
@@ -192,6 +214,10 @@ class ToolServer(Server[Any]):
         self.add_request_handler("resources/list", PaginatedRequestParams, list_fixed)
         self.add_request_handler("resources/templates/list", PaginatedRequestParams, list_templates)
         self.add_request_handler("resources/read", ReadResourceRequestParams, caller.read)
+        if self._options.get("resource_changes") is not None:
+            subscriptions = self._subscriptions
+            self.add_request_handler("resources/subscribe", SubscribeRequestParams, subscriptions.subscribe)
+            self.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, subscriptions.unsubscribe)
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -210,6 +236,13 @@ class ToolServer(Server[Any]):
         """Return what clients of older revisions are told, which includes that the list of tools may change."""
         options = notification_options or NotificationOptions(tools_changed=True, prompts_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+    def get_capabilities(self, *arguments: Any, **keywords: Any) -> ServerCapabilities:
+        """Return what the server offers. The SDK would offer subscriptions to resources that never change."""
+        capabilities = super().get_capabilities(*arguments, **keywords)
+        if capabilities.resources is not None:
+            capabilities.resources.subscribe = self._options.get("resource_changes") is not None
+        return capabilities
 
     async def _list_tools(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
