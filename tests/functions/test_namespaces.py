@@ -289,3 +289,9 @@ def test_a_function_called_like_its_class_is_no_class_body():
     f.__qualname__ = "test_a_function_called_like_its_class_is_no_class_body.f"
     assert not is_in_class_body(f)
     assert not is_in_class_body(len)
+
+
+def test_a_class_of_classes_has_no_type_parameters():
+    """From Python 3.12 on, `type` has a descriptor by that name, not a tuple."""
+    assert "T" not in Scope(type).local_names()
+    assert Scope(dict).local_names().keys() == Scope(type).local_names().keys()

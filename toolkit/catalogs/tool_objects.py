@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from types import FunctionType
 from typing import Any
 
 from ..errors import DefinitionError
@@ -28,6 +29,8 @@ _ABSENT = object()
 
 def is_tool_object(source: Any) -> bool:
     """Return whether *source* has the attributes of a tool. Attributes that it only makes up do not count."""
+    if type(source) is FunctionType:  # nearly all tools are functions, whose own attributes are all in one dictionary
+        return all(name in source.__dict__ for name in _TOOL_ATTRIBUTES)
     return all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES)
 
 

@@ -139,8 +139,9 @@ class CatalogView:
         tools in the catalog's order. With *format*, for example "anthropic", the definitions have the form that this
         provider wants. The package `formats` documents the options of each format.
 
-        The caller may change the list. The definitions in it are shared, so copy a definition before you change it. The
-        checks of arguments never read these definitions.
+        The caller may change the list, and with *format* also the keys of a definition. What is inside a definition is
+        shared, and without *format* the definitions are too, so copy it before you change it. The checks of arguments
+        never read these definitions.
         """
         if format is not None:
             return self._find_definitions(format, session, options)
@@ -161,13 +162,14 @@ class CatalogView:
         options: dict[str, Any],
     ) -> Definitions:
         """Return the definitions in a provider's format. They are made again only if something differs."""
-        from ..formats import Definitions, definitions_for
+        from ..formats import definitions_for
+        from ..formats.shared_definitions import SharedDefinitions
 
         key = self.table, getattr(session, "loaded", session), options
         cached = self._cached_formats.get(format)
         if cached is None or cached[0] != key:
             self._cached_formats[format] = cached = key, definitions_for(format, self, session, **options)
-        return Definitions(map(dict.copy, cached[1]), cached[1].notes)
+        return SharedDefinitions(cached[1], cached[1].notes)
 
     def search(
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None

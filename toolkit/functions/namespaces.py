@@ -60,7 +60,9 @@ class Scope:
                 names[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-        for parameter in getattr(self._plain, "__type_params__", ()):
+        parameters = getattr(self._plain, "__type_params__", ())
+        # `type` has a descriptor there, because the classes it makes have the attribute.
+        for parameter in parameters if isinstance(parameters, tuple) else ():
             names[parameter.__name__] = parameter
         return names
 

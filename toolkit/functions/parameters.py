@@ -216,12 +216,14 @@ class Parameters:
             )
 
     def _build_field(self, parameter: Parameter, hint: Any) -> ObjectField:
-        self._collect_markers(parameter.name, hint)
-        text = self._descriptions.get(parameter.name, "")
+        name, default = parameter.name, parameter.default
+        self._collect_markers(name, hint)
+        text = self._descriptions.get(name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            return self._build_positional_field(parameter.name, hint).describe(text)
+            return self._build_positional_field(name, hint).describe(text)
         codec = self.reader.codec(hint)
-        default = MISSING if parameter.default is Parameter.empty else parameter.default
+        if default is Parameter.empty:
+            default = MISSING
         notes = read_field_default(default)
         if notes is not None:
             codec = apply_metadata(codec, [default], self.reader)
@@ -233,7 +235,7 @@ class Parameters:
             factory = notes.factory
             default = notes.default if notes.has_default and factory is None else MISSING
         required = default is MISSING and factory is None
-        field = ObjectField(name=parameter.name, codec=codec, required=required, default=default, factory=factory)
+        field = ObjectField(name=name, codec=codec, required=required, default=default, factory=factory)
         return field.describe(text)
 
     def _build_positional_field(self, name: str, hint: Any) -> ObjectField:

@@ -24,6 +24,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from collections.abc import Set as AbstractSet
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
 from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
@@ -45,7 +46,7 @@ from .callables import find_executed_function
 from .namespaces import Scope
 from .outputs import OutputDescription, keeps_to_schema, returns_content
 from .parameters import Parameters, build_encoder
-from .unsent_parameters import UnsentParameters
+from .unsent_parameters import NOTHING_UNSENT, UnsentParameters
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
 
@@ -137,7 +138,7 @@ def read_signature(
     parameters, returns, bound = _inspect_function(function, subject)
     if unbound:
         del parameters[0]
-    options = options or UnsentParameters()
+    options = options or NOTHING_UNSENT
     if is_complete:
         options.check(parameters, bound, subject)
     reader = create_hint_reader(scope.global_names, scope.local_names())
@@ -158,7 +159,7 @@ def read_signature(
         # Not a method of `reading`, which would keep all that was needed to read the parameters.
         build_encoder(reading.fields, reading.extras),
         extras=reading.extras,
-        forbidden=frozenset(
+        forbidden=_freeze(
             (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
         ),
         as_dict=True,
@@ -178,11 +179,19 @@ def read_signature(
         bind=bind,
         style=style,
         by_keyword=bind is _bind_by_keyword,
-        secrets=frozenset(reading.secrets),
+        secrets=_freeze(reading.secrets),
         accesses=reading.accesses,
-        unsent=frozenset(reading.unsent),
+        unsent=_freeze(reading.unsent),
         omissions=reading.describe_omissions(),
     )
+
+
+def _freeze(names: AbstractSet[str]) -> frozenset[str]:
+    # Most tools have none of these names, and fewer objects are less work for the garbage collector.
+    return frozenset(names) if names else _NO_NAMES
+
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 def refuse_taken_name(fact: str, names: Collection[str], subject: str) -> None:
@@ -212,17 +221,14 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
         ) from None
     remaining = [
         parameter
-        for parameter in signature.parameters.values()
-        if parameter.name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
+        for name, parameter in signature.parameters.items()
+        if name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
     ]
     if remaining and remaining[0].name == "self" and isinstance(inner, MethodDescriptorType):
         # `str.upper` has no annotation for its `self`, but it is a method of `str`.
         remaining[0] = remaining[0].replace(annotation=inner.__objclass__)
-    return (
-        remaining,
-        signature.return_annotation,
-        keywords.keys() | (whole.parameters.keys() - signature.parameters.keys()),
-    )
+    bound = set() if inner is function else keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
+    return remaining, signature.return_annotation, bound
 
 
 def _count_bound_items(function: Any) -> int:
@@ -251,6 +257,9 @@ def _is_singledispatch(function: Any) -> bool:
 
 def _build_binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
     """Return a function that passes decoded arguments on: by keyword, except where Python requires positions."""
+    kinds = [parameter.kind for parameter in parameters]
+    if not (first_by_position or Parameter.POSITIONAL_ONLY in kinds or Parameter.VAR_POSITIONAL in kinds):
+        return _bind_by_keyword
     variadic = next((parameter.name for parameter in parameters if parameter.kind is Parameter.VAR_POSITIONAL), None)
     positional = {
         parameter.name: parameter.default

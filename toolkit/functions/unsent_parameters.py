@@ -18,7 +18,7 @@ from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
 from ..values.codecs import type_name
 
-__all__ = ["UnsentParameters", "describe_omissions", "describe_refusal", "is_optional"]
+__all__ = ["NOTHING_UNSENT", "UnsentParameters", "describe_omissions", "describe_refusal", "is_optional"]
 
 _MAX_TYPE_CHARS = 60
 _MAX_TYPES = 6
@@ -40,6 +40,8 @@ class UnsentParameters:
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> UnsentParameters:
         """Return the parameters that the options `hidden` and `inject` name."""
+        if not options.get("hidden") and not options.get("inject"):
+            return NOTHING_UNSENT
         return cls(hidden=frozenset(options.get("hidden") or ()), inject=dict(options.get("inject") or {}))
 
     def check(self, parameters: Sequence[Parameter], bound_names: Collection[str], subject: str) -> None:
@@ -81,6 +83,10 @@ class UnsentParameters:
                     f"`inject` wants the type of `{name}`, got {reprlib.repr(kind)}; give the class, and the value "
                     f"in the `resources=` of the dispatcher"
                 )
+
+
+NOTHING_UNSENT = UnsentParameters()
+"""The record of nearly all tools, whose options name no such parameters."""
 
 
 def is_optional(parameter: Parameter) -> bool:

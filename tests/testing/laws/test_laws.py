@@ -614,6 +614,19 @@ def test_two_tools_that_look_alike_may_be_a_known_violation():
     assert [each.rule for each in broken_laws(catalog, examples=5, include_known=True)] == ["told-apart"]
 
 
+def test_many_tools_with_one_description_are_named_once_each():
+    """Each is held beside the first of them, and not beside all others."""
+    catalog = Catalog()
+    for number in range(5):
+        catalog.tool(lambda: None, name=f"ring_{number}", description="Ring the bell of the door.")
+    catalog.tool(lambda: None, name="unlike", description="Count all the apples in a basket.")
+
+    violations = [each for each in broken_laws(catalog, examples=1) if each.rule == "told-apart"]
+    assert [(each.tool, each.place) for each in violations] == [
+        (f"ring_{number}", "beside `ring_0`") for number in range(1, 5)
+    ]
+
+
 @pytest.mark.parametrize(("stated", "rules"), [(None, ["ends-in-time"]), (60.0, []), (0.05, [])])
 def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
     """A dispatcher ends it; here nobody waits that long."""

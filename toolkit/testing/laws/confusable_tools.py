@@ -5,8 +5,7 @@ Find tools that a model or a reader could mistake for one another.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...spec import Tool
 from .violations import Violation
@@ -23,21 +22,35 @@ _MAX_TOOLS = 2000
 
 
 def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Violation]:
-    """Yield a violation for two tools with nearly the same description, because a model chooses by the description."""
-    tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MAX_TOOLS]]
-    for (first, first_words), (other, other_words) in combinations(tools_with_words, 2):
-        if (
-            first_words
-            and other_words
-            and len(first_words & other_words) >= _MIN_SHARED_RATIO * len(first_words | other_words)
-        ):
+    """
+    Yield a violation for each tool with nearly the same description as an earlier one.
+
+    A model chooses by the description. Of several earlier tools the first is named, so that many tools with one
+    description are as many violations, and not one for each pair of them.
+    """
+    first_tools: dict[frozenset[str], Tool] = {}
+    for tool in tools[:_MAX_TOOLS]:
+        words = words_of(tool.description)
+        if not words:
+            continue
+        first = first_tools.get(words) or _find_similar(words, first_tools)
+        first_tools.setdefault(words, tool)
+        if first is not None:
             yield Violation(
-                tool=other.name,
+                tool=tool.name,
                 rule="told-apart",
                 place=f"beside `{first.name}`",
-                message=f"its description says what that of `{first.name}` says: {other.description.splitlines()[0]!r}",
+                message=f"its description says what that of `{first.name}` says: {tool.description.splitlines()[0]!r}",
                 remedy="say in both what the one does that the other does not, and when to take which",
             )
+
+
+def _find_similar(words: frozenset[str], tools: Mapping[frozenset[str], Tool]) -> Tool | None:
+    """Return the first of *tools* whose description has nearly the same *words*; None if there is none."""
+    for other_words, tool in tools.items():
+        if len(words & other_words) >= _MIN_SHARED_RATIO * len(words | other_words):
+            return tool
+    return None
 
 
 def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Violation]:

@@ -98,8 +98,11 @@ class CodeWriter:
 
     def require_text(self, value: str) -> None:
         """Write a check that *value* is a string that can be sent."""
-        suspicious = f"(not {value}.isascii() or len({value}) > MAX) and not clean({value})"
-        self.line(f"if type({value}) is not str or {suspicious}: return U")
+        self.line(f"if type({value}) is not str or {_cannot_be_sent(value)}: return U")
+
+    def require_sendable(self, value: str) -> None:
+        """Write a check that *value*, which is a string, can be sent."""
+        self.line(f"if {_cannot_be_sent(value)}: return U")
 
     def convert(self, codec: Emitter, value: str) -> str:
         """Write the code of *codec* here, and return the expression of the converted value."""
@@ -170,6 +173,10 @@ class CodeWriter:
         exec(compile("\n".join(self.source), title, "exec"), self.namespace)  # noqa: S102 -- our own text
         function: Callable[[Any, int], Any] = self.namespace[name]
         return function
+
+
+def _cannot_be_sent(value: str) -> str:
+    return f"(not {value}.isascii() or len({value}) > MAX) and not clean({value})"
 
 
 def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:

@@ -152,7 +152,7 @@ def _emit_any_encoding(writer: CodeWriter, value: str) -> str:
     writer.line(f"{kind} = type({value})")
     writer.line(f"{result} = {value}")
     with writer.block(f"if {kind} is str:"):
-        writer.require_text(value)
+        writer.require_sendable(value)
     with writer.block(f"elif {kind} is int:"):
         writer.require(_state_range(value))
     with writer.block(f"elif {kind} is float:"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Optional, Union, get_args
@@ -212,10 +212,8 @@ def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> A
 
 
 def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> Any:
-    exact = [member for member in members if reader.dereference(member).type is type(value)]
-    others = sorted((member for member in members if member not in exact), key=lambda member: member.breadth)
     refusal: OutputRefusal | None = None
-    for member in exact + others:
+    for member in _sort_by_type(members, reader, value):
         try:
             return member.encode(value)
         except OutputRefusal as error:
@@ -225,6 +223,13 @@ def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> 
     if refusal is not None:
         raise refusal
     raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
+
+
+def _sort_by_type(members: Sequence[Codec], reader: HintReader, value: Any) -> Iterator[Codec]:
+    """Yield the *members* of exactly the type of *value*, and then the others, the narrowest first."""
+    exact = [member for member in members if reader.dereference(member).type is type(value)]
+    yield from exact  # nearly always the first one encodes the value, and the others need not be sorted
+    yield from sorted((member for member in members if member not in exact), key=lambda member: member.breadth)
 
 
 def _stabilize_form(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: HintReader) -> Any:

@@ -113,6 +113,9 @@ def copy_without_names(schema: Any) -> Any:
     """Return a copy of *schema* without the names, at every depth."""
     if isinstance(schema, dict):
         return {
-            keyword: copy_without_names(value) for keyword, value in schema.items() if type(value) is not MemberNames
+            # Most values are texts, which need no further call.
+            keyword: value if type(value) is str else copy_without_names(value)
+            for keyword, value in schema.items()
+            if type(value) is not MemberNames
         }
     return [copy_without_names(item) for item in schema] if isinstance(schema, list) else schema
