@@ -2,9 +2,13 @@
 A process that claims requests, for tests that race it or kill it.
 
     python -m tests.approvals.claiming live                        says who it is
-    python -m tests.approvals.claiming race FILE METHOD ID...      waits for a line, opens; again before each id
-    python -m tests.approvals.claiming work FILE ID...             claims and finishes one after the other
-    python -m tests.approvals.claiming fork FILE ID                two processes with one store
+    python -m tests.approvals.claiming race STORE METHOD ID...     waits for a line, opens; again before each id
+    python -m tests.approvals.claiming work STORE ID...            claims and finishes one after the other
+    python -m tests.approvals.claiming fork STORE ID               two processes with one store
+    python -m tests.approvals.claiming claim STORE ID              as on another machine: claims, and waits for the end
+    python -m tests.approvals.claiming leave STORE ID              the same, and a child that it forked waits as well
+
+A store is the path of a file of SQLite, or the address of a database of PostgreSQL.
 
 Everything it does is said in a line on standard output as soon as it is done; nothing waits but for a line.
 """
@@ -14,8 +18,8 @@ from __future__ import annotations
 import os
 import sys
 
+from toolkit.approvals import PostgresApprovals, SQLiteApprovals, process_owner
 from toolkit.approvals.process_owner import owner
-from toolkit.approvals.sqlite_store import SQLiteApprovals
 
 NOW = 1000.0
 DEAD = "the dead"
@@ -26,6 +30,11 @@ def say(*words: object) -> None:
     sys.stdout.flush()
 
 
+def open_store(place: str) -> SQLiteApprovals | PostgresApprovals:
+    """The store at *place*."""
+    return PostgresApprovals(place) if place.startswith("postgresql:") else SQLiteApprovals(place)
+
+
 def live() -> None:
     say(owner())
     sys.stdin.read()
@@ -34,7 +43,7 @@ def live() -> None:
 def race(path: str, method: str, *ids: str) -> None:
     say(owner())
     sys.stdin.readline()
-    store = SQLiteApprovals(path)
+    store = open_store(path)
     say("open")
     for each in ids:
         sys.stdin.readline()
@@ -45,7 +54,7 @@ def race(path: str, method: str, *ids: str) -> None:
 
 
 def work(path: str, *ids: str) -> None:
-    store = SQLiteApprovals(path)
+    store = open_store(path)
     say(owner())
     for each in ids:
         store.settle(each, "claimed", by="work", owner=owner(), now=NOW, arguments={"edited": each * 100})
@@ -55,7 +64,7 @@ def work(path: str, *ids: str) -> None:
 
 
 def fork(path: str, request_id: str) -> None:
-    store, parent = SQLiteApprovals(path), owner()
+    store, parent = open_store(path), owner()
     store.get(request_id)
     child = os.fork()
     if child == 0:
@@ -66,5 +75,23 @@ def fork(path: str, request_id: str) -> None:
     say(store.settle(request_id, "claimed", by="parent", owner=owner(), now=NOW))
 
 
+def claim(path: str, request_id: str) -> None:
+    # The other processes cannot see the processes of another machine.
+    process_owner._identify_machine = lambda proc: "e" * 16
+    store = open_store(path)
+    say(owner(), store.settle(request_id, "claimed", by="claim", owner=owner(), now=NOW))
+    sys.stdin.read()
+
+
+def leave(path: str, request_id: str) -> None:
+    process_owner._identify_machine = lambda proc: "e" * 16
+    store = open_store(path)
+    said = store.settle(request_id, "claimed", by="leave", owner=owner(), now=NOW)
+    child = os.fork()
+    if child:
+        say(owner(), said, child)
+    sys.stdin.read()
+
+
 if __name__ == "__main__":
-    {each.__name__: each for each in (live, race, work, fork)}[sys.argv[1]](*sys.argv[2:])
+    {each.__name__: each for each in (live, race, work, fork, claim, leave)}[sys.argv[1]](*sys.argv[2:])

@@ -1,9 +1,11 @@
 """
 Processes that wait, resume and get killed, for `test_kill.py`.
 
-    python -m tests.approvals.killing kill FOLDER SEED COUNT     killed at COUNT random lines of the code
-    python -m tests.approvals.killing points FOLDER              killed at every step that matters
-    python -m tests.approvals.killing race FOLDER COUNT          several resume at once
+    python -m tests.approvals.killing kill FOLDER SEED COUNT [URL]   killed at COUNT random lines of the code
+    python -m tests.approvals.killing points FOLDER [URL]            killed at every step that matters
+    python -m tests.approvals.killing race FOLDER COUNT [URL]        several resume at once
+
+With a URL, the approvals are in that database of PostgreSQL; otherwise in a file of SQLite in the folder.
 
 One warm process forks a child for every part of a round, and prints a line of JSON for each round. Nothing
 sleeps: a child is killed by itself, at a step, or by its parent, once it has said what it had to say.
@@ -22,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, PostgresApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
@@ -57,9 +59,9 @@ def die() -> NoReturn:
 class Place:
     """Where one round happens: a store, a log, and a file with one line for every effect."""
 
-    def __init__(self, folder: Path, kind: str) -> None:
+    def __init__(self, folder: Path, kind: str, url: str) -> None:
         folder.mkdir()
-        self.store = folder / "x.approvals.sqlite"
+        self.store = url or str(folder / "x.approvals.sqlite")
         self.audit = folder / "audit.jsonl"
         self.effects = folder / "effects"
         self.kind = kind
@@ -79,7 +81,8 @@ class Place:
             step("after effect")
             return f"did {text}"
 
-        approvals = Approvals(Stepping(self.store, step))
+        stepping = SteppingPostgres if self.store.startswith("postgresql:") else SteppingSQLite
+        approvals = Approvals(stepping(self.store, step))
         return Dispatcher(catalog, permissions=Permissions(), approvals=approvals, audit=AuditLog(self.audit))
 
     def done(self) -> int:
@@ -90,11 +93,11 @@ class Place:
         return sum(line["event"] == "intent" for line in AuditLog.read(self.audit))
 
 
-class Stepping(SQLiteApprovals):
+class Stepping:
     """A store that says what it is about to do, and what it has done."""
 
-    def __init__(self, path: Path, step: Step) -> None:
-        super().__init__(path)
+    def __init__(self, place: str, step: Step) -> None:
+        super().__init__(place)
         self._step = step
 
     def __getattribute__(self, name: str) -> Any:
@@ -109,6 +112,14 @@ class Stepping(SQLiteApprovals):
             return found
 
         return stepping
+
+
+class SteppingSQLite(Stepping, SQLiteApprovals):
+    """In a file."""
+
+
+class SteppingPostgres(Stepping, PostgresApprovals):
+    """On a server."""
 
 
 def say(found: dict[str, Any]) -> None:
@@ -214,26 +225,26 @@ def counted(place: Place, request: str, number: int) -> dict[str, Any]:
     return {**found, "lines": seen(), "claimed": marks.get("before settle", 0)}
 
 
-def kill(folder: str, seed: str, count: str) -> None:
+def kill(folder: str, seed: str, count: str, url: str = "") -> None:
     """Rounds with a random line each; a first one, unharmed, tells how many lines there are."""
     chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to die
-    place = Place(Path(folder) / "whole", "write")
+    place = Place(Path(folder) / "whole", "write", url)
     whole = round_of(place, lambda request: counted(place, request, 0))
     say({"seed": seed, "at": 0, **whole})
     lines, claimed = whole["second"]["lines"], whole["second"]["claimed"]
     for number in range(int(count)):
-        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)])
+        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
         # Every other one after the claim, where it matters most.
         at = chance.randint(claimed if number % 2 else 1, lines)
         found = round_of(place, lambda request, place=place, at=at: counted(place, request, at))
         say({"seed": seed, "at": at, **found})
 
 
-def points(folder: str) -> None:
+def points(folder: str, url: str = "") -> None:
     """Rounds that end at every step of the store and of the effect."""
     for kind in FACTS:
         for point in POINTS:
-            place = Place(Path(folder) / f"{kind} {point}", kind)
+            place = Place(Path(folder) / f"{kind} {point}", kind, url)
 
             def step(name: str, point: str = point) -> None:
                 if name == point:
@@ -243,10 +254,10 @@ def points(folder: str) -> None:
             say({"at": point, **found})
 
 
-def race(folder: str, count: str) -> None:
+def race(folder: str, count: str, url: str = "") -> None:
     """Rounds in which four processes resume at the same moment."""
     for number in range(int(count)):
-        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)])
+        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
         request = forked(lambda place=place: asyncio.run(asked(place)), kill=True)
         gate, opener = os.pipe()
         children = []

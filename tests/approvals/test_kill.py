@@ -31,6 +31,12 @@ def rounds(*words: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request):
+    """The words that name a database, if the approvals are not in a file."""
+    return [] if request.param == "sqlite" else [request.getfixturevalue("postgres_schema_url")]
+
+
 def ending(found: dict[str, Any]) -> str:
     """How a round ended for whoever came last, checked against what really happened."""
     first, second = found["third"]
@@ -59,9 +65,9 @@ def seed_of_this_run() -> int:
 
 
 @pytest.mark.long
-def test_at_ten_random_points_nothing_happens_twice_or_is_lost(tmp_path):
+def test_at_ten_random_points_nothing_happens_twice_or_is_lost(tmp_path, url):
     """The process that resumes is killed at a random line of the code; the next one tells the truth."""
-    found = rounds("kill", tmp_path, seed_of_this_run(), 10)
+    found = rounds("kill", tmp_path, seed_of_this_run(), 10, *url)
     assert len(found) == 11
     assert {ending(outcome) for outcome in found} <= {"ran it", "told that nobody knows", "told what came of it"}
 
@@ -79,9 +85,9 @@ def test_at_a_hundred_random_points_nothing_happens_twice_or_is_lost(tmp_path):
 
 
 @pytest.mark.long
-def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path):
+def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path, url):
     """Before the claim it runs; after it nobody knows, or it is harmless to run again; after the outcome it is told."""
-    found = rounds("points", tmp_path)
+    found = rounds("points", tmp_path, *url)
     assert all(each["second"] is None for each in found)
     ends = {(each["kind"], each["at"]): ending(each) for each in found}
     claimed = POINTS.index("after settle")
@@ -92,9 +98,9 @@ def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(
 
 
 @pytest.mark.long
-def test_of_four_processes_that_resume_at_once_one_runs(tmp_path):
+def test_of_four_processes_that_resume_at_once_one_runs(tmp_path, url):
     """The others are told that it was answered, or runs."""
-    for found in rounds("race", tmp_path, 9):
+    for found in rounds("race", tmp_path, 9, *url):
         whys = [each["why"] for each in found["answers"]]
         assert (whys.count(None), found["effects"]) == (1, 1), found
         assert set(whys) <= {None, "answered", "running"}, found

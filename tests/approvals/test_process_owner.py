@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.approvals.processes import line, running
-from toolkit.approvals.process_owner import is_alive, owner
+from toolkit.approvals.process_owner import has_mark, is_alive, is_owner, is_this_process, owner, remove_mark
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system tells no beginnings")
 
@@ -34,6 +34,25 @@ def test_this_process_lives():
     """It has one name for as long as it does."""
     assert owner() == owner()
     assert is_alive(owner()) is True
+
+
+def test_a_mark_says_nothing_about_the_process(child):
+    """A text with a mark lives and dies with its process, and the mark can be compared."""
+    process, text = child
+    marked = owner(mark="m")
+    assert (remove_mark(marked), is_this_process(marked), is_owner(marked)) == (owner(), True, True)
+    assert is_alive(marked) is True
+    assert is_alive(f"{text}#m") is True
+    assert not is_this_process(f"{text}#m")
+    assert [has_mark(marked, "m"), has_mark(marked, "n"), has_mark(owner(), ""), has_mark(owner(), "m")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    process.kill()
+    process.wait()
+    assert is_alive(f"{text}#m") is False
 
 
 def test_threads_that_ask_at_once_get_one_name(tmp_path):

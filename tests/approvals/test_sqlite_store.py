@@ -1,28 +1,23 @@
 """
-One file, many processes, and whatever can happen to either.
+One file, and whatever can happen to it.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import sqlite3
 import stat
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.approvals.claiming import DEAD, NOW
-from tests.approvals.processes import line, running, tell
-from toolkit.approvals.process_owner import is_alive, owner
+from tests.approvals.claiming import NOW
 from toolkit.approvals.records import ApprovalError, Record
 from toolkit.approvals.sqlite_store import SQLiteApprovals
 from toolkit.decisions import ApprovalRequest
-
-PROCESSES = 8
 
 
 def record(request_id, **fields):
@@ -49,72 +44,6 @@ def raw(path, *statements):
     """Change the file behind the store's back."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         return [connection.execute(statement).fetchall() for statement in statements]
-
-
-# Many processes.
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["settle", "reclaim"])
-def test_of_many_processes_one_succeeds(path, method):
-    """They open the file, and answer each request, at the same moment."""
-    ids = [str(number) for number in range(5)]
-    with ExitStack() as stack:
-        processes = [stack.enter_context(running("race", path, method, *ids)) for _ in range(PROCESSES)]
-        owners = [line(each) for each in processes]
-        for each in processes:
-            tell(each)
-        assert [line(each) for each in processes] == ["open"] * PROCESSES
-        store = SQLiteApprovals(path)
-        for each in ids:
-            store.add(record(each))
-            if method == "reclaim":
-                store.settle(each, "claimed", by=None, owner=DEAD, now=NOW)
-            for process in processes:
-                tell(process)
-            said = [line(process) for process in processes]
-            assert sorted(said) == ["False"] * (PROCESSES - 1) + ["True"]
-            assert store.get(each).claim.owner == owners[said.index("True")]
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(path, seed):
-    """What it said it had done is done; all else is as before or after, and can be taken over once."""
-    chance = random.Random(seed)
-    ids = [str(number) for number in range(6)]
-    store = SQLiteApprovals(path)
-    for each in ids:
-        store.add(record(each))
-    with running("work", path, *ids) as process:
-        who = line(process)
-        said = [line(process) for _ in range(chance.randrange(2 * len(ids) - 1))]
-        for _ in range(chance.randrange(30_000)):
-            pass  # it goes on meanwhile, so that it is anywhere when it dies
-        process.kill()
-        said += process.stdout.read().splitlines()
-    assert is_alive(who) is False
-
-    after = SQLiteApprovals(path)
-    assert raw(path, "PRAGMA integrity_check") == [[("ok",)]]
-    for each in ids:
-        found = after.get(each)
-        possible = {"done"} if f"done {each}" in said else {"claimed", "done"} if f"claimed {each}" in said else None
-        assert found.state in (possible or {"pending", "claimed", "done"})
-        assert found.request == record(each).request
-        assert found.arguments == ({"path": "a"} if found.state == "pending" else {"edited": each * 100})
-        assert found.outcome == ({"text": each * 200} if found.state == "done" else None)
-        if found.state == "claimed":
-            assert found.claim.owner == who
-            assert after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
-            assert not after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_store_can_be_used_on_both_sides_of_a_fork(path, store):
-    """The child answers under a name of its own, and the parent sees it."""
-    with running("fork", path, "one") as process:
-        assert [line(process), line(process)] == ["0", "False"]
-    assert store.get("one").decided_by == "child"
 
 
 def test_two_stores_on_one_file_see_the_same(path, store):

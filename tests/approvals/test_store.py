@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from toolkit.approvals.memory_store import MemoryApprovals
+from toolkit.approvals.postgres_store import PostgresApprovals
 from toolkit.approvals.records import ApprovalError, Claim, Record
 from toolkit.approvals.seal import RecordSeal
 from toolkit.approvals.sqlite_store import SQLiteApprovals
@@ -38,13 +39,24 @@ def deny(store, request_id, now=NOW):
     return store.settle(request_id, "denied", by="ada", owner=None, now=now)
 
 
-@pytest.fixture(params=["memory", "sqlite", "signed memory", "signed sqlite"])
+KINDS = ["memory", "sqlite", "postgres"]
+SIGNED = ["signed memory", "signed sqlite", pytest.param("signed postgres", marks=pytest.mark.long)]
+
+
+@pytest.fixture(params=[*KINDS, *SIGNED])
 def store(request, tmp_path):
     """Each of the stores, with and without a key."""
-    store = MemoryApprovals() if "memory" in request.param else SQLiteApprovals(tmp_path / "approvals.db")
+    if "memory" in request.param:
+        store = MemoryApprovals()
+    elif "sqlite" in request.param:
+        store = SQLiteApprovals(tmp_path / "approvals.db")
+    else:
+        store = PostgresApprovals(request.getfixturevalue("postgres_schema_url"))
     if "signed" in request.param:
         store.sign_with(RecordSeal(b"k" * 32))
-    return store
+    yield store
+    if "postgres" in request.param:
+        store.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .askers import Asker, Callback, DenyAll
     from .memory_store import MemoryApprovals
     from .policy import Approvals
+    from .postgres_store import PostgresApprovals
     from .previews import Preview, PreviewFailed, combined, file_change, find_changed_paths
     from .records import ApprovalError, Record
     from .sqlite_store import SQLiteApprovals
@@ -29,6 +30,7 @@ __all__ = [
     "Changed",
     "DenyAll",
     "MemoryApprovals",
+    "PostgresApprovals",
     "Preview",
     "PreviewFailed",
     "Record",
@@ -48,6 +50,7 @@ __getattr__ = _lazy_getattr(
         "ApprovalStore": "store",
         "Approvals": "policy",
         "MemoryApprovals": "memory_store",
+        "PostgresApprovals": "postgres_store",
         "SQLiteApprovals": "sqlite_store",
         "TerminalPrompt": "terminal.prompt",
     },

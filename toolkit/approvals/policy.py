@@ -5,6 +5,7 @@ The settings of a dispatcher for asking people and for keeping their answers.
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import time
 from collections import OrderedDict
@@ -89,6 +90,7 @@ class Approvals:
             raise ValueError(
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
             )
+        self._key = key
         self.seal = None if key is None or store is not None else Seal(key)
         # Sealed requests are stored here once they come back, so that none is used twice.
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
@@ -108,6 +110,19 @@ class Approvals:
         """Whether others could have written the records: the store is neither in this process nor signed."""
         in_process = self.seal is not None or isinstance(self.store, MemoryApprovals)
         return not in_process and not getattr(self.store, "is_signed", False)
+
+    def with_store(self, store: ApprovalStore) -> Approvals:
+        """
+        Return the same settings with another *store*. If these ones have a key, the new store signs with it.
+
+        Raises:
+            TypeError: *store* is no store, or cannot sign its records.
+        """
+        other = Approvals(store, key=self._key)
+        approvals = copy.copy(self)
+        approvals.store, approvals.seal = other.store, other.seal
+        approvals.lost, approvals.holders = other.lost, other.holders
+        return approvals
 
     def sealed(self, record: Record) -> ApprovalRequest:
         """Return the request of *record* with its seal; raise `ApprovalError` if it may not leave the process."""
@@ -171,7 +186,18 @@ class NewestNames:
 
 def _refuse_async_methods(store: ApprovalStore | None) -> None:
     """Raise `TypeError` for a store with async methods, because their coroutines would be taken for their answers."""
-    for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge", "add_call", "find_call"):
+    for name in (
+        "add",
+        "get",
+        "settle",
+        "reclaim",
+        "finish",
+        "pending",
+        "purge",
+        "add_call",
+        "find_call",
+        "is_owner_alive",
+    ):
         if inspect.iscoroutinefunction(getattr(store, name, None)):
             raise TypeError(
                 f"{type(store).__name__}.{name} is async, and the methods of a store are plain functions; let it wait "

@@ -3,6 +3,9 @@ The process that runs an approved call, identified so that another process can s
 
 A process is identified by the kernel that it runs on, its number, and the time when it began, because numbers are
 used again. A process is reported as dead only if that is certain. A call whose owner may live is never taken over.
+
+A call that is a step of a run adds a mark of the step to the owner of its claim. The mark says nothing about the
+process. It lets a later attempt at the same step recognize the claim.
 """
 
 from __future__ import annotations
@@ -14,23 +17,41 @@ import secrets
 
 from ..values.strictjson.canonical import digest_parts
 
-__all__ = ["is_alive", "owner"]
+__all__ = ["has_mark", "is_alive", "is_owner", "is_this_process", "owner", "remove_mark"]
 
 _OWNER = re.compile(r"([0-9a-f]{16})/([1-9][0-9]{0,8})/([0-9]{0,20})/[0-9a-f]{16}")
+_MARK_SIGN = "#"
 _ENDED = ""
 
 
-def owner(*, proc: str = "/proc") -> str:
+def owner(*, mark: str = "", proc: str = "/proc") -> str:
     """
     Return a text that stands for this process, and for no earlier or later process.
 
-    *proc* is the folder in which the kernel shows processes.
+    *mark* is added to it. *proc* is the folder in which the kernel shows processes.
     """
-    return _owner(os.getpid(), proc)
+    process = _owner(os.getpid(), proc)
+    return f"{process}{_MARK_SIGN}{mark}" if mark else process
+
+
+def remove_mark(owner: str) -> str:
+    """Return *owner* without its mark."""
+    return owner.partition(_MARK_SIGN)[0]
+
+
+def has_mark(owner: str, mark: str) -> bool:
+    """Return whether *owner* is the text of any process with this *mark*, which is not empty."""
+    return bool(mark) and owner.partition(_MARK_SIGN)[2] == mark
+
+
+def is_this_process(text: str) -> bool:
+    """Return whether *text* stands for this process, with or without a mark."""
+    return remove_mark(text) == owner()
 
 
 def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     """Return whether the process that *owner* stands for still runs; return None if that cannot be seen from here."""
+    owner = remove_mark(owner)
     match = _OWNER.fullmatch(owner)
     if match is None or match[1] != _identify_machine(proc):
         return None
@@ -41,6 +62,11 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     if current_start is None:
         return _process_exists(pid)
     return current_start != _ENDED and claimed_start in (current_start, "")
+
+
+def is_owner(text: str) -> bool:
+    """Return whether *text* stands for a process, on whatever machine."""
+    return _OWNER.fullmatch(remove_mark(text)) is not None
 
 
 _owners: dict[tuple[int, str], str] = {}

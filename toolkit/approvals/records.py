@@ -80,7 +80,7 @@ class Claim:
     The claim of a process to run an approved call.
 
     Attributes:
-        owner: The process, as `owner()` returns it.
+        owner: The process, as `owner()` returns it, perhaps with the mark of a step.
         at: The time of the claim, in seconds since 1970.
     """
 

@@ -9,25 +9,20 @@ its owner may read it, and its folder has to be one where only its owner can wri
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import EllipsisType
 from typing import Any
 
-from ..decisions import ApprovalRequest
 from .private_files import UnsafeFileError, check_private, make_private
-from .records import ApprovalError, Record, dump_record, load_record
+from .records import ApprovalError, Record, dump_record
 from .repeated_calls import is_current
-from .store import ApprovalStoreBase, Change, is_pending
+from .store import Change
+from .stored_rows import StoredRows, build_row_key, check_is_new
 
 __all__ = ["SQLiteApprovals"]
-
-_log = logging.getLogger("toolkit")
 
 _FORMAT_VERSION = 1
 _APPLICATION_ID = 0x746B6170  # "tkap": tells a file of this store from any other SQLite file
@@ -56,7 +51,7 @@ _SETTINGS = (
 )
 
 
-class SQLiteApprovals(ApprovalStoreBase):
+class SQLiteApprovals(StoredRows):
     """
     A store that keeps approvals in the file at *path*, which is created with mode 0600 if it does not exist.
 
@@ -94,14 +89,16 @@ class SQLiteApprovals(ApprovalStoreBase):
         """Keep *record* as the newest request of its call and return it, or return the record that counts for it."""
         with self._open(change=True) as connection:
             if replaces is not None:
-                row = connection.execute("SELECT call FROM approvals WHERE id = ?", (_key(replaces),)).fetchone()
+                row = connection.execute(
+                    "SELECT call FROM approvals WHERE id = ?", (build_row_key(replaces),)
+                ).fetchone()
                 key = None if row is None else row[0]
             else:
                 known = self._read_call(connection, key)
                 if known is not None and is_current(known, now):
                     return known
             self._add(connection, record)
-            connection.execute("UPDATE approvals SET call = ? WHERE id = ?", (key, _key(record.request.id)))
+            connection.execute("UPDATE approvals SET call = ? WHERE id = ?", (key, build_row_key(record.request.id)))
         return record
 
     def find_call(self, key: str) -> Record | None:
@@ -111,10 +108,7 @@ class SQLiteApprovals(ApprovalStoreBase):
             return self._read_call(connection, key) if has_calls else None
 
     def _add(self, connection: sqlite3.Connection, record: Record) -> None:
-        if record.state != "pending":
-            raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        if self._read(connection, record.request.id) is not None:
-            raise ValueError(f"there is a request {record.request.id!r} already")
+        check_is_new(record, self._read(connection, record.request.id))
         _write(connection, self._sign(record))
 
     def _read_call(self, connection: sqlite3.Connection, key: str | None) -> Record | None:
@@ -128,25 +122,11 @@ class SQLiteApprovals(ApprovalStoreBase):
         with self._open() as connection:
             return self._read(connection, request_id)
 
-    def pending(
-        self,
-        *,
-        session: str | EllipsisType | None = ...,
-        principal: str | EllipsisType | None = ...,
-        now: float | None = None,
-    ) -> list[ApprovalRequest]:
-        """
-        Return the requests that can still be answered *now*, the oldest first.
-
-        A record with a wrong signature is logged and left out.
-        """
-        now = time.time() if now is None else now
+    def _find_pending_rows(self) -> Iterable[tuple[Any, Any, Any]]:
         with self._open() as connection:
-            rows = connection.execute(
+            return connection.execute(
                 "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
-        records = filter(None, (self._read_for_list(*row) for row in rows))
-        return [record.request for record in records if is_pending(record, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
         """Delete the records that were denied, done or expired *before* that time, and return how many."""
@@ -216,33 +196,9 @@ class SQLiteApprovals(ApprovalStoreBase):
                 connection.execute(statement)
 
     def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
-        row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
+        name = (build_row_key(request_id),)
+        row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", name).fetchone()
         return None if row is None else self._read_row(*row)
-
-    def _read_row(self, key: Any, state: Any, text: Any) -> Record:
-        try:
-            record = load_record(text)
-        except ValueError as error:
-            raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_REMEDY}") from error
-        if _key(record.request.id) != key:
-            raise self._error(f"holds a record under another's id; {_MOVE_REMEDY}")
-        if record.state != state:
-            raise self._error(f"holds a record in another state than its own; {_MOVE_REMEDY}")
-        return self._verify(record)
-
-    def _read_for_list(self, key: Any, state: Any, text: Any) -> Record | None:
-        """
-        Return a record for a list; return None if its signature is wrong.
-
-        A record that others wrote is left out, so that it does not hide the other records.
-        """
-        try:
-            return self._read_row(key, state, text)
-        except ApprovalError as error:
-            if error.why != "forged":
-                raise
-            _log.warning("left out of the list of pending requests: %s", error)
-            return None
 
     def _error(self, problem: str) -> ApprovalError:
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")
@@ -260,18 +216,13 @@ _PROBLEMS = {
 }
 
 
-def _key(request_id: str) -> bytes:
-    # The key is bytes, so that ids are compared exactly and any text can be looked up.
-    return request_id.encode(errors="surrogatepass")
-
-
 def _write(connection: sqlite3.Connection, record: Record) -> None:
     connection.execute(
         "INSERT INTO approvals (id, state, created_at, over_since, record) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, over_since = excluded.over_since,"
         " record = excluded.record",
         (
-            _key(record.request.id),
+            build_row_key(record.request.id),
             record.state,
             record.request.created_at,
             record.over_since(),

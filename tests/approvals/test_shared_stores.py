@@ -1,0 +1,101 @@
+"""
+A store that several processes share, and what happens when one of them is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from contextlib import ExitStack, closing
+
+import pytest
+
+from tests.approvals.claiming import DEAD, NOW, open_store
+from tests.approvals.processes import line, running, tell
+from toolkit.approvals.process_owner import is_alive, owner
+from toolkit.approvals.records import Record
+from toolkit.decisions import ApprovalRequest
+
+PROCESSES = 8
+
+
+def record(request_id, **fields):
+    """A record that is pending."""
+    request = ApprovalRequest(tool="write", call_id="c", reason="asks", created_at=NOW, id=request_id)
+    return Record(request=request, **{"arguments": {"path": "a"}, "identity": "i", **fields})
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def place(request, tmp_path):
+    """Where a store could be: the path of a file, or the address of a database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "approvals.db")
+    return request.getfixturevalue("postgres_schema_url")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["settle", "reclaim"])
+def test_of_many_processes_one_succeeds(place, method):
+    """They open the file, and answer each request, at the same moment."""
+    ids = [str(number) for number in range(5)]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(running("race", place, method, *ids)) for _ in range(PROCESSES)]
+        owners = [line(each) for each in processes]
+        for each in processes:
+            tell(each)
+        assert [line(each) for each in processes] == ["open"] * PROCESSES
+        store = open_store(place)
+        for each in ids:
+            store.add(record(each))
+            if method == "reclaim":
+                store.settle(each, "claimed", by=None, owner=DEAD, now=NOW)
+            for process in processes:
+                tell(process)
+            said = [line(process) for process in processes]
+            assert sorted(said) == ["False"] * (PROCESSES - 1) + ["True"]
+            assert store.get(each).claim.owner == owners[said.index("True")]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(place, seed):
+    """What it said it had done is done; all else is as before or after, and can be taken over once."""
+    chance = random.Random(seed)
+    ids = [str(number) for number in range(6)]
+    store = open_store(place)
+    for each in ids:
+        store.add(record(each))
+    with running("work", place, *ids) as process:
+        who = line(process)
+        said = [line(process) for _ in range(chance.randrange(2 * len(ids) - 1))]
+        for _ in range(chance.randrange(30_000)):
+            pass  # it goes on meanwhile, so that it is anywhere when it dies
+        process.kill()
+        said += process.stdout.read().splitlines()
+    assert is_alive(who) is False
+
+    after = open_store(place)
+    if not place.startswith("postgresql:"):
+        with closing(sqlite3.connect(place)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    for each in ids:
+        found = after.get(each)
+        possible = {"done"} if f"done {each}" in said else {"claimed", "done"} if f"claimed {each}" in said else None
+        assert found.state in (possible or {"pending", "claimed", "done"})
+        assert found.request == record(each).request
+        assert found.arguments == ({"path": "a"} if found.state == "pending" else {"edited": each * 100})
+        assert found.outcome == ({"text": each * 200} if found.state == "done" else None)
+        if found.state == "claimed":
+            assert found.claim.owner == who
+            assert after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
+            assert not after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_store_can_be_used_on_both_sides_of_a_fork(place):
+    """The child answers under a name of its own, and the parent sees it."""
+    store = open_store(place)
+    store.add(record("one"))
+    with running("fork", place, "one") as process:
+        assert [line(process), line(process)] == ["0", "False"]
+    assert store.get("one").decided_by == "child"

@@ -1,0 +1,284 @@
+"""
+Connections to a PostgreSQL server that may be away for a while.
+
+Each thread that works with the database has a connection to itself meanwhile; afterwards it is kept for the next one.
+A forked child drops the connections of its parent without a word to the server, and opens its own. If the server goes
+away, the work is done again on a new connection until the server is back or the time is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from .._plumbing.distribution import install_hint
+from .._plumbing.forks import renew_in_children
+from .._plumbing.wording import format_seconds
+from ..errors import ToolkitError
+from .records import ApprovalError
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresConnections", "drop_inherited", "import_psycopg"]
+
+T = TypeVar("T")
+Connection: TypeAlias = "psycopg.Connection[Any]"
+
+_MAX_IDLE = 8
+_SHORTEST_MASKED = 4
+_LONGEST_PAUSE_SECONDS = 0.5
+_IDLE_TRANSACTION_SECONDS = 30
+# A network that swallows everything is noticed after about 15 seconds.
+_DEFAULTS: dict[str, str | int] = {
+    "client_encoding": "UTF8",
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+_SCHEME = re.compile(r"postgres(ql)?(\+[a-z0-9_]+)?://", re.IGNORECASE)
+
+# At the start of a connection the server gives no code, only a text.
+_REFUSED_STARTS: tuple[tuple[str, str], ...] = (
+    ("password authentication failed", "check the user and the password in the address"),
+    ("no password supplied", "give the password in the address, or in ~/.pgpass"),
+    ("is not permitted to log in", "give another user, or let the user log in with ALTER ROLE ... LOGIN"),
+    ("no pg_hba.conf entry", "let the user in from this machine, in pg_hba.conf of the server"),
+    ("permission denied for database", "let the user in with GRANT CONNECT ON DATABASE"),
+    ("does not exist", "create it, or give another address"),
+    ("does not support SSL", "give sslmode=prefer in the address, or turn on SSL on the server"),
+    ("certificate verify failed", "give sslrootcert in the address"),
+)
+_RETRIED_STATES = frozenset(
+    # The server shuts down, has crashed or starts; two transactions were in each other's way; a process that was
+    # frozen in a transaction has lost it; another process has just created the same table.
+    ("57P01", "57P02", "57P03", "57P05", "40001", "40P01", "25P03", "53300", "42P07")
+)
+_PROBLEMS: dict[str, str] = {
+    "42501": "does not let the user do this ({}); have its owner GRANT SELECT, INSERT, UPDATE, DELETE on the table, "
+    "or CREATE on the schema if the table is to be made",
+    "25006": "is read-only: it is a standby, or default_transaction_read_only is set; give the address of the primary",
+    "42P01": "has lost the table ({}); restore it from a copy, or make the store anew",
+    "42703": "has another table of the same name ({}); give another database",
+    "53100": "cannot write: its disk is full; make room",
+    "55P03": "is busy: others have held the same request for too long; try again, or raise timeout_seconds",
+}
+
+
+def import_psycopg() -> Any:
+    """Return the module psycopg; raise `ToolkitError`, which says what to install, if it is missing."""
+    try:
+        import psycopg
+    except ImportError:
+        hint = install_hint("durable")
+        raise ToolkitError(f"PostgreSQL cannot be used without the extra `durable`; {hint}") from None
+    return psycopg
+
+
+class PostgresConnections:
+    """
+    The connections of one process to the database at *url*.
+
+    Args:
+        url: The address of the database, `postgresql://user:password@host:port/name`.
+        timeout_seconds: How long a server that is away is waited for, and a row that others have locked.
+        subject: What the database holds, for messages and for the list of connections on the server.
+        error_class: The class of the errors, which takes a message and `why="store"`.
+        prepare_after: How often a statement runs before the server keeps its plan; None for never, because a pooler
+            between this process and the server may not know such plans.
+
+    Attributes:
+        place: The address without its password, for people.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float,
+        subject: str = "approvals",
+        error_class: Callable[..., ToolkitError] = ApprovalError,
+        prepare_after: int | None = None,
+    ) -> None:
+        self._psycopg = import_psycopg()
+        self._subject = subject
+        self._error_class = error_class
+        self._prepare_after = prepare_after
+        self._parameters = self._parse(url)
+        password = str(self._parameters.get("password") or "")
+        # A shorter one occurs in any text, and masking it there would tell what it is.
+        self._password = password if len(password) >= _SHORTEST_MASKED else ""
+        self._timeout = timeout_seconds
+        self.place = _describe_place(self._parameters)
+        self._idle: list[Connection] = []
+        self._in_use: set[Connection] = set()
+        self._lock = threading.Lock()
+        self._closing = weakref.finalize(self, _close_all, self._idle)
+        renew_in_children(self)
+
+    def _parse(self, url: str) -> dict[str, Any]:
+        match = _SCHEME.match(url) if isinstance(url, str) else None
+        if match is None:
+            raise ValueError("the address of a PostgreSQL database begins with postgresql://")
+        rest = url[match.end() :]  # the part after a plus is for SQLAlchemy
+        try:
+            given = self._psycopg.conninfo.conninfo_to_dict(f"postgresql://{rest}")
+            _check_parts(rest, given)
+        except (self._psycopg.Error, ValueError):
+            # Its text quotes parts of the address, and any of them may be the password.
+            raise ValueError(
+                "the address of the PostgreSQL database cannot be read; write postgresql://user:password@host:port/name,"
+                " with %25 for a percent sign, %40 for @ and %2F for a slash in the password"
+            ) from None
+        return {"application_name": f"toolkit {self._subject}", **_DEFAULTS, **given}
+
+    def run(self, work: Callable[[Connection], T], *, transaction: bool = True) -> T:
+        """
+        Return what *work* returns in a transaction of its own, which is committed.
+
+        If the server goes away, *work* is called once more. The transaction before it may have been committed. Without
+        a *transaction*, each statement is one of its own, which saves two messages to the server.
+
+        Raises:
+            ToolkitError: The server stays away, or refuses; `why` is "store".
+        """
+        end, pause = time.monotonic() + self._timeout, 0.0
+        while True:
+            try:
+                with self._borrow() as connection:
+                    if not transaction:
+                        return work(connection)
+                    with connection.transaction():
+                        return work(connection)
+            except self._psycopg.Error as error:
+                if not self.is_worth_retrying(error) or time.monotonic() + pause > end:
+                    raise self.translate(error) from self._find_cause(error)
+            time.sleep(pause)
+            pause = min(pause * 2 or 0.02, _LONGEST_PAUSE_SECONDS)
+
+    def connect(self) -> Connection:
+        """Return a new connection, which the caller closes."""
+        connection: Connection = self._psycopg.connect(
+            **{"connect_timeout": max(2, int(self._timeout)), **self._parameters},
+            autocommit=True,
+            prepare_threshold=self._prepare_after,
+        )
+        try:
+            connection.execute(
+                f"SET lock_timeout = {max(1, int(self._timeout * 1000))};"
+                f"SET idle_in_transaction_session_timeout = '{_IDLE_TRANSACTION_SECONDS}s';"
+                # What is said to be written has to be on the disk.
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def error(self, problem: str) -> ToolkitError:
+        """Return the error for a *problem*, such as "is read-only"."""
+        return self._error_class(f"the {self._subject} in {self.place}: the database {problem}", why="store")
+
+    def translate(self, error: psycopg.Error) -> ToolkitError:
+        """Return an error that says what is wrong and what to do, without the password."""
+        text = " ".join(str(error).split())
+        shown = text.replace(self._password, "***") if self._password else text
+        for words, remedy in _REFUSED_STARTS if error.sqlstate is None else ():
+            if words in text:
+                return self.error(f"cannot be used: {shown}; {remedy}")
+        if self.is_worth_retrying(error):
+            return self.error(
+                f"has been away for {format_seconds(self._timeout)}: {shown}; check that the server runs and can be "
+                "reached from here, or raise timeout_seconds"
+            )
+        return self.error(_PROBLEMS.get(error.sqlstate or "", "cannot be used: {}").format(shown))
+
+    def is_worth_retrying(self, error: psycopg.Error) -> bool:
+        """Return whether the same work may succeed a moment later, on a new connection."""
+        if error.sqlstate is not None:
+            return error.sqlstate in _RETRIED_STATES or error.sqlstate.startswith("08")
+        refused = any(words in str(error) for words, _ in _REFUSED_STARTS)
+        return isinstance(error, self._psycopg.OperationalError) and not refused
+
+    def _find_cause(self, error: psycopg.Error) -> psycopg.Error | None:
+        return None if self._password and self._password in str(error) else error
+
+    @contextlib.contextmanager
+    def _borrow(self) -> Iterator[Connection]:
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        connection = self.connect() if connection is None else connection
+        self._in_use.add(connection)
+        try:
+            yield connection
+        finally:
+            # A child that was forked meanwhile has dropped it.
+            if connection in self._in_use:
+                self._in_use.discard(connection)
+                self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        unused = [connection]
+        with self._lock:
+            if connection.closed:
+                # The others were opened before the server went away, too.
+                unused += self._idle
+                self._idle.clear()
+            elif self._closing.alive and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+                unused = []
+        _close_all(unused)
+
+    def close(self) -> None:
+        """Close the connections that are not in use, and each other one after its use."""
+        self._closing()
+
+    def renew_after_fork(self) -> None:
+        """Drop the connections of the parent, in a child."""
+        self._lock = threading.Lock()
+        for connection in (*self._idle, *self._in_use):
+            drop_inherited(connection)
+        self._idle.clear()
+        self._in_use.clear()
+
+
+def drop_inherited(connection: Connection) -> None:
+    """Close a connection of the parent process in a forked child, so that the server does not hear of it."""
+    with contextlib.suppress(Exception):  # it may have been closed before
+        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(nowhere, connection.fileno(), inheritable=False)
+        os.close(nowhere)
+        connection.close()
+
+
+def _close_all(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def _check_parts(rest: str, parameters: dict[str, Any]) -> None:
+    """
+    Raise `ValueError` if *rest*, an address after its scheme, was read as *parameters* that cannot be meant.
+
+    A password with a slash or an @ is read as the host, the port or the name of the database, and would be shown.
+    """
+    hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
+    path = rest.partition("?")[0].partition("/")[2]
+    # A host that begins with @ is a socket.
+    if "@" in path or any("@" in host[1:] for host in hosts) or any(port and not port.isdecimal() for port in ports):
+        raise ValueError("a part of the address is in another place than it seems")
+
+
+def _describe_place(parameters: dict[str, Any]) -> str:
+    user, port = parameters.get("user"), parameters.get("port")
+    host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
+    name = parameters.get("dbname") or user or ""
+    return f"postgresql://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}/{name}"
