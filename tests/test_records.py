@@ -10,8 +10,8 @@ import pickle
 import subprocess
 import sys
 import weakref
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Any, ClassVar
 
 import pytest
 
@@ -169,6 +169,28 @@ def test_subclasses_of_records_are_records():
         plain.number = 2  # type: ignore[misc]  # what is tested
     with pytest.raises(TypeError, match="cannot inherit non-frozen"):
         record()(type("Wrong", (Stored,), {"__annotations__": {}}))
+
+
+def test_a_record_may_have_annotations_that_are_no_fields():
+    """`ClassVar`, `InitVar` and `KW_ONLY` mean what they mean in a dataclass, and all annotations stay as written."""
+    seen = []
+    for decorate in (dataclass, record):
+
+        @decorate(slots=True)
+        class Mixed:
+            shared: ClassVar[int] = 5
+            x: int
+            start: InitVar[int]
+            _: KW_ONLY
+            y: list[str] = field(default_factory=list)
+
+            def __post_init__(self, start: int) -> None:
+                self.x += start
+
+        fields = [(part.name, part.type, part.kw_only) for part in dataclasses.fields(Mixed)]
+        seen.append((Mixed(1, 2, y=["a"]).x, Mixed.shared, fields, Mixed.__annotations__))
+    assert seen[0] == seen[1]
+    assert (seen[1][0], seen[1][3]["x"]) == (3, "int")
 
 
 def test_a_record_may_have_a_weak_reference():

@@ -1,8 +1,10 @@
 """A call has a digest, a result has words for the model, and both survive being written down."""
 
 import copy
+import dataclasses
 import json
 import pickle
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -193,6 +195,41 @@ def test_a_result_that_went_well_has_no_error():
     result.error = ErrorInfo("late")
     assert result.error.message == "late"
     assert repr(result) == "<ToolResult ok of ?: '5'>"
+
+
+def test_details_are_written_when_they_are_first_read():
+    """A function for the details is called once, and what it returns can be changed."""
+    calls = []
+
+    def write_details():
+        calls.append(1)
+        return {"size": 3}
+
+    error = ToolResult.failure("failed", "too large", details=write_details).error
+    assert (error.message, calls) == ("too large", [])
+    error.details["size"] = 4
+    assert (error.details, calls) == ({"size": 4}, [1])
+    assert repr(error) == "ErrorInfo(message='too large', details={'size': 4})"
+    with pytest.raises(AttributeError, match="'ErrorInfo' object has no attribute 'detail'"):
+        _ = error.detail
+
+
+@pytest.mark.parametrize(
+    "copy_error",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda error: pickle.loads(pickle.dumps(error)),  # noqa: S301 -- made by this test
+        lambda error: dataclasses.replace(error, message="too large"),
+    ],
+)
+def test_every_copy_of_an_error_has_its_details(copy_error):
+    """A copy has the details of its original, whether they were read or not."""
+    error = ToolResult.failure("failed", "too large", details=partial(dict, size=3)).error
+    assert copy_error(error).details == {"size": 3}
+    assert ToolResult("", None, "failed", error=copy_error(error)).to_json()["error"]["details"] == {"size": 3}
+    error.details = {"size": 5}
+    assert copy_error(error).details == {"size": 5}
 
 
 def test_a_result_takes_no_field_it_does_not_have():

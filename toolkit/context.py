@@ -7,6 +7,7 @@ the schema, and an argument of its name never reaches it.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
@@ -123,6 +124,10 @@ def _refuse_questions() -> QuestionBook:
     raise RuntimeError("there is no user to ask: run the tool with a dispatcher, whose `approvals` ask a person")
 
 
+def _make_key() -> str:
+    return os.urandom(16).hex()
+
+
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -142,6 +147,7 @@ class Context:
         open_questions: Returns the questions of the call, for `ask`. The dispatcher sets it.
         ask_at_once: Asks the dispatcher's asker a `Question` while the tool runs, and returns the answer or `DECLINED`.
             It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.
+        make_key: Returns the `idempotency_key`. The dispatcher sets it.
     """
 
     facts: Facts
@@ -155,7 +161,21 @@ class Context:
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
     ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
+    make_key: Callable[[], str] = field(default=_make_key, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
+    _key: str | None = field(default=None, init=False, repr=False)
+
+    @property
+    def idempotency_key(self) -> str:
+        """
+        A text that is the same for every attempt at this call, and for no other call.
+
+        Pass it to a service that does nothing twice for the same key, such as a payment. It stays the same if the call
+        is tried again, and if a durable run does it again after a crash.
+        """
+        if self._key is None:
+            self._key = self.make_key()
+        return self._key
 
     @property
     def session(self) -> Session | None:

@@ -297,6 +297,7 @@ _DECISION_TYPES: OptionTypes = {
     "by": ((str, type(None)), "the name of the person as a text, or None"),
     "principal": ((str, type(None)), "a text, or None"),
     "reason": ((str,), "a text"),
+    "decided_at": ((int, float, type(None)), "seconds since 1970, or None"),
 }
 
 
@@ -313,6 +314,8 @@ class Decision:
         grant: One of the request's grants, to agree to more than this call.
         by: The person who answered. It is written to the audit log.
         principal: On whose behalf the person answered. If the request has a principal, this must be the same.
+        decided_at: When the person answered, in seconds since 1970, if the answer was kept since then. It must be
+            before the request expires. None stands for the moment at which the answer is given to the dispatcher.
     """
 
     approved: bool
@@ -322,6 +325,7 @@ class Decision:
     by: str | None = None
     principal: str | None = None
     answers: Mapping[str, Any] | None = None
+    decided_at: float | None = None
 
     def __post_init__(self) -> None:
         # Only a bool is accepted, because a text such as "no" is true in Python.
@@ -336,8 +340,8 @@ class Decision:
         if not (self.grant is None or isinstance(self.grant, Grant)):
             raise TypeError(f"a grant is one of request.grants, got {type(self.grant).__name__}")
         # The record is stored with the name of the person, and could not be read back with another type.
-        texts = {"by": self.by, "principal": self.principal, "reason": self.reason}
-        check_option_types(texts, _DECISION_TYPES)
+        options = {"by": self.by, "principal": self.principal, "reason": self.reason, "decided_at": self.decided_at}
+        check_option_types(options, _DECISION_TYPES)
         if not self.approved and not (self.arguments is None and self.grant is None and self.answers is None):
             raise ValueError(
                 "a denial has no arguments, grant or answers, because nothing runs; approve, or leave them out"

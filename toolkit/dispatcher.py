@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
-from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
 from .calls.call_run import CallOptions
 from .calls.call_state import CallState
 from .calls.plan import CallPlan
@@ -36,8 +35,9 @@ from .session import Session, check_session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+if TYPE_CHECKING:  # not loaded here, because most calls ask no person, and keywords have types for type checkers alone
     from .approvals import Approvals
+    from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
 
 __all__ = ["Dispatcher"]
 
@@ -111,6 +111,7 @@ class Dispatcher:
         permissions: SupportsJudge | Sequence[SupportsJudge] | None = None,
         hooks: Iterable[Any] = (),
         on_progress: Callable[[Progress], object] | None = None,
+        approvals: Approvals | None = None,
     ) -> Dispatcher:
         """
         Return a dispatcher for other tools, which shares the policies and the threads of this one.
@@ -124,11 +125,12 @@ class Dispatcher:
             permissions: Judges that a call must satisfy as well. They cannot allow what this dispatcher forbids.
             hooks: Hooks that run after those of this dispatcher.
             on_progress: A listener that is called as well, after the one of this dispatcher.
+            approvals: How people are asked, and where their answers are stored; as in this dispatcher unless given.
 
         Raises:
             DefinitionError: Some tools need resources that this dispatcher does not have.
         """
-        settings = self.settings.extended(permissions, hooks, on_progress)
+        settings = self.settings.extended(permissions, hooks, on_progress, approvals)
         dispatcher = Dispatcher.__new__(Dispatcher)
         dispatcher._set_up(self.catalog if catalog is None else catalog, settings, self)  # noqa: SLF001 -- as above
         return dispatcher

@@ -162,15 +162,18 @@ class Problem:
     @property
     def where(self) -> str:
         """The path as a person writes it: `items[2].sku`."""
+        path = self.path
+        if len(path) == 1 and type(path[0]) is str and _is_plain_key(path[0]):  # most problems are of one parameter
+            return path[0]
         text = ""
-        for key in self.path[:16]:
+        for key in path[:16]:
             if isinstance(key, int):
                 text += f"[{key}]"
             elif isinstance(key, str) and _is_plain_key(key):
                 text += f".{key}" if text else key
             else:
                 text += f"[{str(key)[:60]!r}]"
-        return text + ("..." if len(self.path) > 16 else "")
+        return text + ("..." if len(path) > 16 else "")
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.path else self.message

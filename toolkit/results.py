@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
 from ._plumbing.attribute_layout import reserve_attributes
@@ -81,6 +81,10 @@ class ToolCall:
         metadata: Data that the caller wants to read again in hooks.
         tool: The `Tool`, once the dispatcher has found it. Hooks read its facts there.
         request_id: The id that a request for approval of this call gets. None lets the dispatcher choose a random one.
+        idempotency_key: What the tool gets as `context.idempotency_key`. None lets the dispatcher choose a random one.
+        claim_mark: Marks the claim that this call makes to the approval of a person. A later attempt with the same mark
+            takes the claim over, so it must be certain that the earlier one never began. An agent sets it for the steps
+            of a run.
     """
 
     session: Session | None = None
@@ -89,6 +93,8 @@ class ToolCall:
     metadata: dict[str, Any] | None = None
     tool: Any = None
     request_id: str | None = None
+    idempotency_key: str | None = None
+    claim_mark: str = ""
 
     def __init__(
         self,
@@ -101,6 +107,7 @@ class ToolCall:
         metadata: dict[str, Any] | None = None,
         tool: Any = None,
         request_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.name = name
         self.arguments = {} if arguments is None else arguments
@@ -112,6 +119,8 @@ class ToolCall:
         self.tool = tool
         if request_id is not None:
             self.request_id = request_id
+        if idempotency_key is not None:
+            self.idempotency_key = idempotency_key
 
     def __repr__(self) -> str:
         return f"ToolCall({self.name!r}, {mask_secret_arguments(self.tool, self.arguments)!r}, id={self.id!r})"
@@ -130,8 +139,29 @@ class ToolCall:
         return digest_call(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
+class _DetailsWhenRead:
+    """
+    Makes the details of an error when they are first read, if they were given as a function.
+
+    Most programs read only the text of a result, and listing the problems of bad arguments takes as long as a call.
+    """
+
+    __slots__ = ("write_details",)
+
+    write_details: Callable[[], dict[str, Any]]
+
+    if not TYPE_CHECKING:  # for a type checker, the class would have attributes of all names
+
+        def __getattr__(self, name: str) -> Any:
+            # Python calls this method only for an attribute that is not set.
+            if name != "details":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.details = self.write_details()
+            return self.details
+
+
 @record(slots=True, eq=False)
-class ErrorInfo:
+class ErrorInfo(_DetailsWhenRead):
     """
     What went wrong in a call.
 
@@ -144,6 +174,17 @@ class ErrorInfo:
     message: str
     details: dict[str, Any] = field(default_factory=dict)
     cause: BaseException | None = field(default=None, repr=False)
+
+    @classmethod
+    def with_details_of(
+        cls, write_details: Callable[[], dict[str, Any]], message: str, cause: BaseException | None
+    ) -> ErrorInfo:
+        """Return an error whose details *write_details* returns. It is called when the details are first read."""
+        error = cls.__new__(cls)
+        error.message = message
+        error.cause = cause
+        error.write_details = write_details
+        return error
 
 
 class _NoError:
@@ -216,7 +257,7 @@ def build_call_id(number: int | str) -> str:
 # First come the attributes of a plain call, then those that hooks, containers as values and failures add.
 @reserve_attributes(
     *("text", "value", "attempts", "tool", "number", "duration_seconds"),
-    *("returned", "repairs", "retries", "deferred_text", "kind", "error"),
+    *("returned", "parts", "bound_full_text", "repairs", "retries", "deferred_text", "kind", "error"),
 )
 class ToolResult:
     """
@@ -320,7 +361,7 @@ class ToolResult:
         kind: Kind,
         message: str,
         *,
-        details: dict[str, Any] | None = None,
+        details: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
         cause: BaseException | None = None,
         advice: str | None = None,
         **fields: Any,
@@ -331,7 +372,8 @@ class ToolResult:
         Args:
             kind: The kind of error.
             message: The message for the model, which becomes `result.error.message`.
-            details: Plain JSON for programs.
+            details: Plain JSON for programs, or a function that returns it, which is called when the details are first
+                read.
             cause: The exception that ended the call.
             advice: What the model should do, in place of the usual sentence for *kind*.
             fields: Further fields of the result.
@@ -344,7 +386,10 @@ class ToolResult:
         else:
             sentence = f"{phrase}: {message}" if message else phrase
         text = f"error: {sentence}\n{usual_advice if advice is None else advice}".rstrip()
-        error = ErrorInfo(message, details or {}, cause)
+        if callable(details):
+            error = ErrorInfo.with_details_of(details, message, cause)
+        else:
+            error = ErrorInfo(message, details or {}, cause)
         if fields:
             return cls(text, None, kind, error=error, **fields)
         result = cls(text, None, kind)

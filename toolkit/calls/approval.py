@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from ..approvals.policy import Approvals
-from ..approvals.process_owner import is_alive, owner
+from ..approvals.process_owner import has_mark, is_alive, is_this_process, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN, has_approved_askers
 from ..approvals.store import ApprovalStore, check_takes_answers, may_settle_with
@@ -28,14 +28,20 @@ from .request_opening import RequestIdTakenError, RequestOpening, close_pending
 
 __all__ = [
     "CallApproval",
+    "RunInStore",
     "build_lost_result",
     "build_repeated_denial",
-    "build_repeated_result",
     "build_taken_id_result",
+    "find_decision_time",
     "find_running",
+    "is_marked_claim",
 ]
 
 _log = logging.getLogger("toolkit")
+
+RunInStore: TypeAlias = Callable[[str, str, Callable[[Any], Any]], Awaitable[Any]]
+
+_TAKEN_OVER = "the claim of this process was taken over, because the process seemed to be dead"
 
 
 class CallApproval:
@@ -61,6 +67,20 @@ class CallApproval:
         name = record.request.id
         present = await self._store.run("find request", name, lambda store: store.get(name))
         return None if present is None or present.state == "pending" else present
+
+    async def build_repeated_result(self, record: Record) -> ToolResult:
+        """Return the result of a call that asks again although *record*, its request, was approved before."""
+        if record.outcome is not None:
+            return ToolResult.from_json(record.outcome)
+        runs = await find_running(record, self._approvals, self._store.run)
+        if runs is False:
+            return build_lost_result(record, self._approvals)
+        return ToolResult.failure(
+            "failed",
+            f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
+            details={"happened": "maybe"},
+            advice="Wait for its result; it is not started a second time.",
+        )
 
     async def has_approved_askers(self, record: Record) -> bool:
         """
@@ -104,7 +124,7 @@ class CallApproval:
         )  # a store of the user may not know the parameter
         if answers is not None:
             check_takes_answers(self._approvals.store)
-        now, mine = self._approvals.clock(), owner()
+        now, mine = find_decision_time(decision.decided_at, self._approvals), self._build_owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner
             await self._claim_with(
@@ -127,7 +147,7 @@ class CallApproval:
         name, former = record.request.id, self.claimed_record
 
         def close_unused(store: ApprovalStore, is_ours: bool) -> None:
-            if is_ours:
+            if is_ours and not self._is_step:
                 self._write_outcome(store, record, _build_cut_short_result(0))
 
         if not await self._store.run("claim request", name, work, on_late=close_unused):
@@ -140,9 +160,9 @@ class CallApproval:
                 former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
             )
 
-    async def deny(self, record: Record, by: str | None, reason: str = "") -> None:
+    async def deny(self, record: Record, decision: Decision, reason: str) -> None:
         """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
-        name, now = record.request.id, self._approvals.clock()
+        name, by, now = record.request.id, decision.by, find_decision_time(decision.decided_at, self._approvals)
         reason = self._state.redaction().mask_text(reason)
         further: dict[str, Any] = (
             {"denial": reason} if reason and may_settle_with(self._approvals.store, "denial") else {}
@@ -158,10 +178,13 @@ class CallApproval:
         """
         Close a request whose call ends without an answer, unless another call holds the same request.
 
-        If *error* ends the call, the request may be closed in the background, without waiting.
+        If *error* ends the call, the request may be closed in the background, without waiting. If it ends a step of a
+        run, the request stays, because the step is done again and finds it.
         """
         name = record.request.id
         if not self._approvals.holders.remove(name, is_maker=self.opening.has_made(record)):
+            return
+        if self._is_step and error is not None and not isinstance(error, Exception):
             return
         # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
         if isinstance(error, (GeneratorExit, StoreTimeoutError)):
@@ -210,10 +233,16 @@ class CallApproval:
         return problems[0]
 
     async def record_cut_short(self, error: BaseException, attempts: int) -> None:
-        """Close the open request and the claim, because *error* ends the call and no result carries them further."""
+        """
+        Close the open request and the claim, because *error* ends the call and no result carries them further.
+
+        The claim of a step of a run stays. The steps know whether the call has begun, and may run it.
+        """
         opened, record = self.waiting_record, self.claimed_record
         if opened is not None:
             await self.withdraw(opened, error)
+        if self._is_step:
+            return
         if record is not None and isinstance(error, GeneratorExit):
             self._store.detach(
                 "keep the outcome of request",
@@ -222,6 +251,17 @@ class CallApproval:
         elif record is not None:
             await self._store_outcome(record, _build_cut_short_result(attempts), is_cancelled=True)
 
+    def is_own_claim(self, record: Record) -> bool:
+        """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
+        return is_marked_claim(record, self._state.call.claim_mark)
+
+    @property
+    def _is_step(self) -> bool:
+        return bool(self._state.call.claim_mark)
+
+    def _build_owner(self) -> str:
+        return owner(mark=self._state.call.claim_mark)
+
     def _write_outcome(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
         # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
         # stored, because a part of it is not JSON, a short result is stored.
@@ -229,15 +269,24 @@ class CallApproval:
         short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
         for outcome in (result, short):
             try:
-                store.finish(name, outcome.to_json(), owner=owner())
+                is_kept = store.finish(name, outcome.to_json(), owner=self._build_owner())
             except Exception as error:  # noqa: BLE001 -- the reason is given above
                 _log.exception("the outcome of request %s could not be kept", name)
                 problem = describe_value(error)
             else:
                 self._approvals.lost.discard(name)
-                return ""
+                if is_kept is not False:  # a store of the user may return None
+                    return ""
+                _log.error("the outcome of request %s was not kept: %s", name, _TAKEN_OVER)
+                return _TAKEN_OVER
         self._approvals.lost.add(name)
         return problem
+
+
+def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
+    """Return when a person answered: now, unless the answer was kept since *decided_at*."""
+    now = approvals.clock()
+    return now if decided_at is None else min(decided_at, now)
 
 
 def _add_once(store: ApprovalStore, record: Record) -> None:
@@ -254,14 +303,14 @@ def _build_cut_short_result(attempts: int) -> ToolResult:
 
 def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
     """
-    Return the result of a call that was claimed but has no outcome in the store.
+    Return the result of a call that was claimed but has no outcome in the store, and does not run.
 
-    The result says why the outcome is missing.
+    The result says why the outcome is missing. Before the request expires, only a process that is dead loses a claim.
     """
     claimed_by = "" if record.claim is None else record.claim.owner
-    if record.request.id in approvals.lost and claimed_by == owner():
+    if record.request.id in approvals.lost and is_this_process(claimed_by):
         why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
-    elif is_alive(claimed_by) is False:
+    elif is_alive(claimed_by) is False or not record.is_expired(approvals.clock()):
         why = "it was approved and started, but its process ended before the outcome was kept"
     else:
         why = "it was approved and started where this process cannot see it, and no outcome was kept"
@@ -270,21 +319,6 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
         f"{why}: it may or may not have happened",
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
-    )
-
-
-def build_repeated_result(record: Record, approvals: Approvals) -> ToolResult:
-    """Return the result of a call that asks again although *record*, its request, was approved before."""
-    if record.outcome is not None:
-        return ToolResult.from_json(record.outcome)
-    runs = find_running(record, approvals)
-    if runs is False:
-        return build_lost_result(record, approvals)
-    return ToolResult.failure(
-        "failed",
-        f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
-        details={"happened": "maybe"},
-        advice="Wait for its result; it is not started a second time.",
     )
 
 
@@ -306,13 +340,23 @@ def build_taken_id_result(error: RequestIdTakenError) -> ToolResult:
     )
 
 
-def find_running(record: Record, approvals: Approvals) -> bool | None:
+def is_marked_claim(record: Record, mark: str) -> bool:
+    """Return whether the claim of *record* has this *mark*, so that an earlier attempt at the same step has made it."""
+    return record.state == "claimed" and record.claim is not None and has_mark(record.claim.owner, mark)
+
+
+async def find_running(record: Record, approvals: Approvals, in_store: RunInStore) -> bool | None:
     """
     Return whether the call of a claimed *record* runs; None if it may run where this process cannot see it.
 
-    Another machine may run a claim that this process cannot see. Such a claim counts as lost once the request has
-    expired.
+    A store with the method `is_owner_alive` can see processes on other machines. Without it, the claim of another
+    machine counts as lost once the request has expired.
     """
     theirs = "" if record.claim is None else record.claim.owner
-    runs = record.request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
+    if is_this_process(theirs):
+        return record.request.id not in approvals.lost
+    runs = is_alive(theirs)
+    if runs is None and hasattr(approvals.store, "is_owner_alive"):
+        name = repr(record.request.id[:64])
+        runs = await in_store("find the process of request", name, lambda store: store.is_owner_alive(theirs))
     return False if runs is None and record.is_expired(approvals.clock()) else runs

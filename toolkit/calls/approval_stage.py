@@ -34,7 +34,6 @@ from .approval import (
     CallApproval,
     build_lost_result,
     build_repeated_denial,
-    build_repeated_result,
     build_taken_id_result,
 )
 from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
@@ -148,11 +147,12 @@ class ApprovalStage:
                     await self.approval.withdraw(step.record, error)
                 raise
 
-    async def _open_request(self, question: Unasked) -> Asking | ToolResult:
+    async def _open_request(self, question: Unasked) -> Asking | Answered | ToolResult:
         """
         Make and store the request, or find that of the same call.
 
-        Return a result if the same call was answered before, or if the call would fail anyway.
+        Return a result if the same call was answered before, or if the call would fail anyway. Return the answer if an
+        earlier attempt at the call claimed the approval, and never began.
         """
         try:
             claimed = self.approval.claimed_record
@@ -168,18 +168,26 @@ class ApprovalStage:
                 raise
             # The call would fail with this same error, so the model is told and no person is asked.
             return build_error_result(error.__cause__, self._state.plan, redaction=self._state.redaction())
+        if self.approval.is_own_claim(record):
+            return self._find_answer(record)
         if record.state != "pending":
-            return self._repeat(record)
+            return await self._repeat(record)
         return Asking(record, is_stored=not self.approval.opening.has_made(record))
 
-    def _repeat(self, record: Record) -> ToolResult:
+    def _find_answer(self, record: Record) -> Answered:
+        """Return the answer that a person has given to *record*, whose claim is taken over."""
+        is_edited = not is_unaltered(record, self._state.plan.tool)
+        decision = Decision.approve(by=record.decided_by, arguments=record.arguments if is_edited else None)
+        return Answered(record, decision, is_resumed=False, is_stored=True)
+
+    async def _repeat(self, record: Record) -> ToolResult:
         """Return the result of a call that asks again although *record*, its request, was answered before."""
         if record.state == "denied":
             return build_repeated_denial(record)
         self._state.repeats = record
         if record.outcome is None:  # a recorded result says itself what people changed
             self._state.edits = find_edits(record, self._state.plan.tool)
-        return build_repeated_result(record, self._state.settings.approvals)
+        return await self.approval.build_repeated_result(record)
 
     async def _ask_person(self, asking: Asking) -> Answered | ToolResult:
         """Ask a person, and return the result of a call that waits if no person answers now."""
@@ -209,7 +217,7 @@ class ApprovalStage:
             if answered.is_resumed:
                 raise
             if error.why == "answered" and (present := await self.approval.find_answered(record)) is not None:
-                return self._repeat(present)
+                return await self._repeat(present)
             if error.why not in ("arguments", "grant", "answers"):
                 raise
             # The person made a mistake in their answer, so they are told about it and asked again. The request still
@@ -224,7 +232,7 @@ class ApprovalStage:
         await self._record_answer(record, decision, answers[len(record.answers) :])
         self._state.answers = answers
         if not decision.approved:
-            await self.approval.deny(record, decision.by, decision.reason)
+            await self.approval.deny(record, decision, decision.reason)
             return ToolResult.failure("denied", decision.reason or "the user said no")
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._finish_lost(record, decision)
@@ -239,7 +247,7 @@ class ApprovalStage:
     async def _judge_again(self, answered: Answered) -> Unasked | ToolResult | None:
         """Judge an approved call under the policy of this moment, and claim its approval if nothing has changed."""
         record, decision = answered.record, answered.decision
-        if answered.is_stored:
+        if answered.is_stored and (record.state != "claimed" or decision.arguments is None):
             self._builder.check_shown_arguments(record)
         refusal = await self._decode_approved_arguments(record, decision)
         if refusal is not None:
@@ -251,9 +259,12 @@ class ApprovalStage:
         if not (is_denied or is_new or difference):
             await self._claim(record, decision)
             return None
-        if record.state == "claimed":
+        if record.state == "claimed" and not self.approval.is_own_claim(record):
             return await self._finish_lost(record, decision)
-        await self.approval.deny(record, decision.by, judgement.verdict.reason if is_denied else "")
+        if record.state == "claimed":
+            await self.approval.claim(record, decision, None)  # what comes of the call is its outcome
+        else:
+            await self.approval.deny(record, decision, judgement.verdict.reason if is_denied else "")
         if is_denied:
             return _build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.
@@ -267,7 +278,7 @@ class ApprovalStage:
         Return a result if the original arguments do not fit any more.
         """
         state, tool = self._state, self._state.plan.tool
-        state.edits = record.request.edits
+        state.edits = find_edits(record, tool) if record.state == "claimed" else record.request.edits
         if decision.arguments is None:
             return await state.check(repair=False) if state.decoded is UNSURE else None
         refusal = await state.change_by_person(restore_masked_secrets(decision.arguments, record, tool))
@@ -302,6 +313,8 @@ class ApprovalStage:
             Permissions.grant(state.call.session, grant)
 
     def _may_run_again(self, record: Record) -> bool:
+        if self.approval.is_own_claim(record):
+            return True
         tool = self._state.plan.tool
         return tool.facts.idempotent and not tool.facts.destructive and is_unaltered(record, tool)
 

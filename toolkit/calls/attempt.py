@@ -27,6 +27,7 @@ from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
 from ..values.rendering import as_json
+from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
 
 __all__ = [
@@ -155,6 +156,7 @@ class ToolAttempt:
         "_job",
         "_sources",
         "_threads",
+        "_timer",
         "_tool",
         "began",
         "returned",
@@ -171,8 +173,10 @@ class ToolAttempt:
         *,
         build_stuck_call: Callable[[], StuckCall],
         cleanup_seconds: float,
+        timer: QuestionTimer | None = None,
     ) -> None:
         self._tool = tool
+        self._timer = timer
         self._arguments = arguments
         self._context = context
         self._sources = sources
@@ -194,7 +198,7 @@ class ToolAttempt:
             return await await_with_limit(self._call_with_resources(), self._cleanup_seconds, self._abandon)
         task = asyncio.ensure_future(_catch_exit(self._call_with_resources()))
         try:
-            done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+            done = await wait_within(task, timeout_seconds, self._timer)
             if not done and self._holds_caller():
                 # The caller cannot go on before its own thread is free. So a value that comes late still counts.
                 self._context.stop.set()

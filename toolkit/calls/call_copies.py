@@ -15,7 +15,7 @@ from .attempt import must_propagate
 
 __all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
 
-_MAX_REQUEST_ID_CHARS = 200
+_MAX_TEXT_CHARS = 200
 
 
 def copy_call(
@@ -33,8 +33,9 @@ def copy_call(
     The other arguments fill the fields that the call leaves empty.
 
     Raises:
-        TypeError: *call* is neither, *arguments* are given beside a `ToolCall`, or the id of its request is no text.
-        ValueError: The id of its request cannot be used.
+        TypeError: *call* is neither, *arguments* are given beside a `ToolCall`, or the id of its request or its
+            idempotency key is no text.
+        ValueError: The id of its request or its idempotency key cannot be used.
     """
     if isinstance(call, str):
         call = ToolCall(str.__str__(call), arguments)  # the `str` of an enum would give its label
@@ -56,7 +57,11 @@ def copy_call(
     if call.request_id is not None:
         request_id = call.request_id
     if request_id is not None:
-        copied.request_id = _check_request_id(request_id)
+        copied.request_id = _check_text(request_id, "the id of a request")
+    if call.idempotency_key is not None:
+        copied.idempotency_key = _check_text(call.idempotency_key, "an idempotency key")
+    if call.claim_mark:
+        copied.claim_mark = _check_text(call.claim_mark, "the mark of a claim")
     return copied
 
 
@@ -82,14 +87,12 @@ def copy_batch(
     return copies
 
 
-def _check_request_id(request_id: Any) -> str:
-    if not isinstance(request_id, str):
-        raise TypeError(f"the id of a request is a text, got {type(request_id).__name__}")
-    if not (0 < len(request_id) <= _MAX_REQUEST_ID_CHARS and request_id.isprintable()):
-        raise ValueError(
-            f"{request_id[:64]!r} cannot be the id of a request; give 1 to {_MAX_REQUEST_ID_CHARS} printable characters"
-        )
-    return request_id
+def _check_text(text: Any, subject: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{subject} is a text, got {type(text).__name__}")
+    if not (0 < len(text) <= _MAX_TEXT_CHARS and text.isprintable()):
+        raise ValueError(f"{text[:64]!r} cannot be {subject}; give 1 to {_MAX_TEXT_CHARS} printable characters")
+    return text
 
 
 class UnreadableMetadata(dict[str, Any]):

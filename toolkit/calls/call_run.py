@@ -8,26 +8,25 @@ of the stages. The order of the stages is in `pipeline.py` alone.
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import CoroutineType
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._plumbing.attribute_layout import reserve_attributes
 from .._plumbing.records import record
 from ..concurrency.abandoned import CancellableJob
-from ..concurrency.cleanup_limit import FINISHED, keep_value
 from ..concurrency.deadline import NO_DEADLINE, Deadline
-from ..decisions import Decision
-from ..errors import ToolError, ToolkitError
-from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, Step, show_call
+from ..decisions import AuthNeeded, Changed, Decision
+from ..errors import ToolError, ToolkitError, Transient
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step
+from ..policies.redaction import Redaction
+from ..questions import AnswersNeeded
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
 from ..values.rendering import describe_value
 from .attempt import TimedOut, must_propagate
 from .call_state import CallState
 from .error_results import build_error_result, build_hook_error_result
-from .execution import Execution
+from .execution import Execution, find_ending
 from .plan import CallPlan
 from .render_result import render_hook_result
 from .result_notes import add_metadata, render_notes
@@ -38,7 +37,7 @@ if TYPE_CHECKING:  # not loaded here, because most calls are not judged
     from ..approvals import Record
     from .approval_stage import ApprovalStage
 
-__all__ = ["CallOptions", "CallRun", "raise_wrong_return"]
+__all__ = ["CallOptions", "CallRun", "prepare_runs", "raise_wrong_return"]
 
 
 @record(frozen=True, slots=True)
@@ -54,17 +53,25 @@ class CallOptions:
     resources: Mapping[Any, Any]
     timeout_seconds: float | None = None
 
+    # `dataclass` would need half a millisecond to write this method, for `NO_OPTIONS`, which are made on import.
+    def __init__(self, resources: Mapping[Any, Any], timeout_seconds: float | None = None) -> None:
+        object.__setattr__(self, "resources", resources)
+        object.__setattr__(self, "timeout_seconds", timeout_seconds)
+
 
 NO_OPTIONS = CallOptions({})
 
 
 @reserve_attributes(
     *("plan", "settings", "name", "number", "session", "principal", "started", "attempts", "options"),
-    *("_call", "_arguments", "_decoded", "has_run", "inner_result", "_state", "_execution", "_approval_stage"),
+    *("is_judged", "_show_call", "_call", "_arguments", "_decoded", "_state", "_execution"),
+    *("has_run", "inner_result", "hook_value", "_approval_stage"),
 )
 class CallRun:
     """
     One call that needs more than its arguments. Its parts are made when they are first needed.
+
+    `prepare_runs` returns the function that makes these objects. A constructor would take half as long again.
 
     Attributes:
         name: The name by which the tool is called.
@@ -79,49 +86,36 @@ class CallRun:
         replacement: The result that a before-hook has given in place of running the tool.
         is_judged: Whether the approval stage has seen the call.
         inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
+        hook_value: What an around-hook has returned, until it is read.
         answer: The stored request and the answer of a person, if the call continues after it.
     """
 
-    # Values that seldom differ are on the class, as in `ToolResult`.
+    plan: CallPlan
+    settings: Settings
+    name: str
+    number: int | str
+    session: Session | None
+    principal: str | None
+    started: float
+    attempts: int
+    options: CallOptions
+    is_judged: bool
+    _show_call: Callable[..., ShownCall]
+    _call: ToolCall | None
+    _arguments: Any
+    _decoded: Any
+    _state: CallState | None
+    _execution: Execution | None
+    # Values that seldom differ are on the class, as in `ToolResult`. Those that most calls read are not.
     ask_reasons: Sequence[str] = ()
     is_modified = False
     replacement: ToolResult | None = None
     answer: tuple[Record, Decision] | None = None
-    is_judged = False
     inner_result: ToolResult | None = None
+    hook_value: Any = None
     _approval_stage: ApprovalStage | None = None
-    _execution: Execution | None = None
-    _state: CallState | None = None
     has_run = False
     _passing_id = 0
-
-    def __init__(
-        self,
-        plan: CallPlan,
-        settings: Settings,
-        name: str,
-        call: ToolCall | None,
-        arguments: Any,
-        decoded: Any,
-        number: int | str,
-        session: Session | None,
-        principal: str | None,
-        started: float,
-        attempts: int = 0,
-        options: CallOptions = NO_OPTIONS,
-    ) -> None:
-        self.plan = plan
-        self.settings = settings
-        self.name = name
-        self.number = number
-        self.session = session
-        self.principal = principal
-        self.started = started
-        self.attempts = attempts
-        self.options = options
-        self._call = call
-        self._arguments = arguments
-        self._decoded = decoded
 
     @property
     def call(self) -> ToolCall:
@@ -150,6 +144,15 @@ class CallRun:
     def decoded(self) -> Any:
         """The decoded form of the arguments."""
         return self._decoded if self._state is None else self._state.decoded
+
+    def show_call(self) -> ShownCall:
+        """Return the call as hooks see it."""
+        arguments = self._arguments if self._state is None else self._state.arguments
+        return self._show_call(self.number, arguments, self.session, self.principal, self._call)
+
+    def redaction(self) -> Redaction:
+        """Return the redaction that masks the secrets of the call."""
+        return self.plan.redaction(self._decoded, self._arguments) if self._state is None else self._state.redaction()
 
     @property
     def execution(self) -> Execution:
@@ -223,70 +226,26 @@ class CallRun:
         self.state.repairs = record.request.repairs
         return await self.approval_stage.resume(record, decision)
 
-    # Around-hooks, and the attempts inside them.
-
-    async def run_in_hooks(
-        self, run_tool: Callable[..., Coroutine[Any, Any, ToolResult]], level: int = 0
-    ) -> ToolResult:
-        """
-        Run the tool inside the around-hooks, from the hook at *level* on. *run_tool* runs it without them.
-        """
-        steps, inner_level = self.settings.chain.around, level + 1
-        step = steps[level]
-
-        def run_inner() -> Coroutine[Any, Any, ToolResult]:
-            if inner_level < len(steps):
-                return self.run_in_hooks(run_tool, inner_level)
-            return run_tool(None, None, None, None, None, None, self)
-
-        # Each hook has its own view, because the inner hooks work while this one waits for them.
-        state = self._state
-        arguments = self._arguments if state is None else state.arguments
-        shown_call = show_call(
-            self.name, self.number, self.plan.tool, arguments, self.session, self.principal, self._call
-        )
-        try:
-            if step.is_plain and self.options.timeout_seconds is None:
-                hook_result = step.function(shown_call, run_inner)
-                if type(hook_result) is CoroutineType:
-                    # The first step runs here, because most hooks and tools never wait for anything.
-                    values: list[Any] = []
-                    coroutine = keep_value(hook_result, values)
-                    waits_for = next(coroutine.__await__(), FINISHED)
-                    try:
-                        if waits_for is not FINISHED:
-                            await self.settings.hook_runner.finish_hook(coroutine, waits_for, step)
-                        hook_result = values.pop()
-                    finally:
-                        del waits_for  # it may hold the error, and the traceback of the error holds this frame
-                elif inspect.isawaitable(hook_result):
-                    hook_result = await self.settings.hook_runner.await_hook(hook_result, step)
-            else:
-                runner = self.settings.hook_runner
-                hook_result = await step.run_around(runner, self.state.deadline.seconds_left(), shown_call, run_inner)
-            if not isinstance(hook_result, ToolResult):
-                raise_wrong_return("around", "a result", hook_result)
-        except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-            return self.build_hook_failure(error, step, "around")
-        try:
-            if hook_result is not self.inner_result:
-                # Make a copy, because the hook may return the same object for every call.
-                self.inner_result = render_hook_result(hook_result)
-            return self.inner_result
-        finally:
-            del hook_result
+    # The attempts.
 
     async def run_attempts(self) -> ToolResult:
         """Run the tool as often as failures allow."""
         return await self.execution.run(self.state.arguments, self.state.decoded)
 
-    def recover_from(self, error: BaseException) -> Coroutine[Any, Any, ToolResult]:
-        """Return a coroutine for the result of a call whose function the pipeline called, and which raised *error*."""
+    async def recover_from(self, error: BaseException) -> ToolResult:
+        """Return the result of a call whose function the pipeline called, and which raised *error*."""
         if must_propagate(error):
             self._passing_id = id(error)
             raise error
-        state = self.state
-        return self.execution.recover_from(error, state.arguments, state.decoded)
+        ending: BaseException | None = None
+        try:
+            ending = find_ending(error, self.settings)
+            if isinstance(ending, (Transient, AuthNeeded, Changed, AnswersNeeded)):
+                state = self.state
+                return await self.execution.recover_from(error, ending, state.arguments, state.decoded)
+            return build_error_result(ending, self.plan, cause=error, redaction=self.redaction())
+        finally:
+            del ending, error  # their tracebacks may hold this frame
 
     def enter_tool(self) -> Any:
         """Return the decoded arguments for a run of the tool that an around-hook asks for, if it may ask for one."""
@@ -376,7 +335,7 @@ class CallRun:
         if not self.state.needs_notes:
             return
         max_chars = self.plan.max_chars
-        notes = render_notes(self.state, self.state.redaction(), max_chars // 2)
+        notes = render_notes(self.state, self.redaction(), max_chars // 2)
         shorten = keep_full_text if len(result.text) + len(notes) <= max_chars else truncate_result
         shorten(result, max_chars - len(notes), self.plan, self.call.session, self.call.principal)
         result.text = notes + result.text
@@ -398,9 +357,7 @@ class CallRun:
             raise error
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.state.deadline.is_past() else error
-        return build_hook_error_result(
-            error, step.hook, stage, ran=self.attempt_count > 0, redaction=self.state.redaction()
-        )
+        return build_hook_error_result(error, step.hook, stage, ran=self.attempt_count > 0, redaction=self.redaction())
 
     async def handle_unexpected_error(self, error: BaseException) -> ToolResult:
         """
@@ -414,9 +371,9 @@ class CallRun:
         says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
         if isinstance(error, TimeoutError) and (says_why or self.state.deadline.is_past()):
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
-            return build_error_result(late, self.plan, cause=error, redaction=self.state.redaction())
+            return build_error_result(late, self.plan, cause=error, redaction=self.redaction())
         return build_error_result(
-            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.state.redaction()
+            ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.redaction()
         )
 
     def _refuses_answer(self, error: BaseException) -> bool:
@@ -441,6 +398,48 @@ class CallRun:
         """Note in the store of approvals that *error* ended the call before it had a result."""
         if self._approval_stage is not None:
             await self._approval_stage.approval.record_cut_short(error, self.attempt_count)
+
+
+def prepare_runs(
+    plan: CallPlan, settings: Settings, name: str, show_call: Callable[..., ShownCall]
+) -> Callable[..., CallRun]:
+    """
+    Return a function that makes the `CallRun` of a call of *plan*'s tool, which is called by *name*.
+
+    *show_call* makes the `ShownCall` of such a call, see `prepare_shown_calls`.
+    """
+
+    def begin(
+        call: ToolCall | None,
+        arguments: Any,
+        decoded: Any,
+        number: int | str,
+        session: Session | None,
+        principal: str | None,
+        started: float,
+        attempts: int = 0,
+        options: CallOptions = NO_OPTIONS,
+    ) -> CallRun:
+        run = CallRun()
+        run.plan = plan
+        run.settings = settings
+        run.name = name
+        run.number = number
+        run.session = session
+        run.principal = principal
+        run.started = started
+        run.attempts = attempts
+        run.options = options
+        run.is_judged = False
+        run._show_call = show_call  # noqa: SLF001
+        run._call = call  # noqa: SLF001 -- this function is the constructor
+        run._arguments = arguments  # noqa: SLF001
+        run._decoded = decoded  # noqa: SLF001
+        run._state = None  # noqa: SLF001
+        run._execution = None  # noqa: SLF001
+        return run
+
+    return begin
 
 
 def raise_wrong_return(stage: str, expected: str, got: Any) -> NoReturn:

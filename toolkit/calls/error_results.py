@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .._plumbing.tracebacks import drop_library_frames
@@ -44,10 +45,11 @@ def build_error_result(
     """
     kind = _kind(error)
     details: dict[str, Any] = {}
+    problems: Sequence[Problem] | None = None
     if isinstance(error, BadArgs):
         if plan.tool.signature.secrets:
             error = without_secrets(error, plan.tool.signature.secrets)
-        details["problems"] = _problems_as_json(error.problems)
+        problems = error.problems
     message = _message(error)
     if isinstance(error, Transient):
         details["happened"] = error.happened
@@ -63,24 +65,27 @@ def build_error_result(
             _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
     elif _log.isEnabledFor(logging.WARNING):
         log_masked_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
-    return ToolResult.failure(kind, message, details=details, cause=cause)
+    write_details = None if problems is None else partial(_add_problems, problems, details)
+    return ToolResult.failure(kind, message, details=write_details or details, cause=cause)
+
+
+def _add_problems(problems: Sequence[Problem], details: dict[str, Any]) -> dict[str, Any]:
+    return {"problems": _problems_as_json(problems), **details}
 
 
 def _problems_as_json(problems: Sequence[Problem]) -> Any:
     """Return what `as_json` returns for the fields of *problems*. Most need none of its care, and this is quicker."""
-    if len(problems) > _MAX_PLAIN_PROBLEMS or any(
-        type(key) not in (str, int) for problem in problems for key in problem.path
-    ):
-        return as_json([{"path": problem.path, "message": problem.message} for problem in problems])
-    return [
-        {
-            "path": [replace_surrogates(key) if type(key) is str else key for key in problem.path],
-            "message": replace_surrogates(problem.message),
-        }
-        for problem in problems
-    ]
+    entries = []
+    for problem in problems:
+        path, message = problem.path, problem.message
+        if len(problems) > _MAX_PLAIN_PROBLEMS or not _PLAIN_KEYS.issuperset(map(type, path)):
+            return as_json([{"path": problem.path, "message": problem.message} for problem in problems])
+        keys = [key if isinstance(key, int) or key.isascii() else replace_surrogates(key) for key in path]
+        entries.append({"path": keys, "message": message if message.isascii() else replace_surrogates(message)})
+    return entries
 
 
+_PLAIN_KEYS = frozenset({str, int})
 _MAX_PLAIN_PROBLEMS = 1000
 
 

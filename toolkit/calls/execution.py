@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -38,6 +39,7 @@ from .call_state import CallState
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .progress import build_progress_reporter
+from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
@@ -45,12 +47,15 @@ from .settings import Settings
 if TYPE_CHECKING:
     from .question_book import CallQuestions
 
-__all__ = ["Execution"]
+__all__ = ["Execution", "find_ending"]
 
 _log = logging.getLogger("toolkit")
 
 Interrupt: TypeAlias = AuthNeeded | Changed | AnswersNeeded
 """What a tool raises if a person has to act before it can continue."""
+
+Ending: TypeAlias = Interrupt | ToolError | DefinitionError
+"""What an exception of a tool counts as."""
 
 
 class ExecutionOwner(Protocol):
@@ -119,8 +124,10 @@ class Execution:
         self._arguments, self._decoded = arguments, decoded
         try:
             return render_result(await self._attempt(), self._plan)
-        except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-            return await self._recover(error)
+        except BaseException as error:  # every failure becomes a result, unless it has to pass
+            if must_propagate(error):
+                raise
+            return await self._recover(error, find_ending(error, self._settings))
 
     async def finish(self, value: Any, arguments: Any, decoded: Any) -> Any:
         """Return the final value of a function that was called directly and returned a generator or an awaitable."""
@@ -128,10 +135,12 @@ class Execution:
         self._last_attempt = await self._build_attempt(None)
         return await self._last_attempt.finish(value)
 
-    def recover_from(self, error: BaseException, arguments: Any, decoded: Any) -> Coroutine[Any, Any, ToolResult]:
+    def recover_from(
+        self, error: BaseException, ending: Ending, arguments: Any, decoded: Any
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Return the same as `run`, for a call whose function was called directly and raised *error*."""
         self._arguments, self._decoded = arguments, decoded
-        return self._recover(error)
+        return self._recover(error, ending)
 
     def abandon_direct(self, task: asyncio.Task[Any], arguments: Any) -> None:
         """Register the call as `abandon` does, if its function was awaited directly."""
@@ -173,10 +182,11 @@ class Execution:
         plan, settings = self._plan, self._settings
         sources = [self._resources, plan.tool.resources, settings.resources]
         is_alone = not await may_run_concurrently(plan.tool, self._decoded)
+        timer = QuestionTimer(self._deadline.seconds_left) if settings.has_asker else None
         return ToolAttempt(
             plan.tool,
             self._decoded,
-            self._context(sources, limit),
+            self._context(sources, limit, timer),
             sources,
             settings.threads,
             settings.abandoned,
@@ -184,19 +194,22 @@ class Execution:
             # only the garbage collector frees.
             build_stuck_call=partial(_build_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
             cleanup_seconds=settings.cleanup_seconds,
+            timer=timer,
         )
 
-    def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+    def _context(self, sources: list[Mapping[Any, Any]], limit: float | None, timer: QuestionTimer | None) -> Context:
         tool, settings = self._plan.tool, self._settings
         if tool.signature.injected:
-            context = self._full_context(sources, limit)
+            context = self._full_context(sources, limit, timer)
         else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
             context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
             context.on_progress = build_progress_reporter(partial(_report, self._owner))
         return context
 
-    def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+    def _full_context(
+        self, sources: list[Mapping[Any, Any]], limit: float | None, timer: QuestionTimer | None
+    ) -> Context:
         call, tool, settings = self._call, self._plan.tool, self._settings
         resources = {
             kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
@@ -211,7 +224,8 @@ class Execution:
             logger=self._plan.logger,
             permissions=owner.build_access_judge(),
             open_questions=partial(_open_questions, self._plan.name, owner.answers, self._owner),
-            ask_at_once=partial(_ask_at_once, settings, self._owner) if settings.has_asker else None,
+            ask_at_once=None if timer is None else partial(_ask_at_once, settings, self._owner, timer),
+            make_key=partial(_find_or_make_key, call),
         )
 
     def _limit(self) -> float | None:
@@ -254,19 +268,23 @@ class Execution:
 
     # Classifying and retrying.
 
-    async def _recover(self, error: BaseException) -> ToolResult:
-        """Return the result after a failed attempt: from another attempt if that is harmless, or else the failure."""
+    async def _recover(self, error: BaseException, ending: Ending) -> ToolResult:
+        """
+        Return the result after a failed attempt: from another attempt if that is harmless, or else the failure.
+
+        *ending* is what *error* counts as, see `find_ending`.
+        """
         try:
-            if (interrupt := _find_interrupt(error)) is not None:
-                return self._record_interrupt(interrupt)
-            if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
-                return build_error_result(error, self._plan, redaction=self._require_owner().redaction())
-            tool_error = self._classify(error)
-            return await self._retry(tool_error) if isinstance(tool_error, Transient) else self._build_error(tool_error)
+            self._last_error = error
+            if isinstance(ending, (AuthNeeded, Changed, AnswersNeeded)):
+                return self._record_interrupt(ending)
+            if isinstance(ending, Transient):
+                return await self._retry(self._consider_resources(ending))
+            return self._build_error(ending)
         finally:
             # The tracebacks of errors hold frames, and the frames hold this object.
-            self._last_error = interrupt = None
-            del error
+            self._last_error = None
+            del error, ending
 
     async def _retry(self, failed: Transient) -> ToolResult:
         settings = self._settings
@@ -290,7 +308,7 @@ class Execution:
         finally:
             del failed  # if it is raised again, its traceback holds this frame
 
-    def _build_error(self, error: ToolError) -> ToolResult:
+    def _build_error(self, error: ToolError | DefinitionError) -> ToolResult:
         return build_error_result(
             error, self._plan, cause=self._last_error, redaction=self._require_owner().redaction()
         )
@@ -320,19 +338,17 @@ class Execution:
         self._last_error = error
         if must_propagate(error):
             raise error
-        if isinstance(error, asyncio.CancelledError):
-            return SelfCancelled("it was cancelled from inside")
-        tool_error = self._settings.classify_error(error)
-        if self._settings.raise_bugs and type(tool_error) is ToolError and tool_error is not error:
-            raise error
+        tool_error = _classify(error, self._settings)
+        return self._consider_resources(tool_error) if isinstance(tool_error, Transient) else tool_error
+
+    def _consider_resources(self, error: Transient) -> Transient:
+        """Return *error*, or one that says whether the effect may have happened if a resource of the tool failed."""
         last = self._last_attempt
-        if last is None or not isinstance(tool_error, Transient) or isinstance(tool_error, TimedOut):
-            return tool_error
-        if last.began and not last.returned:
-            return tool_error
+        if last is None or isinstance(error, TimedOut) or (last.began and not last.returned):
+            return error
         # A resource failed, not the function. It failed before the function began or after it returned.
         happened: Literal["no", "maybe"] = "maybe" if last.returned else "no"
-        return Transient(str(tool_error), retry_after_seconds=tool_error.retry_after_seconds, happened=happened)
+        return Transient(str(error), retry_after_seconds=error.retry_after_seconds, happened=happened)
 
     def _why_not_retry(self, error: Transient) -> str | None:
         facts, abandoned = self._plan.tool.facts, self._settings.abandoned
@@ -345,9 +361,30 @@ class Execution:
         return None
 
 
-def _find_interrupt(error: BaseException) -> Interrupt | None:
-    """Return the interrupt that *error* is; None if the tool has failed."""
-    return error if isinstance(error, (AuthNeeded, Changed)) else find_answers_needed(error)
+def find_ending(error: BaseException, settings: Settings) -> Ending:
+    """
+    Return what *error*, which a tool raised, counts as, or raise *error* again if it is a bug that has to be raised.
+
+    An `Interrupt` or a `Transient` leaves the call open. Every other error ends it.
+    """
+    if isinstance(error, _SPECIAL_ERRORS):
+        if isinstance(error, (AuthNeeded, Changed)) or (isinstance(error, DefinitionError) and not settings.raise_bugs):
+            return error
+        if (needed := find_answers_needed(error)) is not None:
+            return needed
+    return _classify(error, settings)
+
+
+def _classify(error: BaseException, settings: Settings) -> ToolError:
+    if isinstance(error, asyncio.CancelledError):
+        return SelfCancelled("it was cancelled from inside")
+    tool_error = settings.classify_error(error)
+    if settings.raise_bugs and type(tool_error) is ToolError and tool_error is not error:
+        raise error
+    return tool_error
+
+
+_SPECIAL_ERRORS = (AuthNeeded, Changed, AnswersNeeded, BaseExceptionGroup, DefinitionError)
 
 
 def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[ExecutionOwner]) -> CallQuestions:
@@ -357,7 +394,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
 
 
-async def _ask_at_once(settings: Settings, owner: ref[ExecutionOwner], question: Question) -> Any:
+async def _ask_at_once(settings: Settings, owner: ref[ExecutionOwner], timer: QuestionTimer, question: Question) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
     from .live_questions import ask_at_once  # few tools ask
 
@@ -365,7 +402,16 @@ async def _ask_at_once(settings: Settings, owner: ref[ExecutionOwner], question:
     if not isinstance(call, CallState):  # it is None
         _log.warning("the question %r was asked after its call had ended, so it is declined", question.key)
         return DECLINED
-    return await ask_at_once(call, question)
+    with timer.measure():
+        return await ask_at_once(call, question)
+
+
+def _find_or_make_key(call: ToolCall) -> str:
+    """Return the idempotency key of *call*. All attempts have the same object *call*, so they get the same key."""
+    if call.idempotency_key is None:
+        # Two threads of a tool may ask at the same moment, and the first one decides.
+        vars(call).setdefault("idempotency_key", os.urandom(16).hex())
+    return str(call.idempotency_key)
 
 
 def _report(owner: ref[ExecutionOwner], progress: Progress) -> None:

@@ -26,15 +26,15 @@ from typing import Any, TypeAlias
 
 from ..concurrency.abandoned import CancellableJob
 from ..concurrency.cleanup_limit import finish_with_limit
-from ..functions.coroutines import is_coroutine_function
-from ..hooks.base import PROCEED, Step, show_call
+from ..hooks.base import PROCEED, Step, prepare_shown_calls
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.codecs import UNSURE
 from ..values.rendering import as_text
 from ..values.strictjson.checks import is_valid_text, read_object
+from .around_hooks import await_in_hooks, run_in_hooks
 from .attempt import finish_within, run_job
-from .call_run import NO_OPTIONS, CallOptions, CallRun, raise_wrong_return
+from .call_run import NO_OPTIONS, CallOptions, CallRun, prepare_runs, raise_wrong_return
 from .plan import CallPlan
 from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
@@ -71,11 +71,13 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     hook_runner, cleanup_seconds = settings.hook_runner, settings.cleanup_seconds
     before = [_prepare_hook(step, settings) for step in settings.chain.before]
     after = [_prepare_hook(step, settings) for step in settings.chain.after]
-    run_tool = None
+    steps_by_id = dict(zip(map(id, [*before, *after]), [*settings.chain.before, *settings.chain.after], strict=True))
+    run_tool: Any = None
     if on.around:
         run_tool = find_pipeline(plan, settings, called_name, replace(on, part="tool", around=False))
 
-    begin = partial(CallRun, plan, settings, called_name)
+    show_call = prepare_shown_calls(called_name, plan.tool)
+    begin = prepare_runs(plan, settings, called_name, show_call)
 
     async def pipeline(
         arguments: Any,
@@ -113,24 +115,28 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
             # Ask the before-hooks.
             if on.part == "whole" and on.before and result is None:
-                shown = show_call(called_name, number, plan.tool, arguments, session, principal, call)
-                for hook, is_async, step in before:
+                shown = show_call(number, arguments, session, principal, call)
+                for hook in before:
                     shown.arguments_copy = None
                     try:
                         if on.options:
-                            answer = await step.run(hook_runner, run.state.deadline.seconds_left(), shown)
+                            answer = await steps_by_id[id(hook)].run(
+                                hook_runner, run.state.deadline.seconds_left(), shown
+                            )
+                        elif on.hooks == "async" or (on.hooks == "mixed" and steps_by_id[id(hook)].is_async):
+                            answer = await hook(shown)
                         else:
-                            answer = await hook(shown) if is_async else hook(shown)
+                            answer = hook(shown)
                         if answer is PROCEED:
                             continue
                         run = run or begin(call, arguments, decoded, number, session, principal, started)
                         if inspect.isawaitable(answer):
-                            answer = await hook_runner.await_hook(answer, step)
+                            answer = await hook_runner.await_hook(answer, steps_by_id[id(hook)])
                         result = run.apply_outcome(answer)
                         shown.actual_arguments = arguments = run.state.arguments
                     except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                         run = run or begin(call, arguments, decoded, number, session, principal, started)
-                        result = run.build_hook_failure(error, step, "before")
+                        result = run.build_hook_failure(error, steps_by_id[id(hook)], "before")
                     if result is not None or run.replacement is not None:
                         break
                 if run is not None and run.is_modified and result is None:
@@ -158,9 +164,11 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                 run = run or begin(call, arguments, decoded, number, session, principal, started)
                 if on.recorded and on.part != "tool":
                     await run.record_intent()
-                result = await (run.run_in_hooks(run_tool) if on.around else run.run_attempts())
+                result = run_in_hooks(run, run_tool) if on.around else run.run_attempts()
+                if not on.around or not isinstance(result, ToolResult):
+                    result = await result
                 if on.part != "tool" and result.kind == "waiting" and run.is_interrupted:
-                    inner = partial(run.run_in_hooks, run_tool) if on.around else run.run_attempts
+                    inner = partial(await_in_hooks, run, run_tool) if on.around else run.run_attempts
                     result = await run.settle_interrupt(result, inner)
             elif result is None:
                 if run is not None:
@@ -232,22 +240,32 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
 
         # Show the result to the after-hooks.
         if on.part != "tool" and on.after:
-            shown = shown or show_call(called_name, number, plan.tool, arguments, session, principal, call)
-            shown.actual_arguments = arguments
-            _stamp(result, run, plan.name, number, clock() - started)
-            if run is not None:
+            shown = shown or show_call(number, arguments, session, principal, call)
+            if run is None:
+                result.attempts = 1
+                result.tool = plan.name
+                result.number = number
+                result.duration_seconds = clock() - started
+                result.parts, result.bound_full_text = (), None  # set here, they are quicker to read below
+            else:
+                shown.actual_arguments = arguments
+                run.stamp(result, clock() - started)
                 run.extend_deadline()  # after-hooks see every result, also one that came after the deadline
-            for hook, is_async, step in after:
+            for hook in after:
                 shown.arguments_copy = None
                 try:
                     if on.options:
-                        answer = await step.run(hook_runner, run.state.deadline.seconds_left(), shown, result)
+                        answer = await steps_by_id[id(hook)].run(
+                            hook_runner, run.state.deadline.seconds_left(), shown, result
+                        )
+                    elif on.hooks == "async" or (on.hooks == "mixed" and steps_by_id[id(hook)].is_async):
+                        answer = await hook(shown, result)
                     else:
-                        answer = await hook(shown, result) if is_async else hook(shown, result)
+                        answer = hook(shown, result)
                     if answer is result:
                         continue
                     if inspect.isawaitable(answer):
-                        answer = await hook_runner.await_hook(answer, step)
+                        answer = await hook_runner.await_hook(answer, steps_by_id[id(hook)])
                     if answer is result:
                         continue
                     if not isinstance(answer, ToolResult):
@@ -256,7 +274,7 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                     result = render_hook_result(answer)
                 except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                     run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
-                    result = await run.end_after_hook(error, step)
+                    result = await run.end_after_hook(error, steps_by_id[id(hook)])
                 _stamp(result, run, plan.name, number, clock() - started)
             answer = None  # as with `result` below
 
@@ -294,16 +312,14 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
     return pipeline
 
 
-def _prepare_hook(step: Step, settings: Settings) -> tuple[Callable[..., Any], bool, Step]:
-    """Return the function that calls the hook of *step*, whether its answer has to be awaited, and *step*."""
+def _prepare_hook(step: Step, settings: Settings) -> Callable[..., Any]:
+    """Return the function that calls the hook of *step*."""
     runner = settings.hook_runner
     if not step.is_plain:
-        return partial(step.run, runner, None), True, step
-    if not is_coroutine_function(step.function):
-        return step.function, False, step
-    if not step.may_suspend:
-        return step.function, True, step
-    return lambda *shown: runner.await_hook(step.function(*shown), step), True, step
+        return partial(step.run, runner, None)
+    if not step.is_async or not step.may_suspend:
+        return step.function
+    return lambda *shown: runner.await_hook(step.function(*shown), step)
 
 
 def _stamp(result: ToolResult, run: CallRun | None, name: str, number: int | str, duration_seconds: float) -> None:

@@ -78,6 +78,8 @@ class RequestOpening:
             known = await (
                 self._find_same_call(started) if chosen_id is None else self._find_chosen(started, chosen_id)
             )
+            if known is None and chosen_id is not None:
+                chosen_id, is_new = None, True
             if isinstance(known, Record):
                 return known
             if known is not None:
@@ -108,9 +110,11 @@ class RequestOpening:
         )
         return None if known is None else self._join(known, started)
 
-    async def _find_chosen(self, started: Record, chosen_id: str) -> Record | str:
+    async def _find_chosen(self, started: Record, chosen_id: str) -> Record | str | None:
         """
         Return the record that counts for the call whose caller has chosen *chosen_id*, or the id for a new one.
+
+        Return None for any other id: the tool has changed since an earlier attempt at the call, which never began.
 
         Raises:
             RequestIdTakenError: The id belongs to another call.
@@ -121,6 +125,8 @@ class RequestOpening:
             return chosen_id
         first, newest = known
         if first.request.digest != started.request.digest:
+            if self._state.call.claim_mark:
+                return None
             raise RequestIdTakenError(chosen_id)
         if is_sealed and newest.state == "pending":
             return chosen_id  # the request has come back once, and its answer was refused

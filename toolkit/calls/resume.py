@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -18,18 +18,19 @@ from ..approvals.comparisons import is_same_request
 from ..approvals.identity import identity_of
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
-from ..approvals.store import ApprovalStore
 from ..concurrency.deadline import Deadline
 from ..decisions import ApprovalRequest, Decision
+from ..hooks.base import prepare_shown_calls
 from ..policies.audit import AuditError
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
-from .approval import find_running
+from ..values.strictjson.canonical import digest_parts
+from .approval import RunInStore, find_decision_time, find_running, is_marked_claim
 from .approval_request import is_unaltered
-from .call_run import CallOptions, CallRun
+from .call_run import CallOptions, prepare_runs
 from .kept_outputs import keep_no_outputs
 from .pipeline import find_pipeline
 from .plan import CallPlan
@@ -40,7 +41,6 @@ __all__ = ["build_call", "find_record_and_plan", "resume_call"]
 
 _log = logging.getLogger("toolkit")
 
-RunInStore: TypeAlias = Callable[[str, str, Callable[[ApprovalStore], Any]], Awaitable[Any]]
 FindPlan: TypeAlias = Callable[[str], CallPlan | None]
 
 
@@ -54,9 +54,13 @@ async def resume_call(
     principal: str | None,
     resources: Mapping[Any, Any],
     timeout_seconds: float | None,
+    idempotency_key: str | None = None,
+    claim_mark: str = "",
 ) -> ToolResult:
     """
     Return the result of a call that waited, after the *decision* of a person.
+
+    *idempotency_key* and *claim_mark* are set in the call; see `ToolCall`.
 
     Raises:
         ApprovalError: The decision cannot be accepted.
@@ -66,21 +70,12 @@ async def resume_call(
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
         record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
-        call = build_call(record, plan, decision, session, principal, approvals)
+        call = await build_call(record, plan, decision, session, principal, approvals, in_store, claim_mark=claim_mark)
+        call.idempotency_key = idempotency_key or digest_parts("toolkit idempotency key", call.id, record.request.id)
         options = CallOptions(resources, timeout_seconds)
-        run = CallRun(
-            plan,
-            plan.settings,
-            call.name,
-            call,
-            call.arguments,
-            UNSURE,
-            call.id,
-            call.session,
-            call.principal,
-            started,
-            options=options,
-        )
+        show_call = prepare_shown_calls(call.name, plan.tool)
+        begin = prepare_runs(plan, plan.settings, call.name, show_call)
+        run = begin(call, call.arguments, UNSURE, call.id, call.session, call.principal, started, options=options)
         run.answer = record, decision
         stages = Stages.of(plan, plan.settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
         pipeline = find_pipeline(plan, plan.settings, call.name, stages)
@@ -217,16 +212,19 @@ def _require_plan(request: ApprovalRequest, find_plan: FindPlan) -> CallPlan:
     return plan
 
 
-def build_call(
+async def build_call(
     record: Record,
     plan: CallPlan,
     decision: Decision,
     session: Session | None,
     principal: str | None,
     approvals: Approvals,
+    in_store: RunInStore,
+    *,
+    claim_mark: str = "",
 ) -> ToolCall:
     """
-    Return the call that *record* is about.
+    Return the call that *record* is about. An unfinished claim with *claim_mark* is no reason to refuse.
 
     Raises:
         ApprovalError: *decision* comes too late, a second time, or for another principal or session.
@@ -242,25 +240,31 @@ def build_call(
     if principals != {request.principal} - {None}:
         others = ", ".join(sorted(f"{name!r}" for name in principals)) or "no principal"
         raise ApprovalError(
-            f"request {request.id} was not made for {others}; say for whom it was with resume(principal=...)",
+            f"request {request.id} was not made for {others}; say for whom it was with Decision.approve(principal=...)",
             why="principal",
         )
     if record.state in ("denied", "done"):
         ending = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
         raise ApprovalError(f"request {request.id} was {ending}", why="answered", outcome=record.outcome)
     if record.state == "claimed":
-        _check_unfinished_claim(record, decision, approvals)
-    elif record.is_expired(approvals.clock()):
+        if not is_marked_claim(record, claim_mark):
+            await _check_unfinished_claim(record, decision, approvals, in_store)
+    elif record.is_expired(find_decision_time(decision.decided_at, approvals)):
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is None and decision.grant is not None:
         raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
         keep_no_outputs(session)  # the caller's own session would not have them
-    return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
+    call = ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
+    if claim_mark:
+        call.claim_mark = claim_mark
+    return call
 
 
-def _check_unfinished_claim(record: Record, decision: Decision, approvals: Approvals) -> None:
+async def _check_unfinished_claim(
+    record: Record, decision: Decision, approvals: Approvals, in_store: RunInStore
+) -> None:
     """
     Raise `ApprovalError` if an answer to a claim without an outcome cannot be accepted.
 
@@ -281,7 +285,7 @@ def _check_unfinished_claim(record: Record, decision: Decision, approvals: Appro
             "others",
             why="answered",
         )
-    runs = find_running(record, approvals)
+    runs = await find_running(record, approvals, in_store)
     if runs is not False:
         where = "runs" if runs else "may run where this process cannot see it"
         raise ApprovalError(f"request {request.id} was approved before, and {where}", why="running")

@@ -51,7 +51,6 @@ MAX_NOTE_SECONDS = 30.0
 # size of asyncio's own executor.
 _MAX_OWN_THREADS = 32
 
-_DEFAULT_RETRY = RetryPolicy()
 
 _KINDS: OptionTypes = {
     "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
@@ -113,7 +112,7 @@ class Settings:
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
         _check_names(options)
         resources = options.get("resources")
-        self.retry = options.get("retry", _DEFAULT_RETRY)
+        self.retry = options["retry"] if "retry" in options else RetryPolicy()
         self.repair = options.get("repair", True)
         self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
@@ -158,13 +157,20 @@ class Settings:
         permissions: SupportsJudge | Sequence[SupportsJudge] | None,
         hooks: Iterable[Any],
         on_progress: Callable[[Progress], object] | None,
+        approvals: Approvals | None = None,
     ) -> Settings:
-        """Return settings that share everything with these ones, with the given judges, hooks and listener added."""
+        """
+        Return settings that share everything with these ones, with the given judges, hooks and listener added.
+
+        *approvals* take the place of those of these settings. No tool may touch the files of either.
+        """
         check_option_types({"on_progress": on_progress}, {"on_progress": _KINDS["on_progress"]})
+        _check_parts({"approvals": approvals})
         _ = self.approvals  # made now if it is the default, so that both settings have the same object
         settings = copy.copy(self)
         settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
-        settings.judges = self.judges.with_judges(permissions)
+        settings.judges = self.judges.with_judges(permissions, _files_of(approvals, None))
+        settings._approvals = settings._approvals if approvals is None else approvals  # noqa: SLF001 -- as above
         settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
         return settings

@@ -29,6 +29,7 @@ class Stages:
         options: Whether the call brings resources or a time limit with it.
         author_check: Whether the author's own check runs.
         before: Whether there are before-hooks.
+        hooks: Whether the before- and after-hooks are "sync", "async" or "mixed".
         judged: Whether every call is judged.
         gated: Whether a quick check decides which calls are judged.
         around: Whether there are around-hooks.
@@ -44,6 +45,7 @@ class Stages:
     options: bool
     author_check: bool
     before: bool
+    hooks: Literal["sync", "async", "mixed"]
     judged: bool
     gated: bool
     around: bool
@@ -58,6 +60,7 @@ class Stages:
     def of(cls, plan: CallPlan, settings: Settings, *, options: bool = False, part: Part = "whole") -> Stages:
         """Return the stages of *plan*'s tool. *options* says whether the call brings options."""
         chain, is_recorded, output = settings.chain, settings.audit is not None, plan.plain_output_type
+        styles = {step.is_async for step in (*chain.before, *chain.after)}
         has_limit = plan.timeout_seconds is not None
         calling: Calling = plan.direct_call or "attempts"
         if options or is_recorded or (has_limit and calling in ("thread", "loop")):
@@ -67,6 +70,7 @@ class Stages:
             options=options,
             author_check=plan.validate is not None,
             before=bool(chain.before),
+            hooks="mixed" if len(styles) > 1 else "async" if True in styles else "sync",
             judged=is_recorded or plan.gate is None,
             gated=plan.gate not in (None, allow_any_call),
             around=bool(chain.around) and part != "tool",

@@ -103,8 +103,7 @@ class StuckCall:
 class _Waiter:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[None]
-    caller: Caller
-    tool: str
+    is_held_up: Callable[[StuckCall], bool]
 
 
 class AbandonedCalls:
@@ -155,7 +154,8 @@ class AbandonedCalls:
         with self._lock:
             self._running.pop(token, None)
             self.alive = len(self._running)
-            free = [waiter for waiter in self._waiters if not self._blockers(waiter.caller, waiter.tool)]
+            calls = self._calls()
+            free = [waiter for waiter in self._waiters if not any(map(waiter.is_held_up, calls))]
             self._waiters = [waiter for waiter in self._waiters if waiter not in free]
         for waiter in free:
             # The loop may be closed, and then the call that waited is gone too.
@@ -184,10 +184,14 @@ class AbandonedCalls:
 
     async def wait_for_blockers(self, caller: Caller, tool: str, timeout_seconds: float | None) -> bool:
         """Wait until no call holds up a call of *tool* that must run alone; return False if time runs out first."""
+        return await self.wait_for(lambda call: call.holds_up(caller, tool), timeout_seconds)
+
+    async def wait_for(self, is_held_up: Callable[[StuckCall], bool], timeout_seconds: float | None) -> bool:
+        """Wait until *is_held_up* returns False for each call that still runs; return False if time runs out first."""
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(loop, loop.create_future(), caller, tool)
+        waiter = _Waiter(loop, loop.create_future(), is_held_up)
         with self._lock:
-            if not self._blockers(caller, tool):
+            if not any(map(is_held_up, self._calls())):
                 return True
             self._waiters.append(waiter)
         try:

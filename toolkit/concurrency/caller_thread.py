@@ -78,6 +78,7 @@ class CallerThread:
             self._running = job.label
             job.run()
             self._running = ""
+            job.report()
             del job  # otherwise the waiting thread would keep the values of the last call alive
 
     def close(self) -> None:

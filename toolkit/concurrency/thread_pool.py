@@ -35,6 +35,7 @@ class ThreadJob:
         context: The context variables that the job runs with.
         function: The work.
         label: The name of the job in messages.
+        outcome: The result and the error of the work, from its end until they are reported.
     """
 
     future: asyncio.Future[Any]
@@ -42,6 +43,7 @@ class ThreadJob:
     context: contextvars.Context
     function: Callable[[], Any]
     label: str
+    outcome: tuple[Any, BaseException | None] | None = None
 
     @classmethod
     def create(cls, function: Callable[[], Any], label: str) -> ThreadJob:
@@ -51,10 +53,10 @@ class ThreadJob:
 
     def run(self) -> None:
         """
-        Do the work in the current thread, and tell the coroutine how it ended.
+        Do the work in the current thread. `report` tells the coroutine how it ended.
 
         Raises:
-            KeyboardInterrupt: This is the main thread, and the user pressed Ctrl-C. The coroutine is told nothing.
+            KeyboardInterrupt: This is the main thread, and the user pressed Ctrl-C. There is nothing to report.
         """
         if self.future.cancelled():
             return
@@ -72,9 +74,15 @@ class ThreadJob:
             error.__cause__ = raised
         except BaseException as raised:  # noqa: BLE001 -- every error of the job belongs to its call
             error = raised
-        self.finish(result, error)
+        self.outcome = result, error
         # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
         del self, result, error
+
+    def report(self) -> None:
+        """Tell the coroutine how the work ended, unless it did not begin."""
+        outcome, self.outcome = self.outcome, None
+        if outcome is not None:
+            self.finish(*outcome)
 
     def finish(self, result: Any, error: BaseException | None) -> None:
         """Tell the coroutine the outcome. Any thread may call this."""
@@ -242,9 +250,13 @@ class ThreadPool:
     def _take_job(self, thread: threading.Thread) -> ThreadJob | None:
         """Return the next job, or None if *thread* has to end."""
         with self._condition:
-            self._running.pop(thread, None)
+            last_job = self._running.pop(thread, None)
             self._given_up.discard(thread)
             self._idle.add(thread)
+            if last_job is not None:
+                # This comes last. The event loop wakes up, and then waits for this thread until it waits itself.
+                last_job.report()
+                del last_job  # otherwise a waiting thread would keep the values of the last call alive
             self._condition.wait_for(self._has_reason_to_wake, self._idle_seconds)
             if not self._jobs or self._has_too_many_threads():
                 self._remove_thread(thread)

@@ -45,7 +45,7 @@ __all__ = [
     "ShownCall",
     "Step",
     "copy_json",
-    "show_call",
+    "prepare_shown_calls",
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
@@ -154,7 +154,7 @@ class ShownCall(ToolCall):
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        return show_call(call.name, call.id, call.tool, arguments, call.session, call.principal, call)
+        return prepare_shown_calls(call.name, call.tool)(call.id, arguments, call.session, call.principal, call)
 
     def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
         """Set the session and the principal, and the turn and the metadata if there is a *call*."""
@@ -196,25 +196,24 @@ class ShownCall(ToolCall):
         return digest_call(self.tool.name, canonical)
 
 
-def show_call(
-    name: str,
-    number: int | str,
-    tool: Any,
-    arguments: Any,
-    session: Session | None,
-    principal: str | None,
-    call: ToolCall | None,
-) -> ShownCall:
-    """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
-    shown = ShownCall()
-    shown.name = name
-    shown.number = number
-    shown.tool = tool
-    shown.actual_arguments = arguments
-    shown.arguments_copy = None
-    if session is not None or principal is not None or call is not None:
-        shown.set_caller(session, principal or None, call)
-    return shown
+def prepare_shown_calls(name: str, tool: Any) -> Callable[..., ShownCall]:
+    """Return a function that makes the `ShownCall` of a call of *tool*, which is called by *name*."""
+
+    def show_call(
+        number: int | str, arguments: Any, session: Session | None, principal: str | None, call: ToolCall | None
+    ) -> ShownCall:
+        """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
+        shown = ShownCall()
+        shown.name = name
+        shown.number = number
+        shown.tool = tool
+        shown.actual_arguments = arguments
+        shown.arguments_copy = None
+        if session is not None or principal is not None or call is not None:
+            shown.set_caller(session, principal or None, call)
+        return shown
+
+    return show_call
 
 
 @record(frozen=True, slots=True)
@@ -238,6 +237,11 @@ class Step:
     def name(self) -> str:
         """The name of the hook in messages."""
         return type(self.hook).__name__
+
+    @property
+    def is_async(self) -> bool:
+        """Whether what a call of the method gives has to be awaited. A method in a thread or with a timeout counts."""
+        return not self.is_plain or is_coroutine_function(self.function)
 
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""

@@ -171,16 +171,19 @@ class CallJudges:
             _log.warning("a judge failed to tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
-    def with_judges(self, permissions: SupportsJudge | Sequence[SupportsJudge] | None) -> CallJudges:
+    def with_judges(
+        self, permissions: SupportsJudge | Sequence[SupportsJudge] | None, own_files: Iterable[str] = ()
+    ) -> CallJudges:
         """
-        Return the same checks and judges, with the judges of *permissions* added.
+        Return the same checks and judges, with the judges of *permissions* and further *own_files* added.
 
         The added judges can only forbid more. So they do not decide whether findings are weighed or a port is open.
         """
-        if permissions is None:
+        if permissions is None and not own_files:
             return self
         added = CallJudges(None, permissions)
         judges = copy.copy(self)
+        judges._own_files = (*self._own_files, *own_files)  # noqa: SLF001 -- as below
         judges._judges = (*self._judges, *added._judges)  # noqa: SLF001 -- objects of this class
         judges._visibility_checks = [*self._visibility_checks, *added._visibility_checks]  # noqa: SLF001 -- as above
         return judges
