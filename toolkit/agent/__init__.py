@@ -32,6 +32,7 @@ from .run_fields import Status, Stop
 from .run_inbox import NotRunning
 from .run_seal import RunSeal, SealError
 from .runs import Run, SubRun
+from .steps import Steps
 from .subruns import is_in_run, sub_run
 from .summaries import SUMMARY_PROMPT, Summary
 
@@ -55,6 +56,7 @@ __all__ = [
     "SealError",
     "Spent",
     "Status",
+    "Steps",
     "Stop",
     "SubRun",
     "Summarized",

@@ -8,7 +8,7 @@ be ended at any moment and still leave a conversation in which every call has a 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +17,10 @@ from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..providers.base import Reply, Request, Usage
+from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Ledger
+from .budgets import Ledger, Spent
 from .call_watcher import CallWatcher, EventListener
 from .conversation import RunConversation
 from .events import CatalogChanged, Compacted, Said
@@ -28,10 +29,13 @@ from .options import AgentOptions
 from .result_marks import FRAME_PROMPT
 from .run_fields import Status, Stop
 from .run_inbox import RunInbox
+from .run_steps import CallStep, RunSteps, StepSetup, current_step, escape_key
 from .runs import Run, SubRun
+from .step_notes import StepNotes, attach_notes, detach_notes
+from .step_records import ReplyToPrompts, with_prompts
 from .toolbox import Toolbox
 
-__all__ = ["ANSWER_PROMPT", "ActiveRun", "RunEnding"]
+__all__ = ["ANSWER_PROMPT", "ActiveRun", "RunEnding", "build_active_run"]
 
 ANSWER_PROMPT = (
     f"When you have the answer, hand it over by calling `{FINAL_ANSWER}`, with no other call beside it. "
@@ -66,6 +70,7 @@ class ActiveRun:
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
         depth: The number of runs that this run is nested in.
         tool_names: The names of the tools that a sub-run may call; None if its caller gave no list.
+        steps: The steps of the run; None if nothing keeps what came of them.
     """
 
     def __init__(
@@ -80,6 +85,8 @@ class ActiveRun:
         resources: Mapping[Any, Any] | None = None,
         depth: int = 0,
         tool_names: tuple[str, ...] | None = None,
+        run_id: str | None = None,
+        steps: RunSteps | None = None,
     ) -> None:
         self.options = options
         self.toolbox = toolbox
@@ -102,13 +109,19 @@ class ActiveRun:
         self.resources = resources
         self.depth = depth
         self.tool_names = tool_names
-        self.run_id = secrets.token_hex(8) if run is None else run.id
+        self.run_id = run_id or (secrets.token_hex(8) if run is None else run.id)
+        self.steps = steps
 
     # What happens beside the run: words of people, and changes of the catalog.
 
-    def read_inbox(self) -> None:
+    def read_inbox(self) -> tuple[UserMessage, ...]:
         """Append what was said to the run to the conversation, so that the model reads it with its next turn."""
-        for message in self.inbox.take_all():
+        messages = tuple(self.inbox.take_all())
+        self._add_prompts(messages)
+        return messages
+
+    def _add_prompts(self, messages: Iterable[UserMessage]) -> None:
+        for message in messages:
             self.conversation.add_prompt(message)
             self.watcher.publish_event(Said(message))
 
@@ -195,6 +208,10 @@ class ActiveRun:
         """Add the model's message and return the calls in it. The caller passes their results to `add_results`."""
         self.usage += reply.usage
         self.ledger.add_turn(reply.usage, reply.model)
+        if self.steps is not None:
+            self._report_spent(
+                Spent(turns=1, usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model))
+            )
         calls = self.conversation.add_reply(reply.message)
         self.watcher.forget_turn()
         turn = self.ledger.spent.turns
@@ -204,6 +221,15 @@ class ActiveRun:
         """Count the tokens of *reply*, which is not a turn of the conversation."""
         self.usage += reply.usage
         self.ledger.add_usage(reply.usage, reply.model)
+        if self.steps is not None:
+            self._report_spent(Spent(usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model)))
+
+    def take_calls(self, call_count: int) -> int:
+        """Count up to *call_count* calls of a reply as used, and return how many of them may run."""
+        allowed = self.ledger.take_calls(call_count)
+        if self.steps is not None:
+            self._report_spent(Spent(calls=allowed))
+        return allowed
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Add the results of *calls*, in order. A result that no event has reported yet is reported now."""
@@ -228,6 +254,9 @@ class ActiveRun:
         if not self.is_planning or self.plan is not None:
             return False
         self.plan = plan
+        step = current_step.get()
+        if step is not None:
+            step.plan = plan
         return True
 
     def add_waiting_sub_run(self, call: ToolCall, sub_run: SubRun) -> ToolResult:
@@ -236,6 +265,62 @@ class ActiveRun:
         request = sub_run.run.requests[0]
         text = f"waiting: inside it `{request.tool}` waits for a person: {request.reason}"
         return ToolResult(text, None, "waiting", request=request, call_id=call.id, tool=call.name)
+
+    # Steps.
+
+    async def do_reply_step(self, ask: Callable[[], Awaitable[Reply]], *, reads_inbox: bool) -> Reply:
+        """
+        Return the next reply of the model: the one that was kept, or a new one by *ask*.
+
+        If *reads_inbox*, the model also reads what was said to the run. It is kept with the reply.
+        """
+        assert self.steps is not None  # noqa: S101 -- the caller has checked it
+        is_kept = True
+
+        async def ask_with_prompts() -> Reply:
+            nonlocal is_kept
+            is_kept = False
+            self.ledger.end_replay()
+            said = self.read_inbox() if reads_inbox else ()
+            return with_prompts(await ask(), said)
+
+        reply = await self.steps.reply(ask_with_prompts)
+        if is_kept and isinstance(reply, ReplyToPrompts):
+            self.inbox.discard(reply.said)  # a run that was saved before the reply has them too
+            self._add_prompts(reply.said)
+        return reply
+
+    async def do_call_step(
+        self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]], *, may_repeat: bool
+    ) -> ToolResult:
+        """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
+        assert self.steps is not None  # noqa: S101 -- the caller has checked it
+        is_kept = True
+
+        async def work(step: CallStep) -> ToolResult:
+            nonlocal is_kept
+            is_kept = False
+            self.ledger.end_replay()
+            result = self.watcher.take_override(call, await start())
+            sub_run = self.sub_runs.get(call.id) if result.kind == "waiting" else None
+            return attach_notes(result, StepNotes(spent=step.spent, plan=step.plan, sub_run=sub_run))
+
+        result = await self.steps.call(key, call, work, may_repeat=may_repeat, session=self.session)
+        result, notes = detach_notes(result, self.session)
+        self._report_spent(notes.spent)
+        if is_kept:
+            self.ledger.add(notes.spent)
+            self.usage += notes.spent.usage
+            if notes.plan is not None:
+                self.accept_plan(notes.plan)
+            if notes.sub_run is not None:
+                self.sub_runs[call.id] = notes.sub_run
+        return result
+
+    def _report_spent(self, spent: Spent) -> None:
+        """Report *spent* to the step that this run is a part of. The record of that step has it."""
+        if self.steps is not None and self.steps.outer is not None:
+            self.steps.outer.spent += spent
 
     # The end of the run, or a pause.
 
@@ -256,7 +341,44 @@ class ActiveRun:
             unread=self.inbox.messages,
             subs=tuple(self.sub_runs.values()),
             summary=self.conversation.summary,
+            reply_count=0 if self.steps is None else self.steps.reply_count,
             session=self.session,
         )
         # A run that was interrupted while other calls of it wait can still be resumed.
         return replace(snapshot, status="waiting") if snapshot.requests else snapshot
+
+
+def build_active_run(
+    options: AgentOptions,
+    toolbox: Toolbox,
+    session: Session,
+    run: Run[Any] | None,
+    spent: Spent,
+    on_event: EventListener | None,
+    resources: Mapping[Any, Any] | None,
+    setup: StepSetup | None = None,
+) -> ActiveRun:
+    """
+    Return a new run, or *run*, which has used *spent*, to be continued.
+
+    It does its steps as *setup* says, or as the option `steps` of the agent says. Without both, it has no steps.
+    """
+    if setup is None and options.steps is not None:
+        setup = StepSetup(steps=options.steps)
+    if setup is None:
+        ledger = options.build_ledger(spent)
+        return ActiveRun(options, toolbox, ledger, session, run=run, on_event=on_event, resources=resources)
+    run_id = setup.run_id or (secrets.token_hex(8) if run is None else run.id)
+    reply_count = 0 if run is None else run.reply_count
+    spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
+    return ActiveRun(
+        options,
+        toolbox.with_steps(),
+        options.build_ledger(spent, is_replayed=True),
+        session,
+        run=run,
+        on_event=on_event,
+        resources=resources,
+        run_id=run_id,
+        steps=RunSteps(setup.steps, escape_key(run_id), secret=setup.secret, reply_count=reply_count),
+    )

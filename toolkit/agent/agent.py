@@ -29,7 +29,7 @@ from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from .active_run import ActiveRun, RunEnding
+from .active_run import ActiveRun, RunEnding, build_active_run
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget, Spent
 from .call_watcher import EventListener
@@ -39,13 +39,16 @@ from .final_answers import AnswerFormat, check_name_is_free
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
+from .own_tools import with_own_tools
 from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, build_plan_request, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .run_inbox import RunInboxes
+from .run_steps import StepSetup
 from .runs import Run, check_run
+from .steps import Steps
 from .subruns import resume_turns
 from .summaries import SUMMARY_PROMPT
-from .toolbox import Toolbox, with_own_tools
+from .toolbox import Toolbox
 
 __all__ = ["Agent"]
 
@@ -83,6 +86,8 @@ class Agent(Generic[T]):
         output_by: How a typed answer is asked for: "tool" for a call of a tool, "provider" for the provider's own
             structured output. The provider chooses unless given.
         session: The session of all runs, with their principal; each run has a session of its own unless given.
+        steps: Keeps what came of each step of a run, so that another process can continue it; see `Steps`. Nothing is
+            kept unless given. `toolkit.durable` keeps the steps in a database.
         clock: A function that returns seconds, by which the time of a run is measured.
 
     Attributes:
@@ -135,6 +140,7 @@ class Agent(Generic[T]):
         output_retries: int = 2,
         output_by: OutputWay | None = None,
         session: Session | None = None,
+        steps: Steps | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = AgentOptions(
@@ -151,6 +157,7 @@ class Agent(Generic[T]):
             output=AnswerFormat.of(output),
             output_retries=output_retries,
             output_by=output_by,
+            steps=steps,
         )
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
@@ -324,10 +331,11 @@ class Agent(Generic[T]):
         run: Run[Any] | None,
         resources: Resources | None,
         on_event: EventListener | None,
+        setup: StepSetup | None = None,
     ) -> Run[T]:
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
-        active_run = self._build_active_run(run, resources, on_event, Spent())
+        active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
@@ -339,10 +347,15 @@ class Agent(Generic[T]):
         )
 
     async def _resume_run(
-        self, run: Run[Any], decisions: Decisions, resources: Resources | None, on_event: EventListener | None
+        self,
+        run: Run[Any],
+        decisions: Decisions,
+        resources: Resources | None,
+        on_event: EventListener | None,
+        setup: StepSetup | None = None,
     ) -> Run[T]:
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
-        active_run = self._build_active_run(run, resources, on_event, run.spent)
+        active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
         return await self._run_with_lifecycle(
             active_run,
             lambda: self._continue_run(run, active_run, lambda: resume_turns(active_run, decisions)),
@@ -353,47 +366,36 @@ class Agent(Generic[T]):
         self, run: Run[Any] | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
     ) -> RunEnding:
         """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
-        # A session that the host gave may have other runs, whose requests must stay.
-        if run is not None and self._session is None:
+        # A session that the host gave may have other runs, whose requests stay. A run with steps makes its own again.
+        if run is not None and self._session is None and active_run.steps is None:
             await withdraw_unknown_requests(active_run, run)
         return await work()
 
     async def _run_with_lifecycle(
         self, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str
     ) -> Run[T]:
-        provider = self._options.provider
-        details = {
-            "run": active_run.run_id,
-            "verb": verb,
-            "provider": provider.name,
-            "model": provider.model,
-            "mode": self._toolbox.mode_of(active_run.session),
-        }
         with (
             self._toolbox.mark_in_progress(active_run.session),
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, work, details, self._remember_run)
+            return await run_with_lifecycle(active_run, work, verb, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run
 
     def _build_active_run(
-        self, run: Run[Any] | None, resources: Resources | None, on_event: EventListener | None, spent: Spent
+        self,
+        run: Run[Any] | None,
+        resources: Resources | None,
+        on_event: EventListener | None,
+        spent: Spent,
+        setup: StepSetup | None = None,
     ) -> ActiveRun:
-        session = choose_session(self._session, run)
+        session = choose_session((setup and setup.session) or self._session, run)
         # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
-        ledger = self._options.build_ledger(spent)
-        return ActiveRun(
-            self._options,
-            self._toolbox,
-            ledger,
-            session,
-            run=run,
-            # The stream gets the event first, because `on_event` may raise.
-            on_event=combine_listeners(on_event, self._options.on_event),
-            resources=resources,
-        )
+        # The stream gets the event first, because `on_event` may raise.
+        listener = combine_listeners(on_event, self._options.on_event)
+        return build_active_run(self._options, self._toolbox, session, run, spent, listener, resources, setup)

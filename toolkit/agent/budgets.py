@@ -83,6 +83,9 @@ class Spent:
     usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
     cost: Decimal = Decimal(0)
 
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Spent)})
+
     def to_json(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
@@ -115,7 +118,12 @@ class Spent:
 
 
 class Ledger:
-    """The count of what a run in progress has used, compared with its budget."""
+    """
+    The count of what a run in progress has used, compared with its budget.
+
+    While a run is replayed (*is_replayed*), its steps return what they returned in another process. The limit of
+    seconds does not count then, because it did not stop those steps either. It counts from `end_replay` on.
+    """
 
     def __init__(
         self,
@@ -125,8 +133,10 @@ class Ledger:
         model: str = "",
         spent: Spent = Spent(),  # noqa: B008 -- it is immutable
         clock: Callable[[], float] = time.monotonic,
+        is_replayed: bool = False,
     ) -> None:
         self.budget = budget
+        self._is_replayed = is_replayed
         self._max_turns = max_turns
         self._model = model
         self._spent = spent
@@ -141,6 +151,16 @@ class Ledger:
         seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
         return replace(self._spent, retries=self._retries, seconds=seconds)
 
+    def end_replay(self) -> None:
+        """Let the limit of seconds count, because something is about to be done that was not done before."""
+        self._is_replayed = False
+
+    def add(self, spent: Spent) -> None:
+        """Count *spent*, which a step has used in another process."""
+        self._spent += spent
+        with self._lock:
+            self._retries += spent.retries
+
     def add_turn(self, usage: Usage, model: str) -> None:
         """Count one reply of the model."""
         self.add_usage(usage, model)
@@ -149,7 +169,7 @@ class Ledger:
     def add_usage(self, usage: Usage, model: str) -> None:
         """Count the tokens and the cost of a reply that is not a turn of the conversation, such as a summary."""
         spent = self._spent
-        cost = spent.cost + self._compute_cost(usage, model)
+        cost = spent.cost + self.compute_cost(usage, model)
         self._spent = replace(spent, usage=spent.usage + usage, cost=cost)
 
     def take_calls(self, call_count: int) -> int:
@@ -174,7 +194,9 @@ class Ledger:
 
     def remaining_seconds(self) -> float | None:
         """Return the seconds that are left; None if the time is not limited."""
-        return None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.spent.seconds)
+        if self.budget.seconds is None or self._is_replayed:
+            return None
+        return max(0.0, self.budget.seconds - self.spent.seconds)
 
     def find_reached_limit(self) -> tuple[LimitName, str] | None:
         """
@@ -186,7 +208,7 @@ class Ledger:
         used = {
             "turns": spent.turns,
             "tokens": spent.usage.total_tokens,
-            "seconds": spent.seconds,
+            "seconds": 0.0 if self._is_replayed else spent.seconds,
             "cost": spent.cost,
         }
         return next(
@@ -209,7 +231,8 @@ class Ledger:
             return None if self.budget.cost is None else Decimal(str(self.budget.cost))
         return self._max_turns if limit == "turns" else getattr(self.budget, limit)
 
-    def _compute_cost(self, usage: Usage, model: str) -> Decimal:
+    def compute_cost(self, usage: Usage, model: str) -> Decimal:
+        """Return what a reply of *model* costs, and 0 if the budget has no prices."""
         prices = self.budget.prices
         if prices is None:
             return Decimal(0)

@@ -8,7 +8,7 @@ toolbox, and a tool can find the run that it belongs to.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Protocol, TypeAlias
 
@@ -16,6 +16,7 @@ from ..context import Progress
 from ..results import ToolCall, ToolResult
 from .budgets import Ledger
 from .events import Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
+from .run_steps import RunSteps
 from .valid_messages import build_unfinished_result
 
 __all__ = ["CallWatcher", "CurrentRun", "EventListener", "current_run"]
@@ -77,7 +78,7 @@ class CallWatcher:
 
     def record_result(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""
-        result = self._overriding_results.pop(call.id, result)
+        result = self.take_override(call, result)
         if result.kind == "waiting" and result.request is None:  # a tool may return any `ToolResult`
             result = build_unfinished_result(
                 call, "it waits for an answer, and does not say for which", was_started=True
@@ -100,6 +101,10 @@ class CallWatcher:
         """
         self._overriding_results[result.call_id] = result
 
+    def take_override(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Return what `override_result` was called with for *call*, or *result*."""
+        return self._overriding_results.pop(call.id, result)
+
     def find_or_build_result(self, call: ToolCall, why: str) -> ToolResult:
         """Return the result of *call*. If it has none, the result says *why*, and whether the call was started."""
         result = self._results.get(call.id) or self._overriding_results.get(call.id)
@@ -117,6 +122,17 @@ class CurrentRun(Protocol):
     @property
     def ledger(self) -> Ledger:
         """The budget of the run."""
+        ...
+
+    @property
+    def steps(self) -> RunSteps | None:
+        """The steps of the run, if it has steps."""
+        ...
+
+    async def do_call_step(
+        self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]], *, may_repeat: bool
+    ) -> ToolResult:
+        """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
         ...
 
     def accept_plan(self, plan: str) -> bool:

@@ -23,14 +23,23 @@ _log = logging.getLogger("toolkit")
 async def run_with_lifecycle(
     active_run: ActiveRun,
     work: Callable[[], Awaitable[RunEnding]],
-    details: Mapping[str, Any],
+    verb: str,
     on_end: Callable[[Run[Any]], object],
 ) -> Run[Any]:
     """
     Call the hooks for the start, do *work* on *active_run*, call the hooks for the end, and return the run.
 
-    *on_end* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
+    *verb* tells the hooks which method of the agent was called. *on_end* is always called with the run, also if this
+    function is cancelled or an unexpected exception is raised.
     """
+    provider = active_run.options.provider
+    details = {
+        "run": active_run.run_id,
+        "verb": verb,
+        "provider": provider.name,
+        "model": provider.model,
+        "mode": active_run.toolbox.mode_of(active_run.session),
+    }
     try:
         ending = await _call_start_hooks(active_run, details) or await work()
     except GeneratorExit as error:  # nothing can be awaited any more, so the hooks are left out

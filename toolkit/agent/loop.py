@@ -51,12 +51,12 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         if limit is not None:
             return _end_at_limit(limit)
         active_run.report_catalog_change()
-        if not is_paused:  # the model has to go on with what it was saying
+        if not is_paused and active_run.steps is None:  # the model has to go on with what it was saying
             active_run.read_inbox()
         try:
             if await compact_conversation(active_run):
                 continue  # the summary has used tokens and time, so the limits are checked again
-            reply = await _ask_model(active_run)
+            reply = await _get_reply(active_run, is_paused=is_paused)
             calls = active_run.add_reply(reply)
         except (ProviderError, Transient) as error:
             return RunEnding(status="failed", reason=str(error), error=error)
@@ -64,15 +64,24 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
             return _end_at_limit(active_run.ledger.explain_limit("seconds"))
         is_paused = reply.stop == "paused" and not calls
         ending = await _handle_reply(active_run, reply, calls)
-        if ending is not None and ending.status == "done" and _has_more_to_read(active_run):
+        if ending is not None and ending.status == "done" and await _has_more_to_read(active_run):
             active_run.answer = ending = None
         _report_turn(active_run, reply, ending or _RUNNING_ENDING)
         if ending is not None:
             return ending
 
 
-def _has_more_to_read(active_run: ActiveRun) -> bool:
+async def _get_reply(active_run: ActiveRun, *, is_paused: bool) -> Reply:
+    """Return the model's reply, or the one that the steps of the run have kept."""
+    if active_run.steps is None:
+        return await _ask_model(active_run)
+    return await active_run.do_reply_step(lambda: _ask_model(active_run), reads_inbox=not is_paused)
+
+
+async def _has_more_to_read(active_run: ActiveRun) -> bool:
     """Return whether something was said to the run that the model has not read, and may still read."""
+    if active_run.steps is not None and await active_run.steps.has_kept_reply():
+        return True  # something had been said here, and it is kept with the reply
     # From the moment at which the inbox is closed, `say` refuses, so that the model does not miss anything.
     return not active_run.inbox.close_if_empty() and active_run.ledger.find_reached_limit() is None
 
@@ -91,8 +100,11 @@ class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened
 async def _ask_model(active_run: ActiveRun) -> Reply:
     """Return the model's reply. If the run has a listener, report the text while it arrives."""
     provider, request = active_run.options.provider, active_run.build_request()
+    seconds_left = active_run.ledger.remaining_seconds()
+    if seconds_left == 0:
+        raise _OutOfTime
     try:
-        async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
+        async with asyncio.timeout(seconds_left) as timer:
             if not active_run.watcher.has_listener:
                 return await provider.reply(request)
             reply = await _read_stream(active_run, provider.stream(request))
@@ -171,7 +183,7 @@ async def _run_calls(
     Return an ending if the run is over or has to wait, and otherwise None.
     """
     calls = [call for call in all_calls if call.id not in refused]
-    count = active_run.ledger.take_calls(len(calls))
+    count = active_run.take_calls(len(calls))
     try:
         results = await dispatch_calls(active_run, calls[:count])
     except BaseException as error:

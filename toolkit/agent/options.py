@@ -22,6 +22,7 @@ from .budgets import Budget, Ledger, Spent
 from .events import Event
 from .final_answers import AnswerFormat
 from .plan_mode import PLAN_PROMPT
+from .steps import Steps
 from .summaries import SUMMARY_PROMPT
 
 __all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
@@ -61,6 +62,7 @@ class AgentKeywords(TypedDict, total=False):
     output_retries: int
     output_by: OutputWay | None
     session: Session | None
+    steps: Steps | None
     clock: Callable[[], float]
 
 
@@ -81,6 +83,7 @@ class AgentOptions:
     output: AnswerFormat | None = None
     output_retries: int = 2
     output_by: OutputWay | None = None
+    steps: Steps | None = None
 
     def __post_init__(self) -> None:
         provider = self.provider
@@ -98,6 +101,10 @@ class AgentOptions:
             raise ValueError("plan_prompt is empty; leave it out for the usual one")
         if self.summary_prompt is not None and not self.summary_prompt.strip():
             raise ValueError("summary_prompt is empty; leave it out for the usual one, or give None to sum up nothing")
+        if self.steps is not None and (
+            isinstance(self.steps, type) or not all(hasattr(self.steps, name) for name in ("reply", "call"))
+        ):
+            raise TypeError(f"steps have `reply` and `call`, and {self.steps!r:.80} has not; see toolkit.agent.Steps")
         if self.budget.prices is not None:
             price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
 
@@ -121,6 +128,13 @@ class AgentOptions:
             self.output.tool, has_tools=has_tools
         )
 
-    def build_ledger(self, spent: Spent) -> Ledger:
+    def build_ledger(self, spent: Spent, *, is_replayed: bool = False) -> Ledger:
         """Return the ledger for a run that has already used *spent*."""
-        return Ledger(self.budget, self.max_turns, model=self.provider.model, spent=spent, clock=self.clock)
+        return Ledger(
+            self.budget,
+            self.max_turns,
+            model=self.provider.model,
+            spent=spent,
+            clock=self.clock,
+            is_replayed=is_replayed,
+        )

@@ -19,6 +19,7 @@ from ..results import GeneratedId, ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .runs import Run, check_run
+from .step_calls import may_repeat, resume_in_step
 from .valid_messages import build_unfinished_result
 
 __all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
@@ -143,7 +144,8 @@ def _find_work(
 
 async def _run_held_call(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
     """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
-    if not await active_run.toolbox.claim_request(request):
+    # A step is done once, so a run with steps needs no claim. One whose process was killed would stay in the store.
+    if active_run.steps is None and not await active_run.toolbox.claim_request(request):
         why = "another process has continued this run"
         return active_run.watcher.record_result(call, build_unfinished_result(call, why, was_started=True))
     # It is a new call, although another run in the same session may have had a call with this id.
@@ -156,6 +158,24 @@ async def _apply_decision(
 ) -> ToolResult:
     """Apply *decision* to the call of *request*, and return the result of the call."""
     toolbox = active_run.toolbox
+    active_run.watcher.record_start(call, toolbox.summary_of)
+    if active_run.steps is None:
+        result = await _resume_call(active_run, call, request, decision)
+    else:
+        result = await active_run.do_call_step(
+            active_run.steps.make_resume_key(request.id),
+            ToolCall(call.name, call.arguments, call.id, tool=toolbox.dispatcher.catalog.get(request.tool)),
+            lambda: _resume_call(active_run, call, request, decision),
+            may_repeat=may_repeat(toolbox.dispatcher.catalog, request.tool),
+        )
+    result.call_id, result.tool = call.id, request.tool
+    return active_run.watcher.record_result(call, result)
+
+
+async def _resume_call(
+    active_run: ActiveRun, call: ToolCall, request: ApprovalRequest, decision: Decision
+) -> ToolResult:
+    toolbox = active_run.toolbox
     tool = toolbox.dispatcher.catalog.get(request.tool)
     is_blocked = (
         toolbox.mode_of(active_run.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
@@ -165,10 +185,19 @@ async def _apply_decision(
         decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
     elif decision.approved and seconds_left == 0:
         decision, seconds_left = Decision.deny(active_run.ledger.explain_limit("seconds")[1]), None
-    active_run.watcher.record_start(call, toolbox.summary_of)
     try:
         with watch_calls(active_run):
-            result = await toolbox.dispatcher.resume(
+            if active_run.steps is not None:
+                return await resume_in_step(
+                    toolbox.dispatcher,
+                    request,
+                    decision,
+                    active_run.session,
+                    active_run.resources,
+                    timeout_seconds=seconds_left,
+                    idempotency_key=active_run.steps.derive_idempotency_key(call.id),
+                )
+            return await toolbox.dispatcher.resume(
                 request,
                 decision,
                 session=active_run.session,
@@ -178,9 +207,10 @@ async def _apply_decision(
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
-        result = _build_too_late_result(error)
-    result.call_id, result.tool = call.id, request.tool
-    return active_run.watcher.record_result(call, result)
+        is_repeated = active_run.steps is not None and error.why == "answered" and error.outcome is None
+        if is_repeated and not decision.approved:  # the same step has denied the call before, and was cut off
+            return ToolResult.failure("denied", decision.reason or "the user said no")
+        return _build_too_late_result(error)
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:

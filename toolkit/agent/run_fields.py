@@ -67,7 +67,14 @@ _FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "subs": (_is_list, "a list"),
     "session": (_is_object, "an object"),
     "summary": (lambda value: value is None or _is_object(value), "an object or null"),
+    "reply_count": (lambda value: type(value) is int and value >= 0, "a whole number"),
 }
 
-_LATER_FIELDS: dict[str, Any] = {"answer": None, "refused_answers": 0, "unread": [], "summary": None}
+_LATER_FIELDS: dict[str, Any] = {
+    "answer": None,
+    "refused_answers": 0,
+    "unread": [],
+    "summary": None,
+    "reply_count": 0,
+}
 """The fields that older data does not have, with their values then."""

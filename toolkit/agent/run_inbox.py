@@ -58,6 +58,13 @@ class RunInbox:
             messages, self._messages = self._messages, []
             return messages
 
+    def discard(self, messages: Iterable[UserMessage]) -> None:
+        """Remove those of *messages* that are here, each once."""
+        with self._lock:
+            for message in messages:
+                if message in self._messages:
+                    self._messages.remove(message)
+
     def close_if_empty(self) -> bool:
         """Close the inbox if it has no messages. Return whether it is closed."""
         with self._lock:

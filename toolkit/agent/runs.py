@@ -67,6 +67,8 @@ class Run(Generic[T_co]):
         subs: The sub-runs that wait. Each names the call that it belongs to.
         answer: The typed answer, as JSON and decoded; None if the agent has no type for it, or the run is not done.
         refused_answers: How many answers since the prompt were not of the type.
+        reply_count: How many replies of the model the run has had, if the agent has `steps`. It counts the keys of the
+            steps, and goes on after a pause.
         session: The session of the conversation, with its mode and grants. Only its id and its loaded tools are saved.
     """
 
@@ -82,6 +84,7 @@ class Run(Generic[T_co]):
     unread: tuple[UserMessage, ...] = ()
     subs: tuple[SubRun, ...] = ()
     summary: Summary | None = None
+    reply_count: int = 0
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -169,8 +172,9 @@ class Run(Generic[T_co]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain JSON with a version, without the exception and the session's authority."""
-        # A run without a summary can also be read by versions that know no summaries.
+        # A run without a summary, or without steps, can also be read by versions that do not know them.
         summary = {} if self.summary is None else {"summary": self.summary.to_json()}
+        reply_count = {"reply_count": self.reply_count} if self.reply_count else {}
         return {
             "version": _VERSION,
             "id": self.id,
@@ -187,6 +191,7 @@ class Run(Generic[T_co]):
             "subs": [sub.to_json() for sub in self.subs],
             "session": self.session.to_json(),
             **summary,
+            **reply_count,
         }
 
     def dumps(self) -> str:
@@ -259,6 +264,16 @@ class SubRun:
     version: str | None = None
     output: AnswerFormat | None = None
 
+    @classmethod
+    def from_json(cls, data: Any, session: Session) -> SubRun:
+        """
+        Return the sub-run that `to_json` wrote, with the *session* of its parent.
+
+        Raises:
+            ValueError: *data* is not a sub-run. The message names the place.
+        """
+        return _read_sub_run(data, session, 0)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "call_id": self.call_id,
@@ -313,6 +328,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
             subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
             summary=None if data["summary"] is None else Summary.from_json(data["summary"]),
+            reply_count=data["reply_count"],
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None

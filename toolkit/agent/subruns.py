@@ -27,6 +27,7 @@ from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
+from .run_steps import CallStep, current_step
 from .runs import Run, SubRun
 
 __all__ = ["is_in_run", "resume_turns", "sub_run"]
@@ -91,7 +92,9 @@ async def sub_run(
     version: str | None = context.call.tool.facts.version
     names = None if tools is None else parent.toolbox.names_for(tools)
     child_system = parent.options.system if system is None else system
-    child = _build_child(parent, call_id, child_system, names, AnswerFormat.of(output))
+    step = current_step.get()
+    key = None if step is None or parent.steps is None else step.make_sub_run_key(context.attempt)
+    child = _build_child(parent, call_id, child_system, names, AnswerFormat.of(output), key=key, step=step)
     child.conversation.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy_call_ids.add(call_id)
     try:
@@ -172,7 +175,19 @@ def _build_child(
     tools: tuple[str, ...] | None,
     output: AnswerFormat | None,
     run: Run[Any] | None = None,
+    *,
+    key: str | None = None,
+    step: CallStep | None = None,
 ) -> ActiveRun:
+    """
+    Return the sub-run of a call of *parent*: a new one, or *run*, which waited.
+
+    If the parent has steps, *key* is the key of a new sub-run and *step* the step of its call. A sub-run has its key as
+    its id, so a sub-run that waited goes on with the keys that it had.
+    """
+    steps = None
+    if parent.steps is not None and (own_key := key or (None if run is None else run.id)) is not None:
+        steps = parent.steps.for_sub_run(own_key, 0 if run is None else run.reply_count, step)
     toolbox = parent.toolbox.for_sub_run(tools)
     if output is not None:
         check_name_is_free(toolbox.dispatcher.catalog)
@@ -186,6 +201,8 @@ def _build_child(
         resources=parent.resources,
         depth=parent.depth + 1,
         tool_names=tools,
+        run_id=key,
+        steps=steps,
     )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from ..content import Part, ResourcePart, TextPart
 from ..errors import ProviderError, Transient
-from ..providers.base import Request, Usage
+from ..providers.base import Reply, Request, Usage
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, replace_surrogates
@@ -93,15 +93,10 @@ async def _ask_for_summary(active_run: ActiveRun, prompt: str, earlier: str, pie
     if limit is not None:
         raise _NoSummary(limit[1])
     message = _build_message(earlier, piece, min(_MAX_ASKED_CHARS, max_characters // 8))
-    try:
-        async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
-            reply = await active_run.options.provider.reply(Request(messages=(message,), system=prompt))
-    except (ProviderError, Transient) as error:
-        raise _NoSummary(str(error)) from error
-    except TimeoutError:
-        if timer.expired():
-            raise _NoSummary(active_run.ledger.explain_limit("seconds")[1]) from None
-        raise
+    request = Request(messages=(message,), system=prompt)
+    reply = await (
+        _send_request(active_run, request) if active_run.steps is None else _get_summary_step(active_run, request)
+    )
     active_run.add_usage(reply)
     text = replace_surrogates(reply.message.text).strip()
     if reply.stop in _FAILURES:
@@ -111,6 +106,41 @@ async def _ask_for_summary(active_run: ActiveRun, prompt: str, earlier: str, pie
     if len(text) > max_characters // 4:
         raise _NoSummary(f"it has {len(text):,} characters, and {max_characters // 4:,} are allowed")
     return text
+
+
+async def _send_request(active_run: ActiveRun, request: Request) -> Reply:
+    try:
+        async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
+            return await active_run.options.provider.reply(request)
+    except (ProviderError, Transient) as error:
+        raise _NoSummary(str(error)) from error
+    except TimeoutError:
+        if timer.expired():
+            raise _NoSummary(active_run.ledger.explain_limit("seconds")[1]) from None
+        raise
+
+
+async def _get_summary_step(active_run: ActiveRun, request: Request) -> Reply:
+    """
+    Return the reply to *request*, or the one that the steps of the run have kept.
+
+    A failure is kept as well, because the run has gone on without the summary.
+    """
+    assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
+    failures: list[_NoSummary] = []
+
+    async def ask() -> Reply:
+        active_run.ledger.end_replay()
+        try:
+            return await _send_request(active_run, request)
+        except _NoSummary as failure:
+            failures.append(failure)
+            return Reply(message=AssistantMessage(), stop="other")
+
+    reply = await active_run.steps.summary(ask)
+    if failures:
+        raise failures[0]
+    return reply
 
 
 def _build_message(earlier: str, piece: str, max_chars: int) -> UserMessage:

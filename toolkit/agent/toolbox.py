@@ -18,21 +18,18 @@ from functools import partial
 from typing import Any
 
 from ..approvals.comparisons import is_same_request
+from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.store import ApprovalStore
-from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
-from ..builtin.tool_search_tool import tool_search_for
 from ..calls.attempt import must_propagate
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.unstarted import finish_unstarted
-from ..catalog import Catalog
-from ..catalogs.snapshot import Table, describe_place
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
-from ..errors import DefinitionError, DuplicateTool
+from ..errors import DefinitionError
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
@@ -40,14 +37,16 @@ from ..session import Session
 from ..spec import Tool
 from ..values.visible import make_visible
 from .call_watcher import current_run
-from .plan_mode import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
+from .own_tools import SEARCH_TOOL
+from .plan_mode import EXIT_PLAN, PlanGuard, is_for_planning
+from .run_steps import BEGIN_HOOK
+from .step_calls import call_in_step
 from .valid_messages import build_unfinished_result
 
-__all__ = ["Toolbox", "with_own_tools"]
+__all__ = ["Toolbox"]
 
 _RUN_COUNT_KEY = "toolkit.agent.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
-_SEARCH_TOOL = "tool_search"
 _MAX_SUMMARY_CHARS = 200
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
@@ -60,18 +59,41 @@ class Toolbox:
         source: The host's dispatcher.
         catalog: The tools, with the agent's own tools.
         plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
+        has_steps: Whether the steps of runs are told when a tool is about to run.
 
     Attributes:
         dispatcher: The dispatcher that runs the tools.
     """
 
-    def __init__(self, source: Dispatcher, catalog: CatalogView, *, plan_tools: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        source: Dispatcher,
+        catalog: CatalogView,
+        *,
+        plan_tools: Collection[str] | None = None,
+        has_steps: bool = False,
+    ) -> None:
         self._source = source
         self._plan_tools = plan_tools
+        self._has_steps = has_steps
+        self._with_steps: Toolbox | None = self if has_steps else None
         self._permissions = source.settings.judges.find_all(Permissions)
         needs_guard = not self._permissions or plan_tools is not None
         guard = PlanGuard(self.mode_of, self.is_for_planning) if needs_guard else None
-        self.dispatcher = source.extended(catalog, permissions=guard, on_progress=_report_progress)
+        hooks = (BEGIN_HOOK,) if has_steps else ()  # it comes last, so the hooks of the host are around it
+        self.dispatcher = source.extended(catalog, permissions=guard, hooks=hooks, on_progress=_report_progress)
+
+    def with_steps(self) -> Toolbox:
+        """Return the same tools for runs that have steps."""
+        if self._with_steps is None:
+            catalog = self.dispatcher.catalog
+            self._with_steps = Toolbox(self._source, catalog, plan_tools=self._plan_tools, has_steps=True)
+        return self._with_steps
+
+    def with_approvals(self, approvals: Approvals) -> Toolbox:
+        """Return the same tools with another way to ask people, and another store of their answers."""
+        source = self._source.extended(approvals=approvals)
+        return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
         """
@@ -84,7 +106,7 @@ class Toolbox:
         view = catalog.filtered(
             lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names or is_output_reader(tool))
         )
-        return Toolbox(self._source, view, plan_tools=self._plan_tools)
+        return Toolbox(self._source, view, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
         """
@@ -157,7 +179,7 @@ class Toolbox:
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, _SEARCH_TOOL) or is_output_reader(tool)
+        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL) or is_output_reader(tool)
         return is_for_planning(tool, None if is_own else self._plan_tools)
 
     def select_offered_tools(self, session: Session) -> CatalogView:
@@ -181,6 +203,8 @@ class Toolbox:
         run = current_run.get()
         if run is None:
             return await self.dispatcher.call(call, resources=resources)
+        if run.steps is not None:
+            return await call_in_step(self.dispatcher, run, run.steps, call, resources, self.summary_of)
         seconds_left = run.ledger.remaining_seconds()  # asked for each call, because the calls before it have used time
         if seconds_left == 0:
             return run.watcher.record_result(call, build_unfinished_result(call, "no time is left"))
@@ -313,37 +337,6 @@ class Toolbox:
         """Return the method named *method* of every hook that has it, each hook once."""
         unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
-
-
-def with_own_tools(catalog: CatalogView) -> CatalogView:
-    """
-    Return *catalog* with the agent's own tools added.
-
-    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
-    only while *catalog* has no tool of that name, and no tool that reads results that were cut.
-
-    Raises:
-        DuplicateTool: *catalog* has a tool named `exit_plan`.
-    """
-    if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
-        raise DuplicateTool(
-            f"`{EXIT_PLAN}` is the agent's own tool, so {describe_place(clashing_tool)} cannot be called that; "
-            "give it another name, or leave it out with `filtered`"
-        )
-
-    def derive(table: Table, own: Table) -> Table:
-        own_tools = dict(own.tools)
-        readers = [tool for tool in table.tools.values() if is_output_reader(tool)]
-        if table.find(_SEARCH_TOOL) is not None or not any(
-            tool.facts.defer for tool in table.tools.values() if tool not in readers
-        ):
-            del own_tools[_SEARCH_TOOL]
-        if readers or table.find(READ_OUTPUT) is not None:
-            del own_tools[READ_OUTPUT]
-        return Table({**table.tools, **own_tools}, table.aliases)
-
-    own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
-    return CatalogView((catalog, own_catalog), derive)
 
 
 def _check_not_leaving_plan(session: Session) -> None:

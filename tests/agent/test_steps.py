@@ -1,0 +1,632 @@
+"""
+Runs with steps: what begins, what is kept, and what a run that is done again gets back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.agent.crashing_steps import CrashingSteps, Process
+from tests.agent.kit import Shed, call, results_of
+from toolkit.agent import Agent, Budget, Run, Steps, run_steps, sub_run
+from toolkit.agent.session_changes import read_state
+from toolkit.agent.step_records import dump_run, load_run
+from toolkit.agent.stepped_runs import keeps_approvals, resume_with_steps, run_with_steps, with_approval_store
+from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
+from toolkit.catalog import Catalog
+from toolkit.context import Context
+from toolkit.decisions import Decision
+from toolkit.dispatcher import Dispatcher
+from toolkit.errors import ProviderError, Transient
+from toolkit.permissions import Permissions
+from toolkit.policies.retry import RetryPolicy
+from toolkit.providers import ScriptedProvider
+from toolkit.providers.base import Reply, Usage
+from toolkit.providers.messages import AssistantMessage
+from toolkit.results import ToolCall, ToolResult
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def steps() -> CrashingSteps:
+    return CrashingSteps(Process())
+
+
+async def run_twice(make_agent: Callable[[], Agent], steps: CrashingSteps, **options: Any) -> tuple[Run, Run, Agent]:
+    """Return a run, the same run done again by another agent, and that agent."""
+    options = {"run_id": "r", "steps": steps, "secret": "s", **options}
+    first = await run_with_steps(make_agent(), "go", **options)
+    agent = make_agent()
+    return first, await run_with_steps(agent, "go", **options), agent
+
+
+def dispatch(*tools: Any, mode: str = "bypass", **options: Any) -> Dispatcher:
+    return Dispatcher(Catalog(*tools), permissions=Permissions(mode), **options)
+
+
+# What begins.
+
+
+async def test_call_begins_only_if_its_tool_runs(steps: CrashingSteps) -> None:
+    """A call that is denied, has wrong arguments or is answered by a hook does not begin, and has a record."""
+
+    class Cache:
+        async def around(self, call: ToolCall, run: Any) -> ToolResult:
+            return ToolResult("from the cache") if call.arguments == {"what": "axe"} else await run()
+
+    shed = Shed("auto", ("deny cut",))
+    calls = [call("look", "hit", what="axe"), call("look", "miss", what="saw"), call("look", "bad", where="x")]
+    agent = shed.agent(
+        [[*calls, call("cut", "denied", wood="oak")], "done"], dispatcher=shed.dispatcher(hooks=[Cache()])
+    )
+    run = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    assert [result.kind for result in results_of(run)] == ["ok", "ok", "bad_args", "denied"]
+    assert steps.began == ["r/call/1.miss"]
+    assert len([key for key in steps.records if "/call/" in key]) == 4
+
+
+async def test_call_that_is_retried_begins_once(steps: CrashingSteps) -> None:
+    """All attempts at a call are one step, and have the same idempotency key."""
+    keys: list[str] = []
+
+    async def send(context: Context) -> str:
+        """Send something."""
+        keys.append(context.idempotency_key)
+        if context.attempt < 3:
+            raise Transient("busy", happened="no")
+        return "sent"
+
+    async def sleep(seconds: float) -> None:
+        return None
+
+    dispatcher = dispatch(send, retry=RetryPolicy(attempts=3), sleep=sleep)
+    agent = Agent(ScriptedProvider([[call("send", "t1")], "done"]), dispatcher)
+    run = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    assert results_of(run)[0].attempts == 3
+    assert steps.began == ["r/call/1.t1"]
+    assert len(keys) == 3
+    assert len({*keys}) == 1
+
+
+class SlowHook:
+    """A hook that takes its time after the tool, until the event."""
+
+    def __init__(self) -> None:
+        self.is_reached, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        self.is_reached.set()
+        await self.may_end.wait()
+        return ToolResult(result.text.replace("secret", "***"), kind=result.kind)
+
+
+def send_secret() -> str:
+    """Send something."""
+    return "sent secret 17"
+
+
+@pytest.mark.parametrize("cancellations", [1, 3])
+async def test_result_of_a_tool_that_has_returned_is_kept_when_the_run_is_cancelled(
+    steps: CrashingSteps, cancellations: int
+) -> None:
+    """The hooks of the call come to their end, and the cancellation is raised after that."""
+    hook = SlowHook()
+    agent = Agent(ScriptedProvider([[call("send_secret", "t1")], "done"]), dispatch(send_secret, hooks=[hook]))
+    task = asyncio.ensure_future(run_with_steps(agent, "go", run_id="r", steps=steps, secret="s"))
+    await hook.is_reached.wait()
+    for _ in range(cancellations):
+        task.cancel()
+        await asyncio.sleep(0)
+    hook.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    again = Agent(ScriptedProvider(["done"]), dispatch(send_secret))
+    run = await run_with_steps(again, "go", run_id="r", steps=steps, secret="s")
+    assert (results_of(run)[0].text, run.text, steps.cut_keys) == ("sent *** 17", "done", set())
+
+
+async def test_hook_that_does_not_end_is_cut_off_after_all(
+    steps: CrashingSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cancelled run does not wait for ever for what comes after its tool."""
+    monkeypatch.setattr(run_steps, "_ENDING_SECONDS", 0.01)
+    hook = SlowHook()
+    agent = Agent(ScriptedProvider([[call("send_secret", "t1")], "done"]), dispatch(send_secret, hooks=[hook]))
+    task = asyncio.ensure_future(run_with_steps(agent, "go", run_id="r", steps=steps, secret="s"))
+    await hook.is_reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [key for key in steps.records if "/call/" in key] == []
+
+
+async def test_tool_that_has_not_returned_is_cancelled_at_once(steps: CrashingSteps) -> None:
+    """What the tool does then is its own cleanup."""
+    reached, events = asyncio.Event(), list[str]()
+
+    async def wait() -> str:
+        """Wait for ever."""
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            events.append("cleaned")
+        return ""
+
+    agent = Agent(ScriptedProvider([[call("wait", "t1")], "done"]), dispatch(wait))
+    task = asyncio.ensure_future(run_with_steps(agent, "go", run_id="r", steps=steps, secret="s"))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (events, steps.began) == (["cleaned"], ["r/call/1.t1"])
+    assert [key for key in steps.records if "/call/" in key] == []
+
+
+async def test_call_in_the_background_begins_without_harm(steps: CrashingSteps) -> None:
+    """A call that goes on in the background runs, although its step has its record before the tool begins."""
+    done = asyncio.Event()
+    catalog = Catalog()
+
+    @catalog.tool(background=True)
+    async def build() -> str:
+        """Build something."""
+        done.set()
+        return "built"
+
+    agent = Agent(ScriptedProvider([[call("build", "t1", background=True)], "done"]), catalog, mode="bypass")
+    run = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    assert results_of(run)[0].kind == "ok"
+    await asyncio.wait_for(done.wait(), 10)
+
+
+async def test_tool_does_not_run_if_begin_raises() -> None:
+    """Steps that refuse to begin keep the tool from running, and what they raise then leaves the run."""
+
+    class Taken(Exception):
+        pass
+
+    class FencedSteps:
+        async def reply(self, key: str, ask: Any) -> Reply:
+            return await ask()
+
+        async def call(self, key: str, call: ToolCall, work: Any, *, may_repeat: bool, session: Session) -> ToolResult:
+            async def begin() -> None:
+                raise Taken(key)
+
+            assert (await work(begin)).is_error
+            raise Taken(key)
+
+    shed = Shed("bypass")
+    agent = shed.agent([[call("cut", "t1", wood="oak")], "done"])
+    with pytest.raises(Taken, match=r"r/call/1\.t1"):
+        await run_with_steps(agent, "go", run_id="r", steps=FencedSteps(), secret="s")
+    assert shed.done == []
+
+
+@pytest.mark.parametrize("is_reply", [True, False])
+async def test_failure_of_steps_in_a_sub_run_leaves_the_run(steps: CrashingSteps, is_reply: bool) -> None:
+    """If the steps fail inside a sub-run, that is no result of the call: it ends the whole run."""
+
+    class Full(Exception):
+        pass
+
+    class FullSteps(CrashingSteps):
+        def _keep(self, key: str, record: dict[str, Any]) -> None:
+            if key == ("r/call/1.t1/call/1.t2/reply/1" if is_reply else "r/call/1.t1/call/1.t2/call/1.t3"):
+                raise Full(key)
+            super()._keep(key, record)
+
+    async def ask(depth: int, context: Context) -> str:
+        """Ask inside."""
+        return await sub_run("inside", context=context) if depth else "answer"
+
+    script = [
+        [call("ask", "t1", depth=2)],
+        [call("ask", "t2", depth=1)],
+        [call("ask", "t3", depth=0)],
+        "in",
+        "out",
+        "end",
+    ]
+    agent = Agent(ScriptedProvider(script), dispatch(ask))
+    full_steps = FullSteps(Process())
+    with pytest.raises(Full):
+        await run_with_steps(agent, "go", run_id="r", steps=full_steps, secret="s")
+    assert "r/call/1.t1" not in full_steps.records
+
+
+# What a run that is done again gets back.
+
+
+async def test_run_that_is_done_again_asks_and_runs_nothing(steps: CrashingSteps) -> None:
+    """A run whose steps are all kept needs no model and runs no tool, and has the same conversation."""
+    shed = Shed("bypass")
+    script = [[call("look", "t1", what="axe"), call("cut", "t2", wood="oak")], "done"]
+    first, second, agent = await run_twice(lambda: shed.agent(script), steps)
+    assert shed.done == ["look axe", "cut oak"]
+    assert agent.asked == []
+    assert [message.to_json() for message in second.messages] == [message.to_json() for message in first.messages]
+    assert (second.id, second.session.id, second.usage) == (first.id, first.session.id, first.usage)
+
+
+async def test_limits_count_what_earlier_processes_have_used(steps: CrashingSteps) -> None:
+    """The seconds of earlier processes do not stop steps that were kept, and stop the first that was not."""
+    shed = Shed("bypass")
+
+    def make_agent() -> Agent:
+        return shed.agent([[call("look", "t1", what="axe")], "done"], budget=Budget(seconds=60), clock=lambda: 0.0)
+
+    first = await run_with_steps(make_agent(), "go", run_id="r", steps=steps, secret="s", spent_seconds=59.0)
+    assert first.status == "done"
+    again = await run_with_steps(make_agent(), "go", run_id="r", steps=steps, secret="s", spent_seconds=61.0)
+    assert again.status == "done"
+    assert again.spent.seconds == 61.0
+    del steps.records["r/reply/2"]
+    late = await run_with_steps(make_agent(), "go", run_id="r", steps=steps, secret="s", spent_seconds=61.0)
+    assert (late.status, late.stop) == ("stopped", "seconds")
+    assert [result.text for result in results_of(late)] == ["a axe"]
+    del steps.records["r/call/1.t1"]
+    later = await run_with_steps(make_agent(), "go", run_id="r", steps=steps, secret="s", spent_seconds=61.0)
+    assert (later.status, later.stop) == ("stopped", "seconds")
+    assert "no time is left: it was not run" in results_of(later)[0].text
+
+
+async def test_kept_call_counts_what_its_sub_runs_have_used(steps: CrashingSteps) -> None:
+    """The turns, calls and tokens of a sub-run count also if only the result of its call is kept."""
+
+    async def ask(context: Context) -> str:
+        """Ask inside."""
+        return await sub_run("inside", context=context)
+
+    def say(text: str, *calls: ToolCall) -> Reply:
+        usage = Usage(input_tokens=10, output_tokens=5)
+        return Reply(message=AssistantMessage(text=text, calls=calls), stop="calls" if calls else "answer", usage=usage)
+
+    shed = Shed("bypass")
+    shed.catalog.add(ask)
+    script = [say("", call("ask", "t1")), say("", call("look", "t2", what="axe")), say("inside"), say("done")]
+    first, second, _ = await run_twice(lambda: shed.agent(script), steps)
+    assert (second.spent.turns, second.spent.calls, second.usage.total_tokens) == (4, 2, 60)
+    assert (second.spent.usage, second.usage) == (first.spent.usage, first.usage)
+    assert results_of(second)[0].metadata is None
+
+
+async def test_plan_is_handed_over_again(steps: CrashingSteps) -> None:
+    """A run that has planned has its plan again, although `exit_plan` is not run again."""
+    shed = Shed("plan")
+    script = [[call("exit_plan", "t1", plan="1. cut")], "done"]
+    first, second, agent = await run_twice(lambda: shed.agent(script), steps)
+    assert (first.status, first.plan) == (second.status, second.plan) == ("planned", "1. cut")
+    assert agent.asked == []
+
+
+async def test_tools_that_were_found_stay_found(steps: CrashingSteps) -> None:
+    """What a kept call has changed in the session is changed again."""
+    shed = Shed("bypass")
+    shed.catalog.tool(defer=True, read_only=True)(_weigh)
+    script = [[call("tool_search", "t1", query="weigh")], "done"]
+    first, second, agent = await run_twice(lambda: shed.agent(script), steps)
+    assert "_weigh" in first.session.loaded
+    assert read_state(second.session) == read_state(first.session)
+    assert agent.asked == []
+
+
+async def _weigh(wood: str) -> str:
+    """Weigh wood."""
+    return wood
+
+
+async def test_what_was_said_is_kept_with_the_reply(steps: CrashingSteps) -> None:
+    """What people say to a run is in the run that is done again, also if it was said after the answer."""
+    shed = Shed("bypass")
+
+    def speak(text: str) -> Callable[[Any], str]:
+        return lambda request: (agent.say(text), "answer")[1]
+
+    agent = shed.agent([speak("and the saw?"), "the saw, too"])
+    first = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    again = await run_with_steps(shed.agent([]), "go", run_id="r", steps=steps, secret="s")
+    assert [message.text for message in first.messages] == ["go", "answer", "and the saw?", "the saw, too"]
+    assert first.messages == again.messages
+    assert again.text == "the saw, too"
+
+
+async def test_unread_words_of_a_saved_run_are_read_once(steps: CrashingSteps) -> None:
+    """What a run that waits has not read is read when it goes on, and once when that is done again."""
+    shed = Shed("auto")
+    agent = shed.agent([lambda request: (agent.say("hurry"), [call("burn", "t1", wood="oak")])[1], "done"])
+    waiting = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    assert [message.text for message in waiting.unread] == ["hurry"]
+    saved = dump_run(waiting)
+    for own_agent in (agent, shed.agent([], dispatcher=agent._toolbox._source)):
+        run = load_run(saved)
+        decisions = {request.id: Decision.approve() for request in run.requests}
+        ended = await resume_with_steps(own_agent, run, decisions, steps=steps, secret="s")
+        assert [message.text for message in ended.messages if hasattr(message, "parts")] == ["go", "hurry"]
+        assert ended.text == "done"
+    assert shed.done == ["burn oak"]
+
+
+async def test_conversation_that_goes_on_has_other_keys(steps: CrashingSteps) -> None:
+    """With `Agent(steps=...)` a second prompt goes on with the numbers of the first, and both can be done again."""
+    shed = Shed("bypass")
+    script = [[call("cut", "t1", wood="oak")], "one", [call("cut", "t1", wood="ash")], "two"]
+    start = Run(id="talk", status="stopped")
+    texts = []
+    for own_script in (script, []):
+        agent = shed.agent(own_script, steps=steps)
+        first = await agent.run("go", run=start)
+        second = await agent.run("on", run=Run.loads(first.dumps()))
+        texts.append((first.text, second.text, second.reply_count))
+    assert texts == [("one", "two", 4)] * 2
+    assert shed.done == ["cut oak", "cut ash"]
+
+
+async def test_second_sub_run_of_a_call_has_its_own_keys(steps: CrashingSteps) -> None:
+    """A call that starts one sub-run after the other gets both answers again."""
+    calls = []
+
+    async def ask(context: Context) -> str:
+        """Ask inside, twice."""
+        calls.append(1)
+        return await sub_run("a", context=context) + await sub_run("b", context=context)
+
+    def make_agent() -> Agent:
+        return Agent(ScriptedProvider([[call("ask", "t1")], "one", "two", "done"]), dispatch(ask))
+
+    await run_with_steps(make_agent(), "go", run_id="r", steps=steps, secret="s")
+    assert {"r/call/1.t1/reply/1", "r/call/1.t1/sub/1.2/reply/1"} <= steps.records.keys()
+
+
+# Summaries.
+
+
+async def test_summaries_are_steps(steps: CrashingSteps) -> None:
+    """A summary is kept, and the run that is done again has it without asking the model."""
+    run, again, agent = await run_twice(lambda: _make_long_agent("the axe was looked at"), steps)
+    assert run.summary is not None
+    assert run.summary == again.summary
+    assert any("/summary/" in key for key in steps.records)
+    assert agent.asked == []
+
+
+async def test_failed_summary_is_kept(steps: CrashingSteps) -> None:
+    """A summary that failed is not asked for again, because the run has gone on without it."""
+    run, again, agent = await run_twice(lambda: _make_long_agent(ProviderError("busy")), steps)
+    assert run.summary is again.summary is None
+    assert run.text == again.text == "done"
+    assert agent.asked == []
+
+
+def _make_long_agent(summary: Any) -> Agent:
+    shed = Shed("bypass")
+
+    def reply(request: Any) -> Any:
+        if request.catalog is None:
+            if isinstance(summary, Exception):
+                raise summary
+            return summary
+        turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        has_looked = turn >= 6 or (turn and "summ" in request.messages[0].text)
+        return "done" if has_looked else [call("look", f"t{turn}", what="axe " * 100)]
+
+    agent = Agent(ScriptedProvider([reply] * 20), shed.dispatcher(), compact_at=2000)
+    agent.asked = agent._options.provider.requests  # type: ignore[attr-defined]  # as `Shed.agent` does
+    return agent
+
+
+# Approvals.
+
+
+async def test_grant_of_an_approval_holds_when_it_is_done_again(steps: CrashingSteps) -> None:
+    """A grant that a person gave with an approval is there again, so the next call does not ask."""
+    shed = Shed("default")
+    approvals = Approvals(MemoryApprovals())
+
+    def make_agent(script: list[Any]) -> Agent:
+        return shed.agent(script, dispatcher=shed.dispatcher(approvals))
+
+    waiting = await run_with_steps(
+        make_agent([[call("cut", "t1", wood="oak")]]), "go", run_id="r", steps=steps, secret="s"
+    )
+    saved, request = dump_run(waiting), waiting.requests[0]
+    decisions = {request.id: Decision.approve(grant=request.grants[0])}
+    script = [[call("cut", "t2", wood="ash")], "done"]
+    for own_script in (script, []):
+        run = await resume_with_steps(make_agent(own_script), load_run(saved), decisions, steps=steps, secret="s")
+        assert run.status == "done"
+        assert run.session.grants == (request.grants[0],)
+    assert shed.done == ["cut oak", "cut ash"]
+
+
+async def test_question_of_a_tool_is_asked_in_a_step(steps: CrashingSteps) -> None:
+    """A tool that asks its user waits, and runs again from its start with the answer and the same idempotency key."""
+    keys: set[str] = set()
+
+    async def order(context: Context) -> str:
+        """Order something."""
+        keys.add(context.idempotency_key)
+        return f"ordered {await context.ask('size', 'Which size?')}"
+
+    agent = Agent(ScriptedProvider([[call("order", "t1")], "done"]), dispatch(order))
+    waiting = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    request = waiting.requests[0]
+    run = await resume_with_steps(
+        agent, waiting, {request.id: Decision.approve(answers={"size": "M"})}, steps=steps, secret="s"
+    )
+    assert results_of(run)[0].text == "ordered M"
+    assert len(keys) == 1
+    assert steps.began == ["r/call/1.t1", f"r/resume/{request.id}"]
+
+
+async def test_request_has_the_same_id_when_its_step_is_repeated(steps: CrashingSteps) -> None:
+    """A step that asked, and has no record, makes the same request again; another run makes another one."""
+    shed = Shed("auto")
+    approvals = Approvals(MemoryApprovals())
+
+    async def ask(run_id: str = "r", secret: str = "s") -> str:
+        agent = shed.agent([[call("burn", "t1", wood="oak")]], dispatcher=shed.dispatcher(approvals))
+        run = await run_with_steps(agent, "go", run_id=run_id, steps=CrashingSteps(Process()), secret=secret)
+        return run.requests[0].id
+
+    first = await ask()
+    assert await ask() == first
+    assert await ask(run_id="r2") != first
+    assert await ask(secret="t") != first
+    assert len(approvals.store.pending()) == 3
+
+
+async def test_default_approvals_are_moved_to_a_store(steps: CrashingSteps, tmp_path: Any) -> None:
+    """An agent with approvals in memory gets another store, and keeps its asker, its times and its key."""
+    shed = Shed("auto")
+    store = SQLiteApprovals(tmp_path / "approvals.sqlite")
+    approvals = Approvals(key="k" * 32, ask=lambda request: Decision.approve(by="ada"), expires_seconds=60)
+    agent = shed.agent([[call("burn", "t1", wood="oak")], "done"], dispatcher=shed.dispatcher(approvals))
+    other = with_approval_store(agent, store)
+    assert (keeps_approvals(agent), keeps_approvals(other)) == (False, True)
+    own = other._toolbox.dispatcher.approvals
+    assert (own.asker, own.expires_seconds, own.seal) == (approvals.asker, 60, None)
+    assert store.is_signed
+    run = await run_with_steps(other, "go", run_id="r", steps=steps, secret="s")
+    assert run.status == "done"
+    assert shed.done == ["burn oak"]
+
+
+async def test_tools_cannot_touch_the_file_of_the_store(steps: CrashingSteps, tmp_path: Any) -> None:
+    """The file of the store that an agent gets is as protected as that of its own store."""
+    from toolkit.builtin import builtin_catalog
+
+    store = SQLiteApprovals(tmp_path / "approvals.sqlite")
+    dispatcher = Dispatcher(builtin_catalog(tmp_path), permissions=Permissions("bypass"))
+    script = [[call("read", "t1", path=str(tmp_path / "approvals.sqlite"))], "done"]
+    agent = with_approval_store(Agent(ScriptedProvider(script), dispatcher), store)
+    run = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
+    assert results_of(run)[0].kind == "safety"
+
+
+async def test_approvals_without_another_store_are_refused() -> None:
+    """Approvals of a class of the user's own, which cannot have another store, are refused with the remedy."""
+
+    class OwnApprovals:
+        store = MemoryApprovals()
+
+        def sealed(self, record: Any) -> Any: ...
+
+        async def answer(self, request: Any, in_thread: Any) -> None: ...
+
+    shed = Shed()
+    with pytest.raises(TypeError, match=r"OwnApprovals, cannot have another store; .*with_store"):
+        with_approval_store(shed.agent([], dispatcher=shed.dispatcher(OwnApprovals())), MemoryApprovals())  # type: ignore[arg-type]  # on purpose
+
+
+# Options.
+
+
+@pytest.mark.parametrize("steps", [object(), CrashingSteps, "steps.sqlite"])
+def test_wrong_steps_are_refused(steps: Any) -> None:
+    """Steps that cannot do a step are refused when the agent is made."""
+    with pytest.raises(TypeError, match="steps have `reply` and `call`"):
+        Shed().agent([], steps=steps)
+
+
+def test_steps_are_a_protocol(steps: CrashingSteps) -> None:
+    """A class need not inherit from anything to be steps."""
+    own_steps: Steps = steps
+    assert own_steps is steps
+
+
+async def test_principal_of_the_agent_is_that_of_its_runs(steps: CrashingSteps) -> None:
+    """A run with steps acts for the principal of the agent's session, unless another one is given."""
+    agent = Shed().agent(["one", "two"], session=Session(principal="ada"))
+    first = await run_with_steps(agent, "go", run_id="r1", steps=steps, secret="s")
+    second = await run_with_steps(agent, "go", run_id="r2", steps=steps, secret="s", principal="bob")
+    assert (first.session.principal, second.session.principal) == ("ada", "bob")
+    assert first.session.id != second.session.id
+
+
+# Records that cannot be read, and skills.
+
+
+@pytest.mark.parametrize(
+    ("notes", "words"),
+    [
+        ([], "not the notes of a step"),
+        ({"plan": 1}, "not the notes of a step"),
+        ({"spent": {}}, "`spent` has to be"),
+        ({"sub_run": {"call_id": "t1"}}, "not a sub-run"),
+    ],
+)
+async def test_notes_that_cannot_be_read_are_refused(steps: CrashingSteps, notes: Any, words: str) -> None:
+    """A record whose notes were altered ends the run with an error that names the place."""
+    from toolkit.agent.step_records import dump_call
+
+    shed = Shed("bypass")
+    script = [[call("look", "t1", what="axe")], "done"]
+    await run_with_steps(shed.agent(script), "go", run_id="r", steps=steps, secret="s")
+    result = ToolResult("a axe", metadata={"toolkit.step": notes})
+    steps.records["r/call/1.t1"] = json.dumps(dump_call(result, Session()))
+    with pytest.raises(ValueError, match=words):
+        await run_with_steps(shed.agent([]), "go", run_id="r", steps=steps, secret="s")
+
+
+async def test_tool_cannot_write_the_notes_of_its_step(steps: CrashingSteps) -> None:
+    """What a tool puts in the place of the notes is dropped, so that it cannot hand over a plan or a sub-run."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def look() -> ToolResult:
+        """Look."""
+        return ToolResult("a view", metadata={"toolkit.step": {"plan": "burn all"}, "own": 1})
+
+    def make_agent(script: list[Any]) -> Agent:
+        return Agent(ScriptedProvider(script), catalog, mode="plan")
+
+    script = [[call("look", "t1")], [call("exit_plan", "t2", plan="wait")]]
+    for own_script in (script, []):
+        run = await run_with_steps(make_agent(own_script), "go", run_id="r", steps=steps, secret="s")
+        assert (run.status, run.plan) == ("planned", "wait")
+        assert results_of(run, 0)[0].metadata == {"own": 1}
+
+
+def test_run_of_an_older_version_has_no_replies() -> None:
+    """A saved run without the number of replies is read, and a run without steps is saved as before."""
+    run = Run(status="stopped")
+    data = run.to_json()
+    assert "reply_count" not in data
+    assert Run.from_json(data).reply_count == 0
+    counted = Run(status="stopped", reply_count=3)
+    assert Run.loads(counted.dumps()) == counted
+    with pytest.raises(ValueError, match="`reply_count` has to be a whole number"):
+        Run.from_json({**data, "reply_count": -1})
+
+
+async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: Any) -> None:
+    """A skill with destructive tools is run again after a crash, and its own steps are not."""
+    from toolkit.agent.step_calls import may_repeat
+    from toolkit.skills import Skills
+
+    folder = tmp_path / "tidy"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: tidy\ndescription: Tidy up.\ntools: [burn]\n---\nTidy up.\n")
+    shed = Shed("bypass")
+    skills = Skills(shed.catalog, str(tmp_path))
+    assert skills["tidy"].facts.destructive
+    assert (may_repeat(skills, "tidy"), may_repeat(skills, "burn"), may_repeat(skills, "none")) == (True, False, False)
+    dispatcher = Dispatcher(skills, permissions=Permissions("bypass"))
+    script = [[call("tidy", "t1", input="all")], [call("burn", "t2", wood="oak")], "tidy", "done"]
+    await run_with_steps(Agent(ScriptedProvider(script), dispatcher), "go", run_id="r", steps=steps, secret="s")
+    for key in ("r/call/1.t1", "r/call/1.t1/reply/2", "r/reply/2"):
+        del steps.records[key]
+    run = await run_with_steps(
+        Agent(ScriptedProvider(["tidy again", "done"]), dispatcher), "go", run_id="r", steps=steps, secret="s"
+    )
+    assert results_of(run)[0].text == "tidy again"
+    assert shed.done == ["burn oak"]

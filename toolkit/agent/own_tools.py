@@ -1,0 +1,49 @@
+"""
+The tools that an agent adds to those of its host: `exit_plan`, `tool_search` and `read_output`.
+"""
+
+from __future__ import annotations
+
+from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
+from ..builtin.tool_search_tool import tool_search_for
+from ..calls.kept_outputs import is_output_reader
+from ..catalog import Catalog
+from ..catalogs.snapshot import Table, describe_place
+from ..catalogs.views import CatalogView
+from ..errors import DuplicateTool
+from .plan_mode import EXIT_PLAN, exit_plan_tool
+
+__all__ = ["SEARCH_TOOL", "with_own_tools"]
+
+SEARCH_TOOL = "tool_search"
+
+
+def with_own_tools(catalog: CatalogView) -> CatalogView:
+    """
+    Return *catalog* with the agent's own tools added.
+
+    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
+    only while *catalog* has no tool of that name, and no tool that reads results that were cut.
+
+    Raises:
+        DuplicateTool: *catalog* has a tool named `exit_plan`.
+    """
+    if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
+        raise DuplicateTool(
+            f"`{EXIT_PLAN}` is the agent's own tool, so {describe_place(clashing_tool)} cannot be called that; "
+            "give it another name, or leave it out with `filtered`"
+        )
+
+    def derive(table: Table, own: Table) -> Table:
+        own_tools = dict(own.tools)
+        readers = [tool for tool in table.tools.values() if is_output_reader(tool)]
+        if table.find(SEARCH_TOOL) is not None or not any(
+            tool.facts.defer for tool in table.tools.values() if tool not in readers
+        ):
+            del own_tools[SEARCH_TOOL]
+        if readers or table.find(READ_OUTPUT) is not None:
+            del own_tools[READ_OUTPUT]
+        return Table({**table.tools, **own_tools}, table.aliases)
+
+    own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
+    return CatalogView((catalog, own_catalog), derive)

@@ -1,0 +1,96 @@
+"""
+Calls that are steps of a run: a new call, and a call that a person has answered.
+
+A step runs its call only if no earlier attempt at the step has begun, or if the tool may be run again. So a claim that
+an earlier attempt has made in the store of approvals is taken over. A mark tells it from the claims of other callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..calls.resources import check_resource_keys
+from ..calls.resume import resume_call
+from ..catalogs.views import CatalogView
+from ..decisions import ApprovalRequest, Decision
+from ..dispatcher import Dispatcher
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..values.strictjson.canonical import digest_parts
+from .call_watcher import CurrentRun
+from .run_steps import RunSteps
+from .steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
+from .valid_messages import build_unfinished_result
+
+__all__ = ["build_claim_mark", "call_in_step", "may_repeat", "resume_in_step"]
+
+
+async def call_in_step(
+    dispatcher: Dispatcher,
+    run: CurrentRun,
+    steps: RunSteps,
+    call: ToolCall,
+    resources: Mapping[Any, Any] | None,
+    summarize: Callable[[ToolCall], str],
+) -> ToolResult:
+    """Return the result of *call*: the one that the *steps* of *run* have kept, or a new one by *dispatcher*."""
+    key = steps.make_call_key(call.id)
+    call.request_id = steps.derive_request_id(key)
+    call.idempotency_key = steps.derive_idempotency_key(call.id)
+    call.claim_mark = build_claim_mark(call.idempotency_key)
+    call.tool = dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
+
+    async def start() -> ToolResult:
+        seconds_left = run.ledger.remaining_seconds()
+        if seconds_left == 0:
+            return build_unfinished_result(call, "no time is left")
+        return await dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
+
+    run.watcher.record_start(call, summarize)
+    result = await run.do_call_step(key, call, start, may_repeat=may_repeat(dispatcher.catalog, call.name))
+    return run.watcher.record_result(call, result)
+
+
+def may_repeat(catalog: CatalogView, name: str) -> bool:
+    """Return whether a step that has begun, and has no result, may call the tool *name* again."""
+    tool = catalog.get(name)
+    if tool is None:
+        return False
+    is_harmless = tool.facts.idempotent and not tool.facts.destructive
+    return is_harmless or (tool.facts.metadata or {}).get(ONLY_SUB_RUNS_KEY) is ONLY_SUB_RUNS
+
+
+def build_claim_mark(idempotency_key: str) -> str:
+    """Return the mark of the claims that all attempts at the step with this key make."""
+    return digest_parts("toolkit claim mark", idempotency_key)[:16]
+
+
+async def resume_in_step(
+    dispatcher: Dispatcher,
+    request: ApprovalRequest,
+    decision: Decision,
+    session: Session,
+    resources: Mapping[Any, Any] | None,
+    *,
+    timeout_seconds: float | None,
+    idempotency_key: str,
+) -> ToolResult:
+    """
+    Continue a call that waits, as `Dispatcher.resume` does.
+
+    Raises:
+        ApprovalError: The answer cannot be accepted.
+    """
+    return await resume_call(
+        request,
+        decision,
+        dispatcher.find_plan,
+        dispatcher.settings,
+        session=session,
+        principal=None,
+        resources={} if resources is None else check_resource_keys(resources),
+        timeout_seconds=timeout_seconds,
+        idempotency_key=idempotency_key,
+        claim_mark=build_claim_mark(idempotency_key),
+    )

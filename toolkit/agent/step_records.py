@@ -1,0 +1,168 @@
+"""
+The records of steps: a reply of the model, the result of a call, and a run with its session, as versioned JSON.
+
+`Steps` that keep what came of a step write these records, and read them in another process. A record has authority: it
+restores the grants and the mode of a session. So the place where records are kept is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast, get_args
+
+from .._plumbing.versioned_json import check_field_types, split_version
+from ..providers.base import Reply, StopReason, Usage
+from ..providers.messages import AssistantMessage, UserMessage, message_from_json
+from ..results import ToolResult
+from ..session import Session
+from ..values.rendering import as_json, is_strict_json
+from .runs import Run
+from .session_changes import SessionState, apply_changes, describe_changes, read_state
+
+__all__ = [
+    "ReplyToPrompts",
+    "dump_call",
+    "dump_reply",
+    "dump_run",
+    "load_call",
+    "load_reply",
+    "load_run",
+    "with_prompts",
+]
+
+_VERSION = 1
+_REPLY_FIELDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("message", "usage"), (dict,)),
+    **dict.fromkeys(("stop", "model", "id"), (str,)),
+    "said": (list,),
+}
+_CALL_FIELDS: dict[str, tuple[type, ...]] = {"result": (dict,), "session": (dict,)}
+_RUN_FIELDS: dict[str, tuple[type, ...]] = {"run": (dict,), "session": (dict,), "principal": (str, type(None))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyToPrompts(Reply):
+    """
+    A reply of the model to a request that also had what people said to the run while it was under way.
+
+    Attributes:
+        said: What they said since the request before, in order.
+    """
+
+    said: tuple[UserMessage, ...] = ()
+
+
+def with_prompts(reply: Reply, said: tuple[UserMessage, ...]) -> Reply:
+    """Return *reply* with what was *said* before it."""
+    if not said:
+        return reply
+    return ReplyToPrompts(**{field.name: getattr(reply, field.name) for field in fields(Reply)}, said=said)
+
+
+def dump_reply(reply: Reply) -> dict[str, Any]:
+    """
+    Return the record of a step that asked the model.
+
+    A reason to stop that a provider has made up is written as "answer", which the run takes it for.
+    """
+    said = reply.said if isinstance(reply, ReplyToPrompts) else ()
+    record = {
+        "version": _VERSION,
+        "message": reply.message.to_json(),
+        "stop": reply.stop if reply.stop in get_args(StopReason) else "answer",
+        "usage": reply.usage.to_json(),
+        "model": reply.model,
+        "id": reply.id,
+        **({"said": [message.to_json() for message in said]} if said else {}),
+    }
+    return _as_strict_json(record)
+
+
+def load_reply(record: Mapping[str, Any]) -> Reply:
+    """
+    Return the reply that `dump_reply` has written.
+
+    Raises:
+        ValueError: *record* is something else, or of another version. The message names the place.
+    """
+    data = _read_fields(record, "a reply", _REPLY_FIELDS, ("message", "stop", "usage"))
+    message = message_from_json(data["message"])
+    said = [message_from_json(item) for item in data.get("said", [])]
+    if not isinstance(message, AssistantMessage):
+        raise ValueError("not a reply: `message` has to be a message of the model")  # noqa: TRY004 -- unread JSON
+    if data["stop"] not in get_args(StopReason):
+        raise ValueError(f"not a reply: unknown `stop` {data['stop']!r:.80}")
+    if not all(isinstance(item, UserMessage) for item in said):
+        raise ValueError("not a reply: `said` has to be a list of messages of the user")
+    reply = Reply(
+        message=message,
+        stop=cast("StopReason", data["stop"]),
+        usage=Usage.from_json(data["usage"]),
+        model=data.get("model", ""),
+        id=data.get("id", ""),
+    )
+    return with_prompts(reply, tuple(item for item in said if isinstance(item, UserMessage)))
+
+
+def dump_call(result: ToolResult, session: Session, before: SessionState | None = None) -> dict[str, Any]:
+    """
+    Return the record of a step that ran a call of *session*.
+
+    *before* is what `read_state` returned for the session when the step began; None if it was a new session then.
+    """
+    changes = describe_changes(before, read_state(session))
+    return _as_strict_json({"version": _VERSION, "result": result.to_json(), "session": changes})
+
+
+def load_call(record: Mapping[str, Any], session: Session) -> ToolResult:
+    """
+    Return the result that `dump_call` has written, and make the changes of the call in *session*.
+
+    Raises:
+        ValueError: *record* is something else, or of another version. *session* is not changed then.
+    """
+    data = _read_fields(record, "the record of a call", _CALL_FIELDS, ("result",))
+    result = ToolResult.from_json(data["result"])
+    apply_changes(data.get("session", {}), session)
+    return result
+
+
+def dump_run(run: Run[Any]) -> dict[str, Any]:
+    """Return *run* as JSON, with the principal, the grants, the mode and the read files of its session."""
+    session = run.session
+    changes = describe_changes(None, read_state(session))
+    return _as_strict_json(
+        {"version": _VERSION, "run": run.to_json(), "session": changes, "principal": session.principal}
+    )
+
+
+def load_run(record: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
+    """
+    Return the run that `dump_run` has written, with its session as it was.
+
+    *output* is the type of its answer, as for `Run.from_json`.
+
+    Raises:
+        ValueError: *record* is something else, or of another version. The message names the place.
+    """
+    data = _read_fields(record, "the record of a run", _RUN_FIELDS, ("run",))
+    run: Run[Any] = Run.from_json(data["run"], output=output)
+    run.session.principal = data.get("principal")
+    apply_changes(data.get("session", {}), run.session)
+    return run
+
+
+def _as_strict_json(record: dict[str, Any]) -> dict[str, Any]:
+    # The metadata that a hook adds to a result may not be JSON.
+    return record if is_strict_json(record) else cast("dict[str, Any]", as_json(record))
+
+
+def _read_fields(
+    record: Mapping[str, Any], subject: str, types: Mapping[str, tuple[type, ...]], needed: tuple[str, ...]
+) -> dict[str, Any]:
+    _, data = split_version(record, subject, (_VERSION,))
+    check_field_types(data, subject, types)
+    if missing_names := [name for name in needed if name not in data]:
+        raise ValueError(f"not {subject}: `{missing_names[0]}` is missing")
+    return data

@@ -1,0 +1,131 @@
+"""
+Runs whose steps are kept elsewhere, for code that continues them in another process.
+
+    agent = with_approval_store(agent, store)        # once
+    run = await run_with_steps(agent, prompt, run_id="fix-417", steps=steps, secret=secret)
+    run = await resume_with_steps(agent, run, decisions, steps=steps, secret=secret)
+
+After a crash the same call, with the same `Steps`, does the run again from its start: a step that was kept returns at
+once. A run has a session of its own, with an id that is derived from the run. Its grants, its mode and the files that
+it has read are in the records of its steps.
+"""
+
+from __future__ import annotations
+
+import copy
+import hmac
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from ..approvals.memory_store import MemoryApprovals
+from ..approvals.store import ApprovalStore
+from ..providers.messages import UserMessage
+from ..session import Session
+from .agent import Agent
+from .call_watcher import EventListener
+from .resume import Decisions
+from .run_steps import StepSetup
+from .runs import Run
+from .session_changes import apply_changes, describe_changes, read_state
+from .steps import Steps
+
+__all__ = ["keeps_approvals", "read_own_session", "resume_with_steps", "run_with_steps", "with_approval_store"]
+
+T = TypeVar("T")
+
+
+def keeps_approvals(agent: Agent[Any]) -> bool:
+    """Return whether the requests for approval of *agent* are still there after the process has ended."""
+    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
+    return not isinstance(approvals.store, MemoryApprovals)
+
+
+def with_approval_store(agent: Agent[T], store: ApprovalStore) -> Agent[T]:
+    """
+    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
+
+    What is said to a run of either agent reaches the run.
+
+    Raises:
+        TypeError: The approvals of the agent cannot have another store.
+    """
+    toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
+    approvals = toolbox.dispatcher.approvals
+    if not hasattr(approvals, "with_store"):
+        raise TypeError(
+            f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
+            "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
+        )
+    other_agent = copy.copy(agent)
+    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
+    return other_agent
+
+
+def read_own_session(agent: Agent[Any], principal: str | None) -> tuple[str | None, dict[str, Any]]:
+    """
+    Return on whose behalf a run of *agent* acts, and what it takes over from the agent's own session, as JSON.
+
+    That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
+    does not get the grants.
+    """
+    session = agent._session  # noqa: SLF001 -- the agent's own package
+    if session is None:
+        return principal, {}
+    changes = describe_changes(None, read_state(session))
+    if principal is not None and principal != session.principal:
+        changes.pop("grants", None)
+    return session.principal if principal is None else principal, changes
+
+
+async def run_with_steps(
+    agent: Agent[T],
+    prompt: str | UserMessage,
+    *,
+    run_id: str,
+    steps: Steps,
+    secret: str,
+    spent_seconds: float = 0.0,
+    principal: str | None = None,
+    session_state: Mapping[str, Any] | None = None,
+    resources: Mapping[Any, Any] | None = None,
+    on_event: EventListener | None = None,
+) -> Run[T]:
+    """
+    Work on *prompt* as `Agent.run` does, with *steps*.
+
+    Args:
+        run_id: The id of the run.
+        secret: A random text of the run. The ids of its session and of its requests are derived from it.
+        spent_seconds: The seconds that earlier processes have used for the run.
+        principal: On whose behalf the run acts.
+        session_state: What the session of the run begins with, from `read_own_session`. Without it, this and the
+            principal are read from the agent's own session now.
+        on_event: A listener for this run, besides that of the agent.
+    """
+    if session_state is None:
+        principal, session_state = read_own_session(agent, principal)
+    session_id = hmac.new(secret.encode(), f"toolkit session {run_id}".encode(), "sha256").hexdigest()[:32]
+    session = Session(id=session_id, principal=principal)
+    apply_changes(session_state, session)
+    setup = StepSetup(steps=steps, run_id=run_id, secret=secret, spent_seconds=spent_seconds, session=session)
+    return await agent._run_prompt(prompt, None, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
+
+
+async def resume_with_steps(
+    agent: Agent[T],
+    run: Run[Any],
+    decisions: Decisions,
+    *,
+    steps: Steps,
+    secret: str,
+    spent_seconds: float = 0.0,
+    resources: Mapping[Any, Any] | None = None,
+    on_event: EventListener | None = None,
+) -> Run[T]:
+    """
+    Resume *run*, which waits, as `Agent.resume` does, with *steps*. The arguments are those of `run_with_steps`.
+
+    Read a saved run with `step_records.load_run`, so that its session has its principal, grants and mode.
+    """
+    setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
+    return await agent._resume_run(run, decisions, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
