@@ -1,0 +1,288 @@
+"""An activation is recorded, lost or given back, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from toolkit.durable.activations import Activations
+from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.run_kinds import Ended, RunKind
+
+pytestmark = pytest.mark.anyio
+
+
+class FaultyJournal:
+    """A journal whose methods raise the errors in *faults*, one for each call, before they work."""
+
+    def __init__(self, journal):
+        self._journal = journal
+        self.faults = {}
+
+    def __getattr__(self, name):
+        method = getattr(self._journal, name)
+
+        def call(*arguments, **options):
+            if self.faults.get(name):
+                error = self.faults[name].pop(0)
+                if error is not None:
+                    raise error
+            return method(*arguments, **options)
+
+        return call
+
+
+class Bench:
+    """One run, and what works on it."""
+
+    def __init__(self, path):
+        self.journal = FaultyJournal(open_journal(f"sqlite:///{path}/runs.sqlite"))
+        self.ended = []
+        self.row, _ = self.journal.create("a", "toy", {}, now=1.0)
+        self.work = self.finish
+        kind = RunKind(
+            activate=lambda activation: self.work(activation),
+            find_requests=None,
+            describe_stop=lambda row, status, reason: self.describe_stop(status, reason),
+        )
+        self.activations = Activations(
+            self.journal, {"toy": kind}, worker="w", max_lives=2, on_end=self.on_end, clock=lambda: 5.0
+        )
+
+    async def on_end(self, row):
+        """Note a row that has ended."""
+        self.ended.append(row.status)
+
+    async def finish(self, activation):
+        """Be done."""
+        return Ended(status="done", outcome={})
+
+    def describe_stop(self, status, reason):
+        """Describe how the run has ended."""
+        return {"status": status, "reason": reason}
+
+    async def perform(self):
+        """Perform the next activation."""
+        return await self.activations.perform(self.journal.get("a"))
+
+    @property
+    def status(self):
+        """The status of the run."""
+        return self.journal.get("a").status
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    """Return a run in a journal that can fail."""
+    return Bench(tmp_path)
+
+
+def gone():
+    """Return the error of a database that is gone."""
+    return DurableError("the database is gone", why="store")
+
+
+async def test_an_end_is_written_again_while_the_database_is_gone(bench):
+    """The outcome is not lost."""
+    bench.journal.faults["end"] = [gone(), gone()]
+    performed = await bench.perform()
+    assert (performed.delivery, performed.row.status, bench.ended) == ("done", "done", ["done"])
+
+
+async def test_work_that_loses_the_database_is_given_back(bench):
+    """The run has not failed: another activation goes on with it."""
+
+    async def lose(activation):
+        raise gone()
+
+    bench.work = lose
+    assert (await bench.perform()).delivery == "return"
+    assert (bench.status, bench.ended) == ("queued", ["queued"])
+
+
+async def test_a_job_that_cannot_be_enqueued_is_left_to_the_workers(bench, caplog):
+    """The end of the activation counts all the same."""
+
+    async def fail(row):
+        raise gone()
+
+    bench.activations._on_end = fail
+    assert (await bench.perform()).delivery == "done"
+    assert "a worker will do it" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["activate", "end"])
+async def test_an_activation_that_was_taken_over_writes_nothing(bench, method):
+    """Another process has the run, before the work or after it."""
+    bench.journal.faults[method] = [Fenced("taken over")]
+    assert (await bench.perform()).delivery == "lost"
+    assert bench.ended == []
+
+
+async def test_work_that_is_fenced_is_lost(bench):
+    """The error of a step ends the activation here, and nothing else."""
+
+    async def learn(activation):
+        bench.journal.activate("a", worker="other", now=6.0, max_lives=9)
+        raise Fenced("taken over")
+
+    bench.work = learn
+    assert (await bench.perform()).delivery == "lost"
+    assert (bench.status, bench.ended) == ("running", [])
+
+
+async def test_work_that_is_fenced_although_no_other_process_has_it_fails(bench):
+    """The run does not stay "running" for ever: it fails, says why, and can be retried."""
+
+    async def repeat_a_step(activation):
+        raise Fenced("the step 'x' has a record already")
+
+    bench.work = repeat_a_step
+    performed = await bench.perform()
+    assert (performed.delivery, performed.row.status, bench.ended) == ("done", "failed", ["failed"])
+    assert "the step 'x' has a record already" in bench.journal.get("a").problem
+
+
+@pytest.mark.parametrize("has_deadline", [True, False])
+async def test_a_run_that_cannot_be_read_ends_all_the_same(bench, has_deadline):
+    """The record that made the work fail may also prevent that the end is described."""
+
+    async def fail(activation):
+        raise ValueError("the record has version 2")
+
+    def fail_again(status, reason):
+        raise ValueError("the record has version 2")
+
+    bench.work, bench.describe_stop = fail, fail_again
+    if has_deadline:
+        bench.row, _ = bench.journal.create("late", "toy", {}, deadline=4.0, now=1.0)
+    performed = await bench.activations.perform(bench.row)
+    assert (performed.delivery, performed.row.outcome) == ("done", {})
+    if has_deadline:
+        assert performed.row.status == "stopped"
+    else:
+        assert (performed.row.status, performed.row.problem) == ("failed", "ValueError: the record has version 2")
+
+
+async def test_giving_back_what_was_taken_over_does_nothing(bench):
+    """A run that was taken over while it lost the database is lost."""
+
+    async def lose(activation):
+        bench.journal.activate("a", worker="other", now=2.0, max_lives=9)
+        raise gone()
+
+    bench.work = lose
+    assert (await bench.perform()).delivery == "lost"
+    assert bench.journal.get("a").worker == "other"
+
+
+async def test_a_run_that_is_over_is_not_taken(bench):
+    """Its job is done."""
+    row = bench.row
+    await bench.perform()
+    assert (await bench.activations.perform(row)).delivery == "lost"  # the epoch is another one
+    row = bench.journal.get("a")
+    assert (await bench.activations.perform(row)).delivery == "done"
+
+
+async def test_a_journal_that_cannot_be_used_raises_its_error(bench):
+    """The run was not taken, so there is nothing to give back."""
+    bench.journal.faults["activate"] = [gone()]
+    with pytest.raises(DurableError, match="gone"):
+        await bench.perform()
+    assert bench.status == "queued"
+
+
+async def test_a_run_that_was_cut_off_too_often_fails(bench):
+    """The row says so, and the work is not begun."""
+    for _ in range(2):
+        bench.journal.activate("a", worker="dead", now=2.0, max_lives=9)
+    performed = await bench.perform()
+    assert (performed.delivery, performed.row.status) == ("done", "failed")
+    assert "cut off 2 times" in performed.row.problem
+
+
+async def test_a_caller_who_is_cancelled_while_the_run_is_taken_gives_it_back(bench):
+    """No activation is left that no process works on."""
+    task = asyncio.ensure_future(bench.perform())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert bench.status == "queued"
+    assert not bench.activations.has("a")
+
+
+async def test_the_same_run_is_not_performed_twice_at_once(bench):
+    """The second activation is lost before it begins."""
+    release = asyncio.Event()
+
+    async def hold(activation):
+        await release.wait()
+        return Ended(status="done", outcome={})
+
+    bench.work = hold
+    first = asyncio.ensure_future(bench.perform())
+    await asyncio.sleep(0)
+    assert (await bench.perform()).delivery == "lost"
+    release.set()
+    assert (await first).delivery == "done"
+
+
+async def test_a_cancellation_of_the_work_by_itself_is_no_end(bench):
+    """A tool that raises CancelledError out of the run gives the run back."""
+
+    async def cancel(activation):
+        raise asyncio.CancelledError
+
+    bench.work = cancel
+    assert (await bench.perform()).delivery == "return"
+
+
+class EndOfProgram(BaseException):
+    """Stands for an error that is no Exception."""
+
+
+async def test_an_error_that_ends_the_program_is_raised(bench):
+    """It is neither a failure of the run nor hidden."""
+
+    async def leave(activation):
+        raise EndOfProgram
+
+    bench.work = leave
+    with pytest.raises(EndOfProgram):
+        await bench.perform()
+
+
+async def test_a_timeout_of_the_work_is_not_taken_for_the_deadline(bench, tmp_path):
+    """A run with a deadline that raises TimeoutError itself has failed."""
+    bench.journal.create("b", "toy", {}, deadline=10_000.0, now=1.0)
+
+    async def time_out(activation):
+        raise TimeoutError("of a tool")
+
+    bench.work = time_out
+    performed = await bench.activations.perform(bench.journal.get("b"))
+    assert (performed.row.status, performed.row.problem) == ("failed", "TimeoutError: of a tool")
+
+
+async def test_giving_back_lets_the_work_clean_up(bench):
+    """The work is cancelled once, so what it does in `finally` is done."""
+    has_begun, is_clean = asyncio.Event(), False
+
+    async def hold(activation):
+        nonlocal is_clean
+        has_begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.03)  # longer than the time between two looks of `give_back_all`
+            is_clean = True
+
+    bench.work = hold
+    task = asyncio.ensure_future(bench.perform())
+    await has_begun.wait()
+    await bench.activations.give_back_all(0.0, only_jobs=False)
+    assert ((await task).delivery, is_clean, bench.status) == ("return", True, "queued")

@@ -1,0 +1,310 @@
+"""Workers are told from dead ones by their counters, and what dead ones leave is taken over."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.clocks import Clock
+from tests.durable.kit import LocalEngine, Toys, running, wait_for_status, wait_until
+from tests.durable.test_activations import FaultyJournal
+from toolkit.approvals.process_owner import owner
+from toolkit.decisions import Decision
+from toolkit.durable.errors import DurableError
+from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.run_jobs import build_job
+from toolkit.durable.takeover import Takeover
+from toolkit.durable.workers import Heart, Observer
+
+
+def observe(clock, *, takeover_seconds=10.0):
+    """Return an observer with a clock of its own."""
+    return Observer(takeover_seconds, 4.0, clock=clock)
+
+
+def test_a_worker_is_dead_when_its_counter_stands_still():
+    """Only the clock of the observer counts."""
+    clock = Clock()
+    observer = observe(clock)
+    for beat in range(6):
+        observer.look({"still": 1, "alive": beat})
+        assert observer.find_dead() == (["still"] if beat == 5 else [])
+        clock.now += 2.0
+
+
+def test_an_observer_that_was_frozen_takes_no_worker_for_dead():
+    """Time in which it did not look does not count, however long it is."""
+    clock = Clock()
+    observer = observe(clock)
+    observer.look({"other": 1})
+    clock.now += 3600.0
+    observer.look({"other": 1})
+    assert observer.find_dead() == []
+
+
+def test_a_worker_without_a_counter_is_dead():
+    """It has ended, or another worker has taken it over."""
+    observer = observe(Clock())
+    assert observer.is_dead("gone", {"other": 1})
+    assert not observer.is_dead("new", {"new": 1})
+
+
+@pytest.mark.long
+def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
+    """Its counter need not stand still for long."""
+    code = "from toolkit.approvals.process_owner import owner; print(owner())"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 -- our own words
+    observer = observe(Clock())
+    assert observer.is_dead(f"{other}.1", {f"{other}.1": 1})
+    assert not observer.is_dead(f"{owner()}.1", {f"{owner()}.1": 1})
+
+
+@pytest.fixture
+async def toys():
+    """Return toy runs of this event loop."""
+    return Toys()
+
+
+@pytest.mark.anyio
+async def test_the_runs_of_a_dead_worker_go_on_in_another(toys, tmp_path):
+    """A run that a dead process worked on here and now gets a job, and its counter is removed."""
+    engine = LocalEngine()
+    async with toys.open_host(tmp_path, engine=engine, takeover_seconds=0.1) as host:
+        journal = host._journal
+        row, _ = journal.create("a", "toy", {}, now=1.0)
+        journal.beat("dead", {})
+        journal.activate("a", worker="dead", now=1.0, max_lives=9)
+        async with running(host.work()):
+            row = await wait_for_status(host, "a", "done")
+            await wait_until(lambda: "dead" not in journal.read_workers())
+    assert (row.epoch, row.lives) == (2, 0)
+
+
+@pytest.mark.anyio
+async def test_a_run_without_a_job_gets_one(toys, tmp_path):
+    """A process may die between a change of a run and its job: after start, after a decision, and after a takeover."""
+    engine = LocalEngine()
+    async with toys.open_host(tmp_path, engine=engine) as host:
+        journal = host._journal
+        for run_id, data in (("queued", {}), ("decided", {"ask": True}), ("expired", {"ask": True, "expires_at": 5.0})):
+            journal.create(run_id, "toy", data, now=1.0)
+        journal.create("orphan", "toy", {}, now=1.0)
+        journal.activate("orphan", worker="removed", now=1.0, max_lives=9)
+        for run_id in ("decided", "expired"):
+            journal.activate(run_id, worker="removed", now=1.0, max_lives=9)
+            journal.end(run_id, 1, "waiting", {"request": f"ask-{run_id}"}, used_decisions=(), now=1.0)
+        await host.decide("decided", {"ask-decided": Decision.approve()})
+        engine.jobs.clear()
+        host._job_worker._clock = lambda: 10_000_000_000.0
+        async with running(host.work()):
+            for run_id in ("queued", "decided", "expired", "orphan"):
+                await wait_for_status(host, run_id, "done")
+
+
+@pytest.mark.long
+@pytest.mark.anyio
+async def test_a_job_of_a_run_that_a_living_worker_has_does_not_disturb_it(toys, tmp_path):
+    """A job that is delivered twice begins nothing twice."""
+    engine = LocalEngine()
+    async with toys.open_host(tmp_path, engine=engine) as host:
+        task = asyncio.ensure_future(host.run("toy", "a", {"hold": True}))
+        await wait_until(lambda: toys.begun)
+        async with running(host.work()):
+            engine.enqueue(build_job(await host.get("a")))
+            await wait_until(lambda: engine.order)
+            toys.release.set()
+            assert (await task).status == "done"
+            await wait_until(lambda: not engine.delivered)
+    assert toys.begun == [("a", 1)]
+
+
+class FaultyBeats:
+    """A journal whose first beats fail."""
+
+    def __init__(self, errors):
+        self.errors = errors
+        self.beats = threading.Semaphore(0)
+        self.removed = []
+
+    def beat(self, worker, data):
+        """Raise the next error, if there is one."""
+        self.beats.release()
+        if self.errors and (error := self.errors.pop(0)) is not None:
+            raise error
+
+    def read_workers(self):
+        """Return one worker."""
+        return {"w": 1}
+
+    def remove_worker(self, worker):
+        """Fail."""
+        self.removed.append(worker)
+        raise DurableError("gone", why="store")
+
+
+def test_a_heart_goes_on_after_errors(caplog):
+    """A database that is gone for a while, and an error of the host, stop no heart. The log says it once."""
+    gone = DurableError("the database is gone", why="store")
+    journal = FaultyBeats([None, gone, gone, RuntimeError("a bug"), None])
+    heart = Heart(journal, "w", observe(Clock()), beat_seconds=0.001, data={}, on_beat=lambda: None)
+    heart.start()
+    heart.start()
+    for _ in range(6):
+        assert journal.beats.acquire(timeout=30)
+    heart.stop()
+    heart.stop()
+    assert journal.removed == ["w"]
+    assert caplog.text.count("cannot show that it lives") == 1
+    assert "a bug" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_job_for_an_event_loop_that_is_closed_goes_back(toys, tmp_path):
+    """The loop of the worker may end before its engine does."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    async with toys.open_host(tmp_path, engine=LocalEngine()) as host:
+        assert host._job_worker._do_job("a", loop) == "return"
+
+
+@pytest.mark.long
+@pytest.mark.anyio
+async def test_a_job_is_given_up_when_another_worker_goes_on_with_its_run(toys, tmp_path):
+    """It is watched for a while, because a worker that has died may still be in the list."""
+    engine = LocalEngine()
+    async with (
+        toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.4) as owner_host,
+        toys.open_host(tmp_path, engine=engine, takeover_seconds=0.4) as other,
+    ):
+        task = asyncio.ensure_future(owner_host.run("toy", "a", {"hold": True}))
+        await wait_until(lambda: toys.begun)
+        async with running(other.work()):
+            engine.enqueue(build_job(await other.get("a")))
+            await wait_until(lambda: engine.order and not engine.delivered)
+            assert engine.jobs == {}
+            toys.release.set()
+            assert (await task).status == "done"
+    assert toys.begun == [("a", 1)]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("error", "is_returned"), [(asyncio.CancelledError(), True), (TimeoutError("of a tool"), False)]
+)
+async def test_a_job_whose_task_is_cancelled_goes_back(toys, tmp_path, error, is_returned):
+    """The end of the event loop cancels its tasks. Other errors are for the engine."""
+    async with toys.open_host(tmp_path, engine=LocalEngine()) as host:
+
+        async def fail(run_id):
+            raise error
+
+        host._job_worker._activate_job = fail
+        loop = asyncio.get_running_loop()
+        delivery = asyncio.to_thread(host._job_worker._do_job, "a", loop)
+        if is_returned:
+            assert await delivery == "return"
+        else:
+            with pytest.raises(TimeoutError, match="of a tool"):
+                await delivery
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("method", ["get", "activate"])
+async def test_a_job_is_done_although_the_journal_fails_once(toys, tmp_path, method):
+    """The engine does not see the error, so the run does not wait until its job is missed."""
+    engine = LocalEngine()
+    async with toys.open_host(tmp_path, engine=engine, takeover_seconds=5.0) as host:
+        await host.start("toy", "a", {})
+        journal = FaultyJournal(host._journal)
+        host._activations._journal = host._job_worker._journal = journal
+        journal.faults[method] = [DurableError("busy", why="store")]
+        async with running(host.work()):
+            await wait_for_status(host, "a", "done")
+    assert journal.faults[method] == []
+    assert {job for job, _ in toys.begun} == {"a"}
+
+
+@pytest.mark.anyio
+async def test_an_error_of_the_journal_that_stays_is_raised(toys, tmp_path):
+    """A job does not keep its slot for ever."""
+    async with toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.001) as host:
+        await host.start("toy", "a", {})
+        journal = FaultyJournal(host._journal)
+        host._job_worker._journal = journal
+        journal.faults["get"] = [DurableError("damaged", why="store") for _ in range(3)]
+        with pytest.raises(DurableError, match="damaged"):
+            await host._job_worker._activate_job("a")
+
+
+@pytest.mark.anyio
+async def test_the_heart_beats_while_lost_jobs_are_searched(toys, tmp_path):
+    """A search that takes long does not make the worker look dead, and ends with the worker."""
+    is_searching, may_end = threading.Event(), threading.Event()
+    async with toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.05) as host:
+        journal = host._journal
+        journal.create("a", "toy", {"ask": True}, now=1.0)
+        journal.activate("a", worker="w", now=1.0, max_lives=9)
+        journal.end("a", 1, "waiting", {"request": "ask-a"}, used_decisions=(), now=1.0)
+
+        def find_requests(row):
+            is_searching.set()
+            may_end.wait(60)
+            return []
+
+        host._job_worker._find_requests = find_requests
+        async with running(host.work()):
+            await wait_until(is_searching.is_set)
+            before = journal.read_workers()[host.worker]
+            await wait_until(lambda: journal.read_workers()[host.worker] > before + 1)
+            may_end.set()
+    assert not [thread for thread in threading.enumerate() if thread.name == "toolkit-lost-jobs"]
+
+
+def test_the_requests_of_a_run_that_waits_are_read_once(tmp_path):
+    """A search reads a run again only if it has gone on since, and holds no more runs than a page."""
+    journal = open_journal(f"sqlite:///{tmp_path}/runs.sqlite")
+    for number in range(3):
+        journal.create(f"r{number}", "toy", {}, now=1.0)
+        journal.activate(f"r{number}", worker="w", now=1.0, max_lives=9)
+        journal.end(f"r{number}", 1, "waiting", {}, used_decisions=(), now=1.0)
+    read = []
+
+    def find_requests(row):
+        read.append(row.id)
+        return []
+
+    options = {"find_requests": find_requests, "clock": lambda: 100.0, "settle_seconds": 1.0}
+    takeover = Takeover(journal, LocalEngine(), Observer(1.0, 1.0), **options)
+    takeover.find_lost_jobs(lambda: False)
+    assert read == []
+    for _ in range(2):
+        takeover.find_lost_jobs()
+    assert sorted(read) == ["r0", "r1", "r2"]
+    journal.activate("r1", worker="w", now=2.0, max_lives=9)
+    journal.end("r1", 2, "waiting", {}, used_decisions=(), now=2.0)
+    takeover.find_lost_jobs()
+    assert read[3:] == ["r1"]
+    journal.close()
+
+
+def test_a_run_that_was_done_meanwhile_gets_no_job(tmp_path):
+    """A worker does the job between the look at the run and the look at its job."""
+    journal = open_journal(f"sqlite:///{tmp_path}/runs.sqlite")
+    journal.create("a", "toy", {}, now=1.0)
+
+    class QuickEngine(LocalEngine):
+        def find_missing(self, job_ids):
+            for _ in job_ids:
+                row = journal.activate("a", worker="w", now=2.0, max_lives=9)
+                journal.end("a", row.epoch, "done", {}, used_decisions=(), now=2.0)
+            return super().find_missing(job_ids)
+
+    engine = QuickEngine()
+    options = {"find_requests": lambda row: [], "clock": lambda: 100.0, "settle_seconds": 1.0}
+    Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
+    assert (journal.get("a").status, engine.jobs) == ("done", {})
+    journal.close()

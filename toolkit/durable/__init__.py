@@ -1,0 +1,43 @@
+"""
+Runs that survive the end of their process, in a database.
+
+    durable = DurableAgent(agent, "sqlite:///runs.sqlite")
+    run = await durable.run("Fix the failing test.", id="fix-417")
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy_names import lazy_getattr as _lazy_getattr
+from .errors import DurableError, Fenced
+
+if TYPE_CHECKING:
+    from .durable_agent import DurableAgent
+    from .engine import Engine, RunJob, RunLimits
+    from .host import DurableHost
+    from .journal.records import EventRow, RunRow
+    from .run_kinds import Activation, Ended
+
+__all__ = [
+    "Activation",
+    "DurableAgent",
+    "DurableError",
+    "DurableHost",
+    "Ended",
+    "Engine",
+    "EventRow",
+    "Fenced",
+    "RunJob",
+    "RunLimits",
+    "RunRow",
+]
+
+__getattr__ = _lazy_getattr(
+    __name__,
+    {
+        **dict.fromkeys(("Activation", "Ended"), "run_kinds"),
+        **dict.fromkeys(("Engine", "RunJob", "RunLimits"), "engine"),
+        **dict.fromkeys(("EventRow", "RunRow"), "journal.records"),
+        "DurableAgent": "durable_agent",
+        "DurableHost": "host",
+    },
+)

@@ -1,0 +1,364 @@
+"""
+Activations: the work of one process on one run, from taking it to writing how it ended.
+
+An activation runs in the event loop of the caller, in a task of its own. It ends in one of these ways: it is recorded;
+it is lost, because another process has the run now; or it is given back, because this process cannot go on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ..calls.hook_runner import run_in_thread
+from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.uninterrupted import run_to_end
+from .decision_attempts import is_temporary
+from .decisions_json import decision_from_json
+from .engine import Delivery
+from .errors import DurableError, Fenced
+from .journal.base import Journal
+from .journal.records import RunRow, RunStatus
+from .journal_steps import JournalSteps
+from .refusals import describe_refusals
+from .run_kinds import Activation, Ended, RunKind
+from .step_gate import StepGate, WorkerEnds
+from .step_seconds import measure_steps
+from .store_retries import persist
+
+__all__ = ["Activations", "Performed"]
+
+_MAX_THREADS = 8
+_CLEANUP_SECONDS = 30.0
+_CANCEL_AGAIN_SECONDS = 5.0
+"""How long the cleanup of a tool may take, before it is cancelled as well."""
+
+_END = "the end of an activation"
+
+_log = logging.getLogger("toolkit")
+_runs_log = logging.getLogger("toolkit.runs")  # what a worker does, for the person who runs it
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed:
+    """
+    What became of an activation.
+
+    Attributes:
+        delivery: What becomes of the job by which it was started.
+        row: The run after it; None if it was lost or given back.
+        error: The exception that ended it, for a caller who works on the run himself.
+    """
+
+    delivery: Delivery
+    row: RunRow | None = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Active:
+    """An activation that is under way."""
+
+    row: RunRow
+    is_job: bool
+    gate: StepGate
+    loop: asyncio.AbstractEventLoop
+    task: asyncio.Task[Ended] | None = None
+    is_fenced: bool = False
+
+    def cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
+class Activations:
+    """
+    The activations of one host.
+
+    Args:
+        on_end: Called with the row of a run whose activation has ended, or that was given back and has no job.
+        clock: A function that returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        kinds: Mapping[str, RunKind],
+        *,
+        worker: str,
+        max_lives: int,
+        on_end: Callable[[RunRow], Awaitable[None]],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._kinds = kinds
+        self._journal = journal
+        self._worker = worker
+        self._max_lives = max_lives
+        self._on_end = on_end
+        self._clock = clock
+        self._threads = ThreadPool(_MAX_THREADS, name="toolkit-durable")
+        self._active: dict[str, _Active] = {}
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Return what *work* returns in a thread, which is a call of the journal or of the engine."""
+        result: T = await run_in_thread(self._threads, work, "the journal")
+        return result
+
+    def has(self, run_id: str) -> bool:
+        """Return whether an activation of the run is under way here."""
+        return run_id in self._active
+
+    def list_epochs(self) -> Mapping[str, int]:
+        """Return the ids of the runs that are under way here, with their epochs. Any thread may call this."""
+        # One without a task has not taken its epoch yet.
+        return {run_id: active.row.epoch for run_id, active in list(self._active.items()) if active.task is not None}
+
+    def fence(self, run_id: str, epoch: int) -> None:
+        """Stop an activation that is not the newest of its run any more. Any thread may call this."""
+        active = self._active.get(run_id)
+        if active is not None and active.row.epoch == epoch:
+            active.is_fenced = True
+            active.loop.call_soon_threadsafe(active.cancel)
+
+    def give_back_stopped(self) -> None:
+        """Give back the runs whose event loop was closed under them. Any thread may call this; it blocks."""
+        for run_id, active in list(self._active.items()):
+            if not active.loop.is_closed():
+                continue
+            _log.warning("run %r is given back, because its event loop was closed before it ended", run_id)
+            with contextlib.suppress(Fenced):
+                self._journal.give_back(run_id, active.row.epoch, now=self._clock())
+            if self._active.get(run_id) is active:
+                del self._active[run_id]
+
+    async def give_back_all(self, grace_seconds: float, *, only_jobs: bool) -> None:
+        """
+        Give the activations back: between two steps, or anywhere when *grace_seconds* have passed.
+
+        With *only_jobs*, those stay that a caller works on here and now.
+        """
+        await self.in_thread(self.give_back_stopped)
+        latest = time.monotonic() + grace_seconds
+        cancelled_at: dict[_Active, float] = {}
+        while ending := [active for active in self._active.values() if active.is_job or not only_jobs]:
+            for active in ending:
+                active.gate.close()
+                now = time.monotonic()
+                is_due = active not in cancelled_at or now >= cancelled_at[active] + _CANCEL_AGAIN_SECONDS
+                if now >= latest and active.task is not None and is_due:
+                    cancelled_at[active] = now
+                    active.cancel()
+            await asyncio.sleep(0.01)  # what comes after a task, such as writing its end, sets no event
+
+    async def perform(
+        self, row: RunRow, *, resources: Mapping[Any, Any] | None = None, is_job: bool = False
+    ) -> Performed:
+        """
+        Take the next epoch of the run *row*, and work on it.
+
+        Args:
+            resources: The resources of the caller, for this activation.
+            is_job: Whether a job of the engine asks for it. The job goes back to the engine if the run is given back.
+
+        Raises:
+            asyncio.CancelledError: The caller was cancelled. The run was given back.
+            DurableError: The journal cannot be used, and the run was not taken.
+        """
+        run_id = row.id
+        if run_id in self._active:
+            return Performed(delivery="lost")
+        active = _Active(row=row, is_job=is_job, gate=StepGate(), loop=asyncio.get_running_loop())
+        self._active[run_id] = active
+        try:
+            task, cancelled = await run_to_end(self._take(active), _CLEANUP_SECONDS)
+            performed = task.result()
+            if performed is None:
+                performed = await self._work(active, resources, cancelled)
+            if cancelled is not None:
+                raise cancelled
+            return performed
+        finally:
+            if self._active.get(run_id) is active:  # it may have been given back with its event loop
+                del self._active[run_id]
+
+    async def _take(self, active: _Active) -> Performed | None:
+        """Activate the run. Return None if there is something to do, and what became of it otherwise."""
+        row = active.row
+        try:
+            active.row = await self.in_thread(
+                lambda: self._journal.activate(
+                    row.id, worker=self._worker, now=self._clock(), max_lives=self._max_lives, epoch=row.epoch
+                )
+            )
+        except Fenced:
+            return Performed(delivery="lost")
+        except DurableError as error:
+            if error.why != "over":
+                raise
+            return Performed(delivery="done")
+        if active.row.status != "running":
+            _log.error("run %r: %s", row.id, active.row.problem)
+            return Performed(delivery="done", row=active.row)
+        _runs_log.info("run %r begins, activation %d", row.id, active.row.epoch)
+        return None
+
+    async def _work(
+        self, active: _Active, resources: Mapping[Any, Any] | None, cancelled: asyncio.CancelledError | None
+    ) -> Performed:
+        """Do the work of the activation, and write how it ended."""
+        active.task = asyncio.ensure_future(self._activate(active, resources))
+        if cancelled is not None:
+            active.task.cancel()
+        while not active.task.done():
+            try:
+                await asyncio.wait({active.task})
+            except asyncio.CancelledError as error:
+                cancelled = error
+                active.gate.close()
+                active.task.cancel()
+        ending, later = await run_to_end(self._record(active, active.task), _CLEANUP_SECONDS)
+        if cancelled is None:
+            cancelled = later
+        if cancelled is not None:
+            raise cancelled
+        return ending.result()
+
+    async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> Ended:
+        row = active.row
+        kind = self._kinds.get(row.kind)
+        if kind is None:
+            known = ", ".join(map(repr, self._kinds)) or "none"
+            raise DurableError(
+                f"this worker has no {row.kind!r}, which the run was started with (it has {known}); start a worker "
+                "that has it, and retry the run",
+                why="changed",
+            )
+        step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
+        steps = JournalSteps(
+            self._journal,
+            row,
+            step_rows,
+            is_ending=lambda: active.gate.is_closed,
+            threads=self._threads,
+            read_time=self._clock,
+        )
+        active.gate.open(steps)
+        decisions = {request: decision_from_json(data) for request, data in row.decisions.items()}
+        activation = Activation(
+            row=row,
+            steps=active.gate,
+            decisions=decisions,
+            now=self._clock(),
+            spent_seconds=measure_steps(step_rows.values()),
+            resources=resources,
+        )
+        if row.deadline is None:
+            return await kind.activate(activation)
+        reason = "the deadline of the run has passed"
+        remaining = row.deadline - self._clock()
+        if remaining <= 0:
+            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+        try:
+            async with asyncio.timeout(remaining) as deadline:
+                return await kind.activate(activation)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+
+    async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
+        """Write how the activation has ended, or give it back if it did not come to an end."""
+        if task.cancelled():
+            if active.is_fenced:
+                return Performed(delivery="lost")
+            return await self._give_back(active)
+        error = task.exception()
+        if isinstance(error, Fenced):
+            if isinstance(error, WorkerEnds):
+                return await self._give_back(active)
+            if not await self._is_newest(active.row):
+                return Performed(delivery="lost")
+        if isinstance(error, DurableError) and error.why == "store":
+            _log.warning("run %r is given back, because the journal cannot be used: %s", active.row.id, error)
+            return await self._give_back(active)
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        if is_temporary(error):
+            _log.warning("run %r is given back with its decisions: %s", active.row.id, error)
+            return replace(await self._give_back(active), error=error)
+        try:
+            row = await self._write_end(active, task, error)
+        except Fenced:
+            return Performed(delivery="lost")
+        _runs_log.info("run %r is %s", row.id, row.status)
+        await self._tell_end(row)
+        return Performed(delivery="done", row=row, error=error)
+
+    async def _write_end(self, active: _Active, task: asyncio.Task[Ended], error: Exception | None) -> RunRow:
+        row, problem = active.row, ""
+        status: RunStatus = "failed"
+        refused: Mapping[str, Exception] = {}
+        if error is None:
+            ended = task.result()
+            status, outcome, refused = ended.status, ended.outcome, ended.refused
+        else:
+            _log.error("run %r failed: %s", row.id, error, exc_info=error)
+            problem = f"{type(error).__name__}: {error}"
+            outcome = self._describe_stop(row, "failed", problem)
+        for request_id, reason in refused.items():
+            _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
+        # A run that is retried is resumed from where it waited, with the same decisions.
+        used = [] if status in ("failed", "stopped", "cancelled") else list(row.decisions)
+
+        def write() -> RunRow:
+            if refused:
+                self._journal.note(row.id, row.epoch, "refused", describe_refusals(refused), now=self._clock())
+            return self._journal.end(
+                row.id, row.epoch, status, outcome, used_decisions=used, problem=problem, now=self._clock()
+            )
+
+        return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)
+
+    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+        """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
+        kind = self._kinds.get(row.kind)
+        try:
+            return {} if kind is None else kind.describe_stop(row, status, reason)
+        except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
+            _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
+            return {}
+
+    async def _is_newest(self, taken: RunRow) -> bool:
+        """Return whether no other process has the run *taken*, so that no other process can write how it ended."""
+        row = await persist(lambda: self.in_thread(lambda: self._journal.get(taken.id)), _END)
+        return row is not None and (row.epoch, row.status) == (taken.epoch, "running")
+
+    async def _give_back(self, active: _Active) -> Performed:
+        run_id, epoch = active.row.id, active.row.epoch
+        try:
+            row = await persist(
+                lambda: self.in_thread(lambda: self._journal.give_back(run_id, epoch, now=self._clock())),
+                _END,
+                is_ending=lambda: active.gate.is_closed,
+            )
+        except Fenced:
+            return Performed(delivery="lost")
+        if not active.is_job:
+            await self._tell_end(row)
+        return Performed(delivery="return")
+
+    async def _tell_end(self, row: RunRow) -> None:
+        try:
+            await self._on_end(row)
+        except DurableError as error:
+            _log.warning("run %r: its next job could not be enqueued; a worker will do it: %s", row.id, error)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.close()

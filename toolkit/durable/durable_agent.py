@@ -1,0 +1,368 @@
+"""
+`DurableAgent`: an agent whose runs survive the end of their process.
+
+    durable = DurableAgent(agent, "sqlite:///runs.sqlite")
+    run = await durable.run("Fix the failing test.", id="fix-417")
+    run = await durable.resume("fix-417", {request_id: Decision.approve(by="ada")})
+
+    await durable.start("Fix the failing test.", id="fix-418")      # for any worker
+    await durable.work()                                            # a worker, until it is cancelled
+
+The database is trusted like a store of approvals: what it holds about a run has authority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar
+
+from ..agent.agent import Agent
+from ..agent.run_fields import Status, Stop
+from ..agent.runs import Run
+from ..agent.step_records import dump_run, load_run
+from ..agent.stepped_runs import (
+    keeps_approvals,
+    read_own_session,
+    resume_with_steps,
+    run_with_steps,
+    with_approval_store,
+)
+from ..approvals.postgres_store import PostgresApprovals
+from ..approvals.sqlite_store import SQLiteApprovals
+from ..approvals.store import ApprovalStore
+from ..decisions import ApprovalRequest, Decision
+from ..providers.messages import UserMessage
+from .database_address import find_sqlite_path
+from .decision_attempts import resume_with_decisions
+from .engine import RunLimits
+from .errors import DurableError
+from .host import DurableHost
+from .journal.records import EventRow, RunRow, RunStatus
+from .run_input import has_same_prompt, pack_input, unpack_prompt, unpack_session
+from .run_kinds import Activation, Ended
+
+__all__ = ["DurableAgent"]
+
+_KIND = "agent"
+T = TypeVar("T", default=str)
+
+
+class DurableAgent(Generic[T]):
+    """
+    An agent whose runs are kept in a database.
+
+    Args:
+        agent: The agent. If its dispatcher keeps approvals in memory, they are kept beside the runs instead: in the
+            file `PATH.approvals.sqlite`, or in the PostgreSQL database. A store of its own is left as it is.
+        database: The address of the database, such as "sqlite:///runs.sqlite" or "postgresql://host/name"; or a
+            `DurableHost`, which then has its own options.
+        resources: The resources of all runs, by type; see `Dispatcher.call`.
+        concurrency: The most runs at once in one worker.
+        total_concurrency: The most runs at once in all workers.
+        per_principal: The most runs at once for one principal, in all workers.
+        rate: A number of runs and a number of seconds: at most so many are begun in this time, by all workers.
+        max_lives: How often in a row a run may be cut off, by the death of its process, before it fails.
+        takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
+        name: The name of the queue. Workers take runs of their own queue only.
+
+    Attributes:
+        agent: The agent that works on the runs, with the store of approvals that it uses.
+        host: The host of the runs, where also other kinds of runs can be registered.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[T],
+        database: str | DurableHost,
+        *,
+        resources: Mapping[Any, Any] | None = None,
+        concurrency: int = 8,
+        total_concurrency: int | None = None,
+        per_principal: int | None = None,
+        rate: tuple[int, float] | None = None,
+        max_lives: int = 3,
+        takeover_seconds: float = 10.0,
+        name: str = "toolkit",
+    ) -> None:
+        if isinstance(database, DurableHost):
+            options = (concurrency, total_concurrency, per_principal, rate, max_lives, takeover_seconds, name)
+            if options != (8, None, None, None, 3, 10.0, "toolkit"):
+                raise ValueError("a host has its own options: give them to DurableHost(...), and not to DurableAgent")
+            self.host = database
+        else:
+            limits = RunLimits(
+                concurrency=concurrency,
+                total_concurrency=total_concurrency,
+                per_principal=per_principal,
+                rate=rate,
+            )
+            self.host = DurableHost(
+                database, limits=limits, max_lives=max_lives, takeover_seconds=takeover_seconds, name=name
+            )
+        self._resources = dict(resources or {})
+        self._store: ApprovalStore | None = None
+        self.agent = agent
+        if not keeps_approvals(agent):
+            self._store = _open_approvals(self.host.database)
+            self.agent = with_approval_store(agent, self._store)
+        self.host.register(_KIND, self._activate, find_requests=self._find_requests, describe_stop=self._describe_stop)
+
+    async def run(
+        self,
+        prompt: str | UserMessage,
+        *,
+        id: str,  # noqa: A002 -- the usual name for it
+        principal: str | None = None,
+        deadline_seconds: float | None = None,
+        resources: Mapping[Any, Any] | None = None,
+    ) -> Run[T]:
+        """
+        Work on *prompt* here and now, until the run is over or waits, and return it.
+
+        The same id again continues the run, or returns what came of it. If another process works on the run, its end
+        is awaited. A new run has a session of its own, which begins with the mode, the grants and the loaded tools of
+        the agent's session.
+
+        Args:
+            principal: On whose behalf the run acts; the principal of the agent's own session unless given.
+            deadline_seconds: How long the run may take in all, waits included. It counts from the first call.
+            resources: Resources for the calls of this activation, besides those of the agent.
+
+        Raises:
+            DurableError: The id belongs to a run with another prompt or principal (`why="changed"`), or the database
+                cannot be used (`why="store"`).
+        """
+        run = partial(self.host.run, _KIND, id, deadline_seconds=deadline_seconds, resources=resources)
+        return self.read_run(await self._create(run, prompt, id, principal))
+
+    async def resume(
+        self,
+        id: str,  # noqa: A002 -- as above
+        decisions: Mapping[str, Decision],
+        *,
+        resources: Mapping[Any, Any] | None = None,
+    ) -> Run[T]:
+        """
+        Add *decisions*, by the ids of the requests, and go on with the run here and now.
+
+        Raises:
+            DurableError: There is no such run or request (`why="unknown"`), the request was answered already
+                (`why="answered"`) or has expired (`why="expired"`), or the run is over (`why="over"`).
+            ApprovalError: A decision cannot be accepted, such as one for another principal. It can be corrected. If the
+                store of approvals has been away for long (`why="store"`), or another caller is still busy with the call
+                (`why="running"`), the decision is kept, and a worker or `run` goes on with it.
+        """
+        return self.read_run(await self.host.resume(id, decisions, resources=resources))
+
+    async def start(
+        self,
+        prompt: str | UserMessage,
+        *,
+        id: str,  # noqa: A002 -- as above
+        priority: int = 0,
+        principal: str | None = None,
+        deadline_seconds: float | None = None,
+    ) -> RunRow:
+        """Leave a run to any worker. Runs with a higher *priority* are begun first. See `run`."""
+        start = partial(self.host.start, _KIND, id, priority=priority, deadline_seconds=deadline_seconds)
+        return await self._create(start, prompt, id, principal)
+
+    async def _create(
+        self, create: Callable[..., Awaitable[RunRow]], prompt: str | UserMessage, run_id: str, principal: str | None
+    ) -> RunRow:
+        """Return what *create* returns for the run, which has the session of the agent as it was at the first call."""
+        principal, state = read_own_session(self.agent, principal)
+        data = pack_input(prompt, state)
+        try:
+            return await create(data, principal=principal)
+        except DurableError as error:
+            if error.why != "changed":
+                raise
+            row = await self.get(run_id)
+            if row.input == data or not has_same_prompt(row.input, data):
+                raise
+        return await create(row.input, principal=principal)
+
+    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
+        """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""
+        return await self.host.decide(id, decisions)
+
+    async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
+        """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
+        return await self.host.cancel(id, reason)
+
+    async def retry(self, id: str, *, deadline_seconds: float | None = None) -> RunRow:  # noqa: A002 -- as above
+        """
+        Leave a run that has failed, was stopped or was cancelled to any worker again. Its steps are kept.
+
+        A run whose deadline has passed needs a new one: *deadline_seconds* from now on.
+        """
+        return await self.host.retry(id, deadline_seconds=deadline_seconds)
+
+    async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
+        """Return the row of a run, from which `read_run` makes a `Run`."""
+        return await self.host.get(id)
+
+    async def list(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: str | None = None
+    ) -> Sequence[RunRow]:
+        """Return the rows of runs, the newest first; *after* is the id of the last run of the page before."""
+        return await self.host.list(status=status, kind=_KIND, limit=limit, after=after)
+
+    async def events(self, id: str) -> Sequence[EventRow]:  # noqa: A002 -- as above
+        """Return what happened in a run, in order."""
+        return await self.host.events(id)
+
+    async def purge(self, *, before: float) -> int:
+        """Delete the runs that were over before that time, in seconds since 1970, and return how many."""
+        return await self.host.purge(before=before)
+
+    async def work(self, *, concurrency: int | None = None, grace_seconds: float = 10.0) -> None:
+        """Be a worker until this call is cancelled; see `DurableHost.work`."""
+        await self.host.work(concurrency=concurrency, grace_seconds=grace_seconds)
+
+    async def close(self) -> None:
+        """Give back the runs that are under way here, and close all connections. A second call does nothing."""
+        await self.host.close()
+        close_store = getattr(self._store, "close", None)
+        if close_store is not None:
+            close_store()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def read_run(self, row: RunRow) -> Run[T]:
+        """
+        Return the run of *row*, as far as it is known.
+
+        Raises:
+            DurableError: The run was written by another version of the program, or for an answer of another type
+                (`why="changed"`).
+        """
+        if row.kind != _KIND:
+            raise DurableError(f"the run {row.id!r} is of kind {row.kind!r}, and not one of an agent", why="changed")
+        try:
+            return self._read_run(row)
+        except ValueError as error:
+            raise DurableError(f"the run {row.id!r} cannot be read: {error}", why="changed") from error
+
+    def _read_run(self, row: RunRow) -> Run[T]:
+        if row.outcome:
+            run = load_run(row.outcome)
+        else:
+            run = Run(status="running", id=row.id, messages=(_as_message(unpack_prompt(row.input)),))
+        if row.status in ("queued", "running"):
+            return _stop_run(run, "running", None, "the run is under way")
+        if row.status == "cancelled":
+            return _stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
+        if row.status == "failed" and run.status != "failed":
+            return _stop_run(run, "failed", None, row.problem)
+        answer_format = self.agent._options.output  # noqa: SLF001 -- it has no public name, and only reads the answer
+        if run.answer is None or answer_format is None:
+            return run
+        return replace(run, answer=answer_format.read_json(run.answer.json))
+
+    # What the host asks for.
+
+    async def _activate(self, activation: Activation) -> Ended:
+        row = activation.row
+        resources = {**self._resources, **(activation.resources or {})} or None
+        if row.outcome is not None:
+            return await self._resume(activation, resources)
+        session_state = unpack_session(row.input)
+        if session_state is None:
+            _, session_state = read_own_session(self.agent, row.principal)
+        run = await run_with_steps(
+            self.agent,
+            unpack_prompt(row.input),
+            run_id=row.id,
+            steps=activation.steps,
+            secret=row.secret,
+            spent_seconds=activation.spent_seconds,
+            principal=row.principal,
+            session_state=session_state,
+            resources=resources,
+        )
+        return _build_end(run)
+
+    async def _resume(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
+        row = activation.row
+        run = self._load_waiting(row)
+
+        async def resume(run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
+            return await resume_with_steps(
+                self.agent,
+                run,
+                decisions,
+                steps=activation.steps,
+                secret=row.secret,
+                spent_seconds=activation.spent_seconds,
+                resources=resources,
+            )
+
+        decisions = {**_deny_expired(run, activation.now), **activation.decisions}
+        known = {request.id for request in run.requests}
+        decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
+        run, refused = await resume_with_decisions(resume, run, decisions)
+        return replace(_build_end(run), refused=refused)
+
+    def _load_waiting(self, row: RunRow) -> Run[Any]:
+        try:
+            return load_run(row.outcome or {})
+        except ValueError as error:
+            raise DurableError(
+                f"the run {row.id!r} cannot be read: {error}; go on with it with the version of the program that has "
+                "written it, or cancel it",
+                why="changed",
+            ) from error
+
+    def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
+        return self._load_waiting(row).requests
+
+    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+        run = self._read_run(replace(row, status="running"))
+        if status == "failed":
+            return dump_run(_stop_run(run, "failed", None, reason))
+        return dump_run(_stop_run(run, "stopped", "seconds", reason))
+
+
+def _stop_run(run: Run[Any], status: Status, stop: Stop | None, reason: str) -> Run[Any]:
+    """Return *run* with another status. Calls that wait are left out of it, because only a run that waits has some."""
+    messages = run.messages[:-2] if run.requests else run.messages
+    return replace(run, status=status, stop=stop, reason=reason, messages=messages, subs=(), answer=None, plan=None)
+
+
+def _build_end(run: Run[Any]) -> Ended:
+    # A run that is "running" was interrupted, and an exception says so.
+    return Ended(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
+
+
+def _deny_expired(run: Run[Any], now: float) -> dict[str, Decision]:
+    """Return a denial for each request of *run* that can be answered no more. It is not run then."""
+    reason = "nobody answered in time, so it was not run"
+    return {
+        request.id: Decision.deny(reason, principal=request.principal)
+        for request in run.requests
+        if request.expires_at is not None and request.expires_at <= now
+    }
+
+
+def _as_message(prompt: str | UserMessage) -> UserMessage:
+    return UserMessage.of(prompt) if isinstance(prompt, str) else prompt
+
+
+def _open_approvals(database: str) -> ApprovalStore:
+    path = find_sqlite_path(database)
+    if path is not None:
+        return SQLiteApprovals(f"{path}.approvals.sqlite")
+    return PostgresApprovals(database)

@@ -1,0 +1,238 @@
+"""
+The work of a host on the jobs of its queue, and its look at the runs of all workers at every beat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from ..concurrency.uninterrupted import run_to_end
+from ..decisions import ApprovalRequest
+from .activations import Activations
+from .engine import Delivery, Engine, RunLimits
+from .errors import DurableError
+from .journal.base import Journal
+from .journal.records import RunRow
+from .run_jobs import AT_REST
+from .takeover import Takeover
+from .workers import BEATS_PER_TAKEOVER, Heart, Observer
+
+__all__ = ["JobWorker"]
+
+_POLL_SECONDS = 0.5
+_STORE_POLL_SECONDS = 0.1
+_LOST_JOBS_SECONDS = 30.0
+_LOST_JOBS_BUSY_SECONDS = 120.0
+"""The search looks at all runs that are queued, so it is rare while there are many."""
+
+_CLEANUP_SECONDS = 60.0
+
+_log = logging.getLogger("toolkit")
+
+
+class JobWorker:
+    """
+    The worker of one host.
+
+    Args:
+        name: The name of the worker.
+        takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
+        find_requests: Returns the requests that a run waits for.
+        clock: A function that returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        activations: Activations,
+        *,
+        name: str,
+        takeover_seconds: float,
+        find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._journal = journal
+        self._activations = activations
+        self._name = name
+        self._takeover_seconds = takeover_seconds
+        self._find_requests = find_requests
+        self._clock = clock
+        beat_seconds = takeover_seconds / BEATS_PER_TAKEOVER
+        self._observer = Observer(takeover_seconds, 2 * beat_seconds)
+        self._heart = Heart(
+            journal,
+            name,
+            self._observer,
+            beat_seconds=beat_seconds,
+            data={"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()},
+            on_beat=self._handle_beat,
+        )
+        self._takeover: Takeover | None = None
+        self._looked_for_jobs_at = float("-inf")
+        self._search: threading.Thread | None = None
+        self._is_ending = False
+        self._has_ended: asyncio.Future[None] | None = None
+        self._until_end: asyncio.Future[None] | None = None
+
+    async def may_activate(self, row: RunRow) -> bool:
+        """Return whether no living process works on the run *row*. From now on this host shows that it lives."""
+        await self._activations.in_thread(self._heart.start)
+        if self._activations.has(row.id):
+            return False
+        if row.status != "running" or row.worker == self._name:
+            return True
+        counters = await self._activations.in_thread(self._journal.read_workers)
+        return self._observer.is_dead(row.worker, counters)
+
+    async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
+        """Work on jobs until this call is cancelled, or `end` is called."""
+        loop = asyncio.get_running_loop()
+        if self._has_ended is not None:
+            raise DurableError("this host works already", why="busy")
+        has_ended = self._has_ended = loop.create_future()
+        try:
+            await self._work(engine, limits, grace_seconds, loop)
+        finally:
+            self._has_ended = self._until_end = None
+            has_ended.set_result(None)
+
+    async def end(self) -> None:
+        """Let `work` return, and wait until it has given its runs back."""
+        if self._until_end is not None and not self._until_end.done():
+            self._until_end.set_result(None)
+        if self._has_ended is not None:
+            await asyncio.shield(self._has_ended)
+
+    async def _work(
+        self, engine: Engine, limits: RunLimits, grace_seconds: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        in_thread = self._activations.in_thread
+        await in_thread(self._heart.start)
+        self._is_ending = False
+
+        def start() -> None:
+            engine.start_worker(self._name, lambda run: self._do_job(run, loop), limits)
+
+        # A cancellation waits until the worker has started, because only then it can be stopped.
+        starting, cancelled = await run_to_end(in_thread(start), _CLEANUP_SECONDS)
+        if cancelled is None:
+            starting.result()
+        elif starting.cancelled() or starting.exception() is not None:
+            raise cancelled
+        try:
+            if cancelled is not None:
+                raise cancelled
+            self._takeover = Takeover(
+                self._journal,
+                engine,
+                self._observer,
+                find_requests=self._find_requests,
+                clock=self._clock,
+                settle_seconds=_LOST_JOBS_SECONDS,
+            )
+            self._until_end = loop.create_future()
+            await self._until_end
+        finally:
+            self._is_ending, self._takeover = True, None
+            task, _ = await run_to_end(self._end_work(engine, grace_seconds), _CLEANUP_SECONDS)
+            if task.cancelled() or task.exception() is not None:
+                error = None if task.cancelled() else task.exception()
+                _log.error("a worker could not give all its runs back; others will take them over", exc_info=error)
+
+    async def _end_work(self, engine: Engine, grace_seconds: float) -> None:
+        in_thread = self._activations.in_thread
+        await asyncio.gather(
+            in_thread(engine.stop_worker), self._activations.give_back_all(grace_seconds, only_jobs=True)
+        )
+        await in_thread(lambda: engine.take_back(self._name))
+
+    def stop(self) -> None:
+        """Show no more that this host lives. It has to have ended its activations. This method blocks."""
+        self._heart.stop()
+        if self._search is not None:
+            self._search.join()
+
+    def _do_job(self, run_id: str, loop: asyncio.AbstractEventLoop) -> Delivery:
+        """Work on a run in *loop*, and return what becomes of its job. The engine calls this method in a thread."""
+        if self._is_ending or loop.is_closed():
+            return "return"
+        future = asyncio.run_coroutine_threadsafe(self._activate_job(run_id), loop)
+        while True:
+            try:
+                return future.result(timeout=1.0)
+            except concurrent.futures.CancelledError:
+                return "return"
+            except TimeoutError:
+                if future.done():
+                    raise
+                if loop.is_closed():  # it was stopped with its tasks, and nothing will come of them
+                    return "return"
+
+    async def _activate_job(self, run_id: str) -> Delivery:
+        # A worker that puts the jobs of a dead one back removes it from the list only afterwards. So a run that seems
+        # to have a living worker is watched for a while before its job is given up.
+        latest = time.monotonic() + 2 * self._takeover_seconds
+        while not self._is_ending:
+            wait_seconds = _POLL_SECONDS
+            try:
+                delivery = await self._try_job(run_id)
+            except DurableError as error:
+                # An engine may drop a job that raises, and then the run waits until its job is missed.
+                if error.why != "store" or time.monotonic() >= latest:
+                    raise
+                _log.warning("run %r could not be taken, which is tried again: %s", run_id, error)
+                delivery, wait_seconds = None, _STORE_POLL_SECONDS
+            if delivery is not None:
+                return delivery
+            if time.monotonic() >= latest:
+                return "done"
+            await asyncio.sleep(wait_seconds)
+        return "return"
+
+    async def _try_job(self, run_id: str) -> Delivery | None:
+        """Work on a run, and return what becomes of its job; None if another worker seems to work on the run."""
+        row = await self._activations.in_thread(lambda: self._journal.get(run_id))
+        if row is None or row.status in AT_REST:
+            return "done"
+        if not await self.may_activate(row):
+            return None
+        return (await self._activations.perform(row, is_job=True)).delivery
+
+    def _handle_beat(self) -> None:
+        """Stop activations that were taken over, and take over those of dead workers. The heart calls this method."""
+        self._activations.give_back_stopped()
+        for run_id, epoch in self._activations.list_epochs().items():
+            row = self._journal.get(run_id)
+            if row is None or row.epoch != epoch:
+                self._activations.fence(run_id, epoch)
+        takeover = self._takeover
+        if takeover is None:
+            return
+        takeover.take_over_dead()
+        wait_seconds = _LOST_JOBS_BUSY_SECONDS if self._activations.list_epochs() else _LOST_JOBS_SECONDS
+        if time.monotonic() - self._looked_for_jobs_at >= wait_seconds:
+            self._search_lost_jobs(takeover)
+
+    def _search_lost_jobs(self, takeover: Takeover) -> None:
+        """Search in a thread, because a worker whose heart does not beat meanwhile would be taken for dead."""
+
+        def search() -> None:
+            try:
+                takeover.find_lost_jobs(lambda: self._takeover is takeover)
+            except DurableError as error:
+                _log.warning("the search for runs without a job ended early: %s", error)
+            except Exception:  # noqa: BLE001 -- it is done again
+                _log.exception("the search for runs without a job failed")
+            finally:
+                self._looked_for_jobs_at = time.monotonic()
+
+        if self._search is None or not self._search.is_alive():
+            self._search = threading.Thread(target=search, name="toolkit-lost-jobs", daemon=True)
+            self._search.start()

@@ -1,0 +1,1 @@
+"""The journal of durable runs, in SQLite or PostgreSQL."""

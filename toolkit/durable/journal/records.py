@@ -1,0 +1,93 @@
+"""
+The rows of the journal: runs, steps and events, as plain JSON values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["EventRow", "RunRow", "RunStatus", "StepRow"]
+
+RunStatus: TypeAlias = Literal["queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """
+    A durable run.
+
+    Attributes:
+        kind: What works on the run: "agent", or "flow:NAME".
+        input: What the run was started with, such as the prompt.
+        outcome: What came of the last activation: the JSON of a `Run`, or the outcome of a flow; None before that. A
+            run that is retried has the outcome of the last activation that waited, so that it goes on from there.
+        decisions: The answers of people that no activation has applied yet, by the ids of their requests.
+        epoch: The number of activations so far. Only the newest activation may write.
+        lives: How many activations in a row were cut off before they had written how they ended.
+        secret: A random text of the run, from which ids are derived that others must not guess.
+        principal: On whose behalf the run acts.
+        deadline: When the run has to end, in seconds since 1970; None for no limit.
+        seconds: The seconds that the steps of the run have taken, added up. Steps at the same time count each.
+        problem: Why the run failed without an outcome, or why it was cancelled; empty otherwise.
+        worker: The worker of the last activation.
+    """
+
+    id: str
+    kind: str
+    status: RunStatus
+    input: Mapping[str, Any]
+    outcome: Mapping[str, Any] | None = None
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    epoch: int = 0
+    lives: int = 0
+    secret: str = field(default="", repr=False)
+    principal: str | None = None
+    deadline: float | None = None
+    seconds: float = 0.0
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    problem: str = ""
+    worker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """
+    A step of a run.
+
+    Attributes:
+        epoch: The activation that wrote the row.
+        state: "began": the step was about to take effect, and nothing is known since. "done": *record* holds what came
+            of it.
+        record: The reply, or the result with the changes of the session, as versioned JSON.
+        seconds: How long the step took.
+    """
+
+    key: str
+    epoch: int
+    state: Literal["began", "done"]
+    record: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+    began_at: float = 0.0
+    finished_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """
+    Something that happened in a run, for people who look back.
+
+    Attributes:
+        number: The place in the run, from 1.
+        kind: One word: "created", "activated", "began", "finished", "waiting", "decided", "ended", "cancelled", ...
+        key: The key of the step that it is about, if it is about one.
+    """
+
+    number: int
+    at: float
+    epoch: int
+    kind: str
+    key: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)

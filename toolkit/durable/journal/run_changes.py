@@ -1,0 +1,141 @@
+"""
+What may happen to a run, as functions from a run to the changed run.
+
+They know no database. Each returns the changed run, or raises the error that says why the change is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..._plumbing.wording import format_count
+from ..errors import DurableError, Fenced
+from .records import RunRow, RunStatus
+from .row_texts import is_same_json
+
+__all__ = [
+    "ENDINGS",
+    "OVER",
+    "activate_run",
+    "add_decisions",
+    "cancel_run",
+    "check_newest",
+    "check_same",
+    "end_run",
+    "give_back_run",
+    "retry_run",
+]
+
+OVER: frozenset[RunStatus] = frozenset({"planned", "done", "stopped", "failed", "cancelled"})
+"""The statuses of a run on which no process works any more, unless it is retried. A plan is what was asked for."""
+
+ENDINGS: frozenset[RunStatus] = frozenset({"waiting", "planned", "done", "stopped", "failed", "cancelled"})
+"""The statuses with which an activation can end."""
+
+
+def check_same(old: RunRow, new: RunRow) -> None:
+    """Raise `DurableError` unless the run *old* is the one that a caller wants to create as *new*."""
+    if old.kind != new.kind:
+        problem = f"of kind {old.kind!r}, not {new.kind!r}"
+    elif not is_same_json(old.input, new.input):
+        problem = "with another input"
+    elif old.principal != new.principal:
+        problem = f"of the principal {old.principal!r}, not {new.principal!r}"
+    else:
+        return
+    raise DurableError(f"there is a run {old.id!r} {problem} already; give another id", why="changed")
+
+
+def activate_run(row: RunRow, *, worker: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
+    """Take the next epoch. A run that was cut off too often fails instead."""
+    if epoch is not None and row.epoch != epoch:
+        raise Fenced(f"the run {row.id!r} was taken by another process: its epoch is {row.epoch}, not {epoch}")
+    if row.status in OVER:
+        raise DurableError(f"the run {row.id!r} is {row.status}; retry it to run it again", why="over")
+    lives = row.lives + (row.status == "running")
+    row = replace(row, epoch=row.epoch + 1, lives=lives, worker=worker, updated_at=now)
+    if lives < max_lives:
+        return replace(row, status="running", problem="")
+    problem = (
+        f"the run was cut off {format_count(lives, 'time')} in a row, each time with its process; "
+        "find out what ends the process, then retry the run"
+    )
+    return replace(row, status="failed", problem=problem)
+
+
+def end_run(
+    row: RunRow,
+    epoch: int,
+    status: RunStatus,
+    outcome: Mapping[str, Any],
+    *,
+    used_decisions: Sequence[str],
+    problem: str,
+    now: float,
+) -> RunRow:
+    """End the newest activation, and remove the decisions that it has used."""
+    if status not in ENDINGS:
+        raise ValueError(f"an activation cannot end as {status!r}; use one of {', '.join(sorted(ENDINGS))}")
+    check_newest(row, epoch)
+    decisions = {request: decision for request, decision in row.decisions.items() if request not in used_decisions}
+    return replace(
+        row, status=status, outcome=outcome, decisions=decisions, lives=0, problem=problem, worker="", updated_at=now
+    )
+
+
+def give_back_run(row: RunRow, epoch: int, *, now: float) -> RunRow:
+    """Queue the run again. Its activation has ended in good order, so no life is lost."""
+    check_newest(row, epoch)
+    return replace(row, status="queued", lives=0, worker="", updated_at=now)
+
+
+def check_newest(row: RunRow, epoch: int) -> None:
+    """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+    if row.epoch != epoch:
+        raise Fenced(
+            f"the run {row.id!r} was taken over: this process has activation {epoch}, and the newest is {row.epoch}"
+        )
+    if row.status != "running":
+        raise Fenced(f"activation {epoch} of the run {row.id!r} has ended: the run is {row.status}")
+
+
+def add_decisions(row: RunRow, decisions: Mapping[str, Any], answered: Collection[str], *, now: float) -> RunRow:
+    """Add *decisions*. *answered* has the ids of all requests that were decided before."""
+    if row.status in OVER:
+        raise DurableError(f"the run {row.id!r} is {row.status}, and takes no decision any more", why="over")
+    repeated = [request for request in decisions if request in row.decisions or request in answered]
+    if repeated:
+        raise DurableError(
+            f"the request {repeated[0]!r} of the run {row.id!r} has a decision already; the first one counts",
+            why="answered",
+        )
+    return replace(row, decisions={**row.decisions, **decisions}, updated_at=now)
+
+
+def cancel_run(row: RunRow, reason: str, *, now: float) -> RunRow:
+    """Cancel the run and take the next epoch. A run that is cancelled already is returned as it is."""
+    if row.status == "cancelled":
+        return row
+    if row.status in OVER:
+        raise DurableError(f"the run {row.id!r} is {row.status}, and cannot be cancelled any more", why="over")
+    return replace(row, status="cancelled", epoch=row.epoch + 1, problem=reason, worker="", updated_at=now)
+
+
+def retry_run(row: RunRow, *, now: float, deadline: float | None = None) -> RunRow:
+    """Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives."""
+    if row.status in ("done", "planned"):
+        raise DurableError(f"the run {row.id!r} is {row.status}; start a run with another id", why="over")
+    if row.status not in OVER:
+        raise DurableError(f"the run {row.id!r} is {row.status}; only a run that is over can be retried", why="busy")
+    deadline = row.deadline if deadline is None else deadline
+    if deadline is not None and deadline <= now:
+        raise DurableError(
+            f"the deadline of the run {row.id!r} has passed, so it would be stopped at once; give it more time with "
+            "deadline_seconds, or --deadline",
+            why="over",
+        )
+    return replace(
+        row, status="queued", outcome=None, lives=0, problem="", worker="", deadline=deadline, updated_at=now
+    )

@@ -1,0 +1,187 @@
+"""
+The SQL of the journal, for SQLite and PostgreSQL.
+
+A parameter is written `?`. The few words in which the databases differ are in `SQLDialect`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["FORMAT_VERSION", "POSTGRES", "RUN_COLUMNS", "SQLITE", "SQLDialect", "Statements"]
+
+FORMAT_VERSION = 1
+"""The version of the tables. It goes up when a version of toolkit before it could not read them any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SQLDialect:
+    """
+    The words in which a database differs.
+
+    Attributes:
+        serial: The type of a column with the numbers of the rows, in the order in which they were added.
+        integer: The type of a column of 64-bit integers.
+        real: The type of a column of 64-bit floats.
+        lock_row: What makes a statement wait until no other process changes the row, and keeps them from it.
+        share_row: What does the same, and lets other processes do it too.
+        placeholder: How a parameter is written.
+    """
+
+    serial: str
+    integer: str
+    real: str
+    lock_row: str
+    share_row: str
+    placeholder: str
+
+
+# In SQLite a change has locked the whole file before it reads.
+SQLITE = SQLDialect(
+    serial="INTEGER PRIMARY KEY AUTOINCREMENT",
+    integer="INTEGER",
+    real="REAL",
+    lock_row="",
+    share_row="",
+    placeholder="?",
+)
+POSTGRES = SQLDialect(
+    serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    integer="BIGINT",
+    real="DOUBLE PRECISION",
+    lock_row=" FOR UPDATE",
+    # Not FOR KEY SHARE: an activation changes no key, and would not wait for it.
+    share_row=" FOR SHARE",
+    placeholder="%s",
+)
+
+RUN_COLUMNS = (
+    "id",
+    "kind",
+    "status",
+    "epoch",
+    "lives",
+    "input",
+    "outcome",
+    "paused",
+    "decisions",
+    "secret",
+    "principal",
+    "deadline",
+    "problem",
+    "worker",
+    "created_at",
+    "updated_at",
+    "sequence",
+    "checksum",
+)
+"""The columns of a run that its checksum covers, and the checksum."""
+
+
+_SCHEMA = """
+CREATE TABLE toolkit_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+
+CREATE TABLE toolkit_runs (
+    number {serial}, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, status TEXT NOT NULL, epoch {integer} NOT NULL,
+    lives {integer} NOT NULL, secret TEXT NOT NULL, principal TEXT, deadline {real}, problem TEXT NOT NULL,
+    worker TEXT NOT NULL, created_at {real} NOT NULL, updated_at {real} NOT NULL, sequence {integer} NOT NULL,
+    checksum {integer} NOT NULL, decisions TEXT NOT NULL, input TEXT NOT NULL, paused TEXT, outcome TEXT
+);
+
+CREATE INDEX toolkit_runs_by_status ON toolkit_runs (status);
+
+CREATE TABLE toolkit_steps (
+    run {integer} NOT NULL, key TEXT NOT NULL,
+    began_epoch {integer}, began_at {real}, began_mark TEXT, began_checksum {integer},
+    done_epoch {integer}, seconds {real}, done_at {real}, done_mark TEXT, done_checksum {integer},
+    data TEXT, record TEXT, PRIMARY KEY (run, key)
+);
+
+CREATE TABLE toolkit_events (
+    run {integer} NOT NULL, mark TEXT NOT NULL, sequence {integer} NOT NULL, at {real} NOT NULL,
+    epoch {integer} NOT NULL, kind TEXT NOT NULL, key TEXT, data TEXT NOT NULL, checksum {integer} NOT NULL,
+    PRIMARY KEY (run, mark)
+);
+
+CREATE TABLE toolkit_workers (worker TEXT PRIMARY KEY, beats {integer} NOT NULL, data TEXT NOT NULL)
+"""
+# The columns of a step for "began" and for "done" are written at different times, and have a checksum of their own.
+
+_PARTS = {
+    "columns": ", ".join(RUN_COLUMNS),
+    "column_values": ", ".join("?" * len(RUN_COLUMNS)),
+    "column_changes": ", ".join(f"{column} = ?" for column in RUN_COLUMNS),
+    "seconds": "(SELECT coalesce(sum(seconds), 0) FROM toolkit_steps WHERE run = number)",
+    "step": "key, began_epoch, began_at, began_mark, began_checksum, data,"
+    " done_epoch, seconds, done_at, done_mark, done_checksum, record",
+    "event": "mark, sequence, at, epoch, kind, key, data, checksum",
+    # The one row that this selects is the run, if the activation is its newest and has not ended.
+    "newest": "FROM toolkit_runs WHERE id = ? AND epoch = ? AND status = 'running'",
+    "over": "status IN ('planned', 'done', 'stopped', 'failed', 'cancelled')",
+}
+
+
+class Statements:
+    """All statements of the journal in the dialect of one database."""
+
+    def __init__(self, dialect: SQLDialect) -> None:
+        words = {**asdict(dialect), **_PARTS}
+
+        def adapt(statement: str) -> str:
+            return statement.format_map(words).replace("?", dialect.placeholder)
+
+        self.schema = tuple(statement.strip() for statement in adapt(_SCHEMA).split(";"))
+        self.add_meta = adapt("INSERT INTO toolkit_meta (name, value) VALUES (?, ?)")
+        self.read_meta = adapt("SELECT name, value FROM toolkit_meta")
+
+        self.add_run = adapt(
+            "INSERT INTO toolkit_runs ({columns}) VALUES ({column_values}) ON CONFLICT (id) DO NOTHING"
+        )
+        self.read_run = adapt("SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE id = ?")
+        # The row is read after it is locked, by a statement of its own, which sees what was written until then.
+        self.lock_run = adapt("SELECT number FROM toolkit_runs WHERE id = ?{lock_row}") if dialect.lock_row else ""
+        self.change_run = adapt("UPDATE toolkit_runs SET {column_changes} WHERE number = ?")
+        self.list_runs = adapt(
+            "SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE {{filters}} ORDER BY number DESC LIMIT ?"
+        )
+        self.is_older, self.has_status, self.has_kind = map(adapt, ("number < ?", "status = ?", "kind = ?"))
+        self.lock_old_runs = adapt("SELECT number FROM toolkit_runs WHERE {over} AND updated_at < ?{lock_row}")
+        self.delete_run = (
+            adapt("DELETE FROM toolkit_steps WHERE run = ?"),
+            adapt("DELETE FROM toolkit_events WHERE run = ?"),
+            adapt("DELETE FROM toolkit_runs WHERE number = ?"),
+        )
+
+        self.begin = adapt(
+            "INSERT INTO toolkit_steps (run, key, began_epoch, began_at, began_mark, began_checksum, data)"
+            " SELECT number, ?, ?, ?, ?, ?, ? {newest}{share_row} ON CONFLICT (run, key) DO NOTHING"
+        )
+        self.take_back = adapt(
+            "DELETE FROM toolkit_steps WHERE key = ? AND began_epoch = ? AND record IS NULL"
+            " AND run = (SELECT number {newest})"
+        )
+        self.begin_again = adapt(
+            "UPDATE toolkit_steps SET began_epoch = ?, began_at = ?, began_mark = ?, began_checksum = ?"
+            " WHERE run = ? AND key = ?"
+        )
+        self.finish = adapt(
+            "INSERT INTO toolkit_steps (run, key, done_epoch, seconds, done_at, done_mark, done_checksum, record)"
+            " SELECT number, ?, ?, ?, ?, ?, ?, ? {newest}{share_row}"
+            " ON CONFLICT (run, key) DO UPDATE SET done_epoch = excluded.done_epoch, seconds = excluded.seconds,"
+            " done_at = excluded.done_at, done_mark = excluded.done_mark,"
+            " done_checksum = excluded.done_checksum, record = excluded.record WHERE toolkit_steps.record IS NULL"
+        )
+        self.read_steps = adapt("SELECT {step} FROM toolkit_steps WHERE run = ? ORDER BY key")
+        self.read_step = adapt("SELECT {step} FROM toolkit_steps WHERE run = ? AND key = ?")
+
+        self.add_event = adapt("INSERT INTO toolkit_events (run, {event}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        self.read_events = adapt("SELECT {event} FROM toolkit_events WHERE run = ?")
+        self.read_events_of_kind = adapt("SELECT {event} FROM toolkit_events WHERE run = ? AND kind = ?")
+        self.has_event = adapt("SELECT 1 FROM toolkit_events WHERE run = ? AND mark = ?")
+
+        self.beat = adapt(
+            "INSERT INTO toolkit_workers (worker, beats, data) VALUES (?, 1, ?)"
+            " ON CONFLICT (worker) DO UPDATE SET beats = toolkit_workers.beats + 1, data = excluded.data"
+        )
+        self.read_workers = adapt("SELECT worker, beats FROM toolkit_workers ORDER BY worker")
+        self.remove_worker = adapt("DELETE FROM toolkit_workers WHERE worker = ?")

@@ -1,0 +1,263 @@
+"""
+The steps of a durable run, kept in a journal.
+
+A step that has a record is not done again. A step that began, and has none, is done again if its tool may be repeated;
+otherwise its result says that it may or may not have happened. A process that was replaced by another one learns it
+before the next effect, because it has to write that a call begins before the call runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from ..agent.session_changes import read_state
+from ..agent.step_records import dump_call, dump_reply, load_call, load_reply
+from ..agent.steps import CallWork, Steps
+from ..concurrency.futures import retrieve_exception
+from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.uninterrupted import run_to_end
+from ..providers.base import Reply
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .errors import DurableError, Fenced
+from .journal.base import Journal
+from .journal.records import RunRow, StepRow
+from .journal.row_texts import shorten_key
+from .store_retries import PERSIST_SECONDS, persist
+
+__all__ = ["JournalSteps"]
+
+_CLEANUP_SECONDS = 30.0
+
+_log = logging.getLogger("toolkit")
+T = TypeVar("T")
+
+
+class JournalSteps(Steps):
+    """
+    The steps of one activation of a run.
+
+    Args:
+        journal: The journal that keeps the steps. Its methods block, so they run in a thread.
+        row: The run, as `Journal.activate` has returned it.
+        steps_read: The steps that the journal had when the activation began.
+        is_ending: Returns whether the process has to end. Then the database is not waited for any more.
+        threads: The threads in which the journal is called. By default, there is one thread for these steps.
+        read_time: The clock for people, in seconds since 1970.
+        read_seconds: The clock that measures how long a step takes.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        row: RunRow,
+        steps_read: Mapping[str, StepRow],
+        *,
+        is_ending: Callable[[], bool] = lambda: False,
+        threads: ThreadPool | None = None,
+        read_time: Callable[[], float] = time.time,
+        read_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._row = row
+        self._steps = dict(steps_read)
+        self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
+        self._is_ending = is_ending
+        self._read_time = read_time
+        self._read_seconds = read_seconds
+        self._failure: DurableError | None = None
+
+    @property
+    def failure(self) -> DurableError | None:
+        """
+        The error that stopped these steps, such as `Fenced`; None while they work.
+
+        Once there is one, every further step raises it, so that nothing happens that is not recorded.
+        """
+        return self._failure
+
+    async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Return the model's reply of the step *key*: the one that was kept, or a new one by *ask*."""
+        key = shorten_key(key)
+        step = self._steps.get(key)
+        if step is not None and step.record is not None:
+            return self._load(key, partial(load_reply, step.record))
+        self.check_failure()
+        started = self._read_seconds()
+        reply = await ask()
+        await self._finish(key, dump_reply(reply), started)
+        return reply
+
+    async def call(self, key: str, call: ToolCall, work: CallWork, *, may_repeat: bool, session: Session) -> ToolResult:
+        """Return the result of the step *key*: the one that was kept, or a new one by *work*."""
+        key = shorten_key(key)
+        step = self._steps.get(key)
+        if step is not None and step.record is not None:
+            return self._load(key, partial(load_call, step.record, session))
+        self.check_failure()
+        started = self._read_seconds()
+        before = read_state(session)
+        if step is not None and not may_repeat:
+            result = _build_cut_off_result(call)
+            await self._finish(key, dump_call(result, session, before), started)
+            return result
+        beginning = _Beginning(self, key, call, was_begun=step is not None)
+        result = await self._work(work, beginning)
+        record = dump_call(result, session, before)
+        await self._finish(key, record, started, is_only_copy=beginning.has_begun and not may_repeat)
+        return result
+
+    async def _work(self, work: CallWork, beginning: _Beginning) -> ToolResult:
+        try:
+            result = await work(beginning.begin)
+        except Exception:
+            self.check_failure()
+            raise
+        # A hook that raises denies the call. But a call that could not begin was not denied: the whole run has to stop.
+        if not beginning.has_begun:
+            self.check_failure()
+        return result
+
+    async def write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
+        """
+        Record that the call of the step *key* is about to take effect.
+
+        If the task is cancelled meanwhile, the call does not run, so the beginning is taken back.
+        """
+        run_id, epoch = self._row.id, self._row.epoch
+        if was_begun:
+            write = partial(self._journal.begin_again, run_id, epoch, key)
+        else:
+            write = partial(self._journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
+        task, cancelled = await run_to_end(self._write(write), _CLEANUP_SECONDS)
+        if cancelled is None:
+            return task.result()
+        if not (was_begun or task.cancelled() or task.exception()):
+            taking_back, _ = await run_to_end(self._take_back(key), _CLEANUP_SECONDS)
+            retrieve_exception(taking_back)
+        raise cancelled
+
+    async def _take_back(self, key: str) -> None:
+        try:
+            await self._in_thread(partial(self._journal.take_back, self._row.id, self._row.epoch, key))
+        except DurableError as error:
+            _log.warning("the step %r did not run, but the journal says that it began: %s", key, error)
+
+    async def _finish(self, key: str, record: Mapping[str, Any], started: float, *, is_only_copy: bool = False) -> None:
+        """
+        Keep what came of a step.
+
+        With *is_only_copy*, nothing else knows it, and the step cannot be repeated. So it is also written if other
+        steps could not be, and if the database comes back only after a while.
+        """
+        if not is_only_copy or isinstance(self._failure, Fenced):
+            self.check_failure()
+        seconds = max(self._read_seconds() - started, 0.0)
+        write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
+        if is_only_copy:
+            task, cancelled = await run_to_end(self._persist(key, write), PERSIST_SECONDS)
+            if cancelled is not None:
+                retrieve_exception(task)
+                raise cancelled
+            task.result()
+        else:
+            await self._write(write)
+        # The run may come to this step again in the same activation.
+        self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="done", record=record, seconds=seconds)
+
+    async def _persist(self, key: str, write: Callable[..., None]) -> None:
+        attempts = 0
+
+        async def attempt() -> None:
+            nonlocal attempts
+            attempts += 1
+            try:
+                await self._in_thread(partial(write, now=self._read_time()))
+            except Fenced:
+                # An attempt before may have been written, although the database could not say so.
+                if attempts == 1 or not await self._in_thread(partial(self._has_record, key)):
+                    raise
+
+        try:
+            await persist(attempt, f"the result of the step {key!r}", is_ending=self._is_ending)
+        except DurableError as error:
+            self._failure = self._failure or error
+            raise
+
+    def _has_record(self, key: str) -> bool:
+        step = self._journal.read_steps(self._row.id).get(key)
+        return step is not None and step.state == "done" and step.epoch == self._row.epoch
+
+    async def _write(self, write: Callable[..., None]) -> None:
+        """
+        Let *write* change the journal, in a thread.
+
+        It is not stopped if the caller is cancelled meanwhile: what has happened has to be recorded.
+        """
+        try:
+            await self._in_thread(partial(write, now=self._read_time()))
+        except DurableError as error:
+            self._failure = self._failure or error
+            raise
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        future = self._threads.run(work, "journal")
+        future.add_done_callback(retrieve_exception)
+        result: T = await asyncio.shield(future)
+        return result
+
+    def _load(self, key: str, load: Callable[[], T]) -> T:
+        try:
+            return load()
+        except ValueError as error:
+            raise DurableError(
+                f"the record of the step {key!r} cannot be read: {error}; "
+                "finish the run with the version of the program that has begun it, or cancel the run",
+                why="changed",
+            ) from error
+
+    def check_failure(self) -> None:
+        """Raise the error that stopped these steps, if there is one."""
+        if self._failure is not None:
+            raise self._failure
+
+
+class _Beginning:
+    """
+    The beginning of one call.
+
+    Attributes:
+        has_begun: Whether the journal says that the call has begun, in this activation.
+    """
+
+    def __init__(self, steps: JournalSteps, key: str, call: ToolCall, *, was_begun: bool) -> None:
+        self.has_begun = False
+        self._steps = steps
+        self._key = key
+        self._call = call
+        self._was_begun = was_begun
+
+    async def begin(self) -> None:
+        """Record that the call is about to take effect; see `Begin`."""
+        self._steps.check_failure()
+        # A read-only tool has no effect that could be doubled.
+        if self.has_begun or (self._call.tool is not None and self._call.tool.facts.read_only):
+            return
+        await self._steps.write_beginning(self._key, self._call, was_begun=self._was_begun)
+        self.has_begun = True
+
+
+def _build_cut_off_result(call: ToolCall) -> ToolResult:
+    return ToolResult.failure(
+        "failed",
+        "its process ended while it ran, before the result was kept: it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+        call_id=call.id,
+        tool=call.name,
+    )

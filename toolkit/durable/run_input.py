@@ -1,0 +1,53 @@
+"""
+The input of a run of an agent: the prompt, and what its session begins with.
+
+The session is kept in the input, so that a process that continues the run, with another session in its agent, gives it
+no other authority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..providers.messages import UserMessage, message_from_json
+
+__all__ = ["has_same_prompt", "pack_input", "unpack_prompt", "unpack_session"]
+
+
+def pack_input(prompt: str | UserMessage, session_state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input of a run with *prompt*, whose session begins with *session_state*."""
+    session = dict(session_state)
+    if isinstance(prompt, UserMessage):
+        return {"message": prompt.to_json(), "session": session}
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise TypeError(f"a prompt is a text that is not empty, or a UserMessage; got {prompt!r:.60}")
+    return {"prompt": prompt, "session": session}
+
+
+def unpack_prompt(data: Mapping[str, Any]) -> str | UserMessage:
+    """Return the prompt of the input *data*; raise `ValueError` if it has none."""
+    message = message_from_json(data["message"]) if "message" in data else data.get("prompt")
+    if not isinstance(message, (str, UserMessage)):
+        raise ValueError("the run has no prompt")  # noqa: TRY004 -- unread JSON
+    return message
+
+
+def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """
+    Return what the session of a run with the input *data* begins with.
+
+    Return None if the run was started without an agent, as `toolkit runs start` does.
+
+    Raises:
+        ValueError: It is no state of a session.
+    """
+    state = data.get("session")
+    if state is not None and not isinstance(state, Mapping):
+        raise ValueError("the `session` of a run has to be an object")
+    return state
+
+
+def has_same_prompt(data: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two inputs differ in their sessions at most."""
+    return {**data, "session": None} == {**other, "session": None}
