@@ -6,7 +6,7 @@ A decorated function keeps its exact type, whichever way it was decorated.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -69,6 +69,7 @@ from toolkit.approvals import (
     Callback,
     DenyAll,
     MemoryApprovals,
+    PostgresApprovals,
     Preview,
     Record,
     combined,
@@ -399,6 +400,7 @@ async def approvals(session: Session) -> None:
     for policy in (
         Approvals(store, expires_seconds=None),
         Approvals(store, key=[b"new", "old"]),
+        Approvals(PostgresApprovals("postgresql://host/name", timeout_seconds=5, lost_seconds=2.5), key=b"new"),
         Approvals(MemoryApprovals(), ask=TerminalPrompt(by="ada")),
         Approvals(key=[b"new", "old"]),
         Approvals(ask=Callback(lambda request: True, by="ada")),
@@ -507,7 +509,28 @@ class Bill:
     total: float
 
 
+class KeptSteps:
+    """Steps that keep nothing."""
+
+    async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        return await ask()
+
+    async def call(
+        self,
+        key: str,
+        call: ToolCall,
+        work: Callable[[Callable[[], Awaitable[None]]], Awaitable[ToolResult]],
+        *,
+        may_repeat: bool,
+        session: Session,
+    ) -> ToolResult:
+        async def begin() -> None: ...
+
+        return await work(begin)
+
+
 async def helper(context: Context) -> float:
+    assert_type(context.idempotency_key, str)
     assert_type(await sub_run("How?", context=context), str)
     return (await sub_run("How much?", context=context, output=Bill)).total
 
@@ -533,7 +556,7 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
         reply = await remote.reply(Request(messages=(UserMessage.of("hi"),), catalog=catalog))
     assert_type(reply, Reply)
     assert_type(reply.usage.input_tokens, int)
-    Agent(remote, [len], on_event=print)
+    Agent(remote, [len], on_event=print, steps=KeptSteps())
     assert_type(run.unwrap(), str)
     assert_type(run.output, str)
     typed = Agent(remote, [len], output=Bill, output_retries=1, system="Be kind.")

@@ -1,0 +1,141 @@
+"""A program that is replaced while durable runs are under way: records and requests of the old one are not misused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.durable.kit import LocalEngine
+from tests.flows.kit import Edited, Plan, Released, Task
+from toolkit import Decision
+from toolkit.durable import DurableError, DurableHost
+from toolkit.flows import Failed, Flow, Waiting
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def database(tmp_path):
+    """The address of a database of its own."""
+    return f"sqlite:///{tmp_path}/runs.sqlite"
+
+
+def open_host(database):
+    return DurableHost(database, engine=LocalEngine)
+
+
+def build_flow(log, edited=Edited, *, inserts_review=False, **facts):
+    """Return one version of the program."""
+    flow = Flow[Released]("release")
+
+    def edit(plan: Plan) -> edited:
+        log.append("edit")
+        return edited("text")
+
+    def review(old: edited) -> Task:
+        log.append("review")
+        return Task("reviewed")
+
+    def publish(what: Task if inserts_review else edited) -> Released:
+        log.append(f"publish {what}")
+        return Released("1")
+
+    for function, hints in (
+        (edit, {"plan": Plan, "return": edited}),
+        (review, {"old": edited, "return": Task}),
+        (publish, {"what": Task if inserts_review else edited, "return": Released}),
+    ):
+        function.__annotations__ = hints
+    flow.step(edit)
+    if inserts_review:
+        flow.step(review)
+    flow.step(destructive=True, **facts)(publish)
+    return flow
+
+
+def build_longer_type():
+    """Return `Edited` with a field more, which has a default."""
+
+    @dataclass
+    class Edited:
+        text: str
+        note: str = ""
+
+    return Edited
+
+
+@pytest.mark.parametrize("facts", [{}, {"back_to": "edit"}])
+async def test_a_step_that_has_changed_is_asked_about_again(database, facts):
+    """The yes of a person to the old step is neither used for the new one nor taken for a no."""
+    log = []
+    async with open_host(database) as host:
+        waiting = await build_flow(log, **facts).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build_flow(log, build_longer_type(), **facts)
+        again = await flow.resume("r", {waiting.requests[0].id: Decision.approve()}, host)
+        assert isinstance(again, Waiting)
+        assert again.requests[0].id != waiting.requests[0].id
+        assert again.requests[0].arguments == {"what": {"text": "text", "note": ""}}
+        assert log == ["edit"]
+        assert await flow.run(Plan(), host, id="r") == again
+        assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")
+    assert len(log) == 2
+
+
+async def test_a_no_to_a_step_that_has_changed_is_a_no(database):
+    """The person does not want it in any form."""
+    log = []
+    async with open_host(database) as host:
+        waiting = await build_flow(log).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build_flow(log, build_longer_type())
+        outcome = await flow.resume("r", {waiting.requests[0].id: Decision.deny("too early")}, host)
+    assert outcome == Failed("publish", ("too early",), left=("edit",))
+
+
+async def test_a_step_that_gets_another_value_is_asked_about_again(database):
+    """A person has agreed to the old value. The step does not run with it in the new flow."""
+    log = []
+    async with open_host(database) as host:
+        waiting = await build_flow(log).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build_flow(log, inserts_review=True)
+        again = await flow.resume("r", {waiting.requests[0].id: Decision.approve()}, host)
+        assert isinstance(again, Waiting)
+        assert again.requests[0].arguments == {"what": {"file": "reviewed"}}
+        assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")
+    assert log == ["edit", "review", "publish Task(file='reviewed')"]
+
+
+async def test_a_record_of_a_step_that_gets_another_value_is_not_used(database):
+    """The run fails and says why, because the step has happened with the old value."""
+
+    def build(text, **facts):
+        flow = Flow[Released]("release")
+
+        @flow.step(name=f"edit_{text}")
+        def edit(plan: Plan) -> Edited:
+            return Edited(text)
+
+        @flow.step
+        def publish(edited: Edited) -> Task:
+            return Task(edited.text)
+
+        @flow.step(approval="always")
+        def announce(task: Task) -> Released:
+            return Released(task.file)
+
+        return flow
+
+    async with open_host(database) as host:
+        waiting = await build("a").run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        with pytest.raises(DurableError, match="'r/publish/1/0/run/1' was done with another value") as caught:
+            await build("b").resume("r", {waiting.requests[0].id: Decision.approve()}, host)
+        assert caught.value.why == "changed"
+    async with open_host(database) as host:
+        flow = build("a")
+        flow.register(host)
+        await host.retry("r")
+        assert await flow.run(Plan(), host, id="r") == Released("a")

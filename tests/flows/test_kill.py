@@ -1,0 +1,24 @@
+"""
+Real processes: a durable flow, `kill -9` at random lines, the next process. All end, nothing twice, all undone in order.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.durable.killing import check_killed_runs
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")]
+MODULE = "tests.flows.killing"
+
+
+def test_flows_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
+    """Checks that fail, undos, a list, an approval and a way back: the effects that stand are those of a calm run."""
+    check_killed_runs(MODULE, 10, tmp_path)
+
+
+def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
+    """With the journal and the approvals in one database."""
+    check_killed_runs(MODULE, 2, tmp_path, postgres_url)

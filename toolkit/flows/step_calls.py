@@ -1,0 +1,283 @@
+"""
+The calls of a flow: each has a key, is made by the dispatcher, and is recorded by the steps.
+
+The keys are `RUN/STEP/VISIT/ITEM/run/ATTEMPT`, and the same with `check` or `undo` in place of `run`. A call that a
+person has answered goes on under the key of the call with `/resume/REQUEST` added. So a flow that is run again from its
+start, after a crash, finds what it had done.
+
+If a hook or a person has changed the arguments of a call, they are kept under its key with `/changed` added.
+
+Each record has a digest of the arguments. If the program was changed meanwhile, so that the step gets another value,
+the record is not used. A request that was made for another value, or for a step that has changed, is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from ..agent.run_steps import CallStep, RunSteps, escape_key
+from ..agent.step_calls import build_claim_mark, resume_in_step
+from ..agent.steps import Steps
+from ..approvals import ApprovalError
+from ..decisions import ApprovalRequest, Decision
+from ..dispatcher import Dispatcher
+from ..durable.errors import DurableError
+from ..hooks.base import ShownCall
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..spec import Tool
+from .changed_arguments import on_arguments
+from .outcomes import Problems
+
+__all__ = ["CallHeldBack", "StepCaller", "build_key"]
+
+# The person who answers can correct these and answer again: as another principal, with another answer, or later.
+_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
+
+_CHANGED = "changed"
+"""The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
+
+_DIGEST = "toolkit.arguments"
+"""The name of the digest of the arguments in the metadata of a result."""
+
+
+def build_key(*parts: object) -> str:
+    """Return the parts of a key with slashes between them; a slash in a part is escaped."""
+    return "/".join(escape_key(str(part)) for part in parts)
+
+
+class CallHeldBack(Exception):  # noqa: N818 -- the name says what happened
+    """A call was held back before it started."""
+
+
+class _Unanswered(Exception):  # noqa: N818 -- the name says what happened
+    """The request of a call has no answer yet."""
+
+
+class StepCaller:
+    """
+    Makes the calls of one run of a flow.
+
+    Args:
+        dispatcher: The dispatcher for the tools of the flow. Its last hook is `BEGIN_HOOK`.
+        run_id: The id of the run, with which the keys begin.
+        secret: A random text of the run, from which the ids of requests are derived.
+        decisions: The answers of people by the ids of their requests.
+        now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
+
+    Attributes:
+        refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
+        held_back: The keys of calls that must not start any more. Those that were recorded return their records.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        steps: Steps,
+        session: Session,
+        *,
+        run_id: str,
+        secret: str,
+        decisions: Mapping[str, Decision],
+        now: float | None = None,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._steps = RunSteps(steps, build_key(run_id), secret=secret)
+        self._session = session
+        self._decisions = decisions
+        self._now = now
+        self.run_id = run_id
+        self.refused: dict[str, Exception] = {}
+        self.held_back: set[str] = set()
+        self._changed: dict[str, Mapping[str, Any]] = {}
+        self.max_concurrency = dispatcher.settings.max_concurrency
+
+    async def call(
+        self,
+        key: str,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        problems: Problems | None = None,
+        finish: Callable[[ToolResult], ToolResult] = lambda result: result,
+    ) -> ToolResult:
+        """
+        Return the result of a call, which was recorded or is made now.
+
+        The result waits if a person has to answer first. *finish* prepares a result for its record.
+
+        Raises:
+            CallHeldBack: The call is held back, and has no record.
+        """
+        resources, digest = {Problems: problems or Problems()}, _compute_digest(arguments)
+        call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
+        call.request_id = self._steps.derive_request_id(key)
+        call.idempotency_key = self._steps.derive_idempotency_key(key)
+        call.claim_mark = build_claim_mark(call.idempotency_key)
+
+        def prepare(result: ToolResult) -> ToolResult:
+            result = finish(_count_attempt(result))
+            result.metadata = {**(result.metadata or {}), _DIGEST: digest}
+            return result
+
+        async def start(step: CallStep) -> ToolResult:
+            await self._wait_for_same_call(call)
+            return prepare(await self._dispatcher.call(call, resources=resources))
+
+        result = await self._do_step(key, call, start)
+        answered: set[str] = set()
+        while result.kind == "waiting" and (request := result.request) is not None and request.id not in answered:
+            answered.add(request.id)
+            resume_key = f"{key}/{build_key('resume', request.id)}"
+            is_stale = _read_digest(result, digest) != digest
+
+            async def resume(
+                step: CallStep, request: ApprovalRequest = request, is_stale: bool = is_stale
+            ) -> ToolResult:
+                await self._wait_for_same_call(call)
+                own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
+                if own is None:
+                    call.request_id = self._steps.derive_request_id(step.key)
+                    own = await self._dispatcher.call(call, resources=resources)
+                return prepare(own)
+
+            try:
+                result = await self._do_step(resume_key, call, resume)
+            except (_Unanswered, CallHeldBack):
+                break
+        _check_digest(result, digest, key)
+        return result
+
+    async def wait_until_over(self, tool: Tool) -> bool:
+        """
+        Wait until no call of *tool* in this run is still under way that was given up, such as one in a thread.
+
+        Return False if that takes longer than the dispatcher lets a call take.
+        """
+        settings, session_id = self._dispatcher.settings, self._session.id
+        return await settings.abandoned.wait_for(
+            lambda call: call.caller[0] == session_id and call.tool == tool.name, settings.timeout_seconds
+        )
+
+    async def _do_step(
+        self, key: str, call: ToolCall, work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]]
+    ) -> ToolResult:
+        facts = call.tool.facts
+        may_repeat = facts.idempotent and not facts.destructive
+
+        async def tell_arguments(arguments: Mapping[str, Any]) -> None:
+            if arguments != call.arguments:
+                await self._keep_changed(call, arguments)
+
+        async def work_unless_held_back(step: CallStep) -> ToolResult:
+            if call.id in self.held_back:
+                raise CallHeldBack
+            token = on_arguments.set(tell_arguments)
+            try:
+                return await work(step)
+            finally:
+                on_arguments.reset(token)
+
+        return await self._steps.call(key, call, work_unless_held_back, may_repeat=may_repeat, session=self._session)
+
+    async def find_changed_arguments(self, key: str, tool: Tool) -> Mapping[str, Any] | None:
+        """Return the arguments with which the call *key* ran; None if they were those that the flow gave it."""
+        if key not in self._changed:
+            call = ToolCall(tool.name, {}, f"{key}/{_CHANGED}", self._session, tool=tool)
+            with contextlib.suppress(CallHeldBack):
+                result = await self._record_arguments(call, None)
+                self._changed[key] = result.value
+        return self._changed.get(key)
+
+    async def _keep_changed(self, call: ToolCall, arguments: Mapping[str, Any]) -> None:
+        record = ToolCall(call.name, {}, f"{call.id}/{_CHANGED}", self._session, tool=call.tool)
+        self._changed[call.id] = (await self._record_arguments(record, arguments)).value
+
+    async def _record_arguments(self, call: ToolCall, arguments: Mapping[str, Any] | None) -> ToolResult:
+        async def work(step: CallStep) -> ToolResult:
+            if arguments is None:
+                raise CallHeldBack
+            text = "got another value, from a hook or a person"
+            return ToolResult(text, copy.deepcopy(arguments), call_id=call.id, tool=call.name)
+
+        return await self._steps.call(call.id, call, work, may_repeat=True, session=self._session)
+
+    async def _wait_for_same_call(self, call: ToolCall) -> None:
+        """Wait for an earlier attempt at the same call that could not be stopped, such as one in a thread."""
+        settings = self._dispatcher.settings
+        if settings.abandoned.alive:
+            caller, digest = call.session_key, ShownCall.of(call, call.arguments).digest()
+            # If this takes too long, the dispatcher refuses the call, and says why.
+            await settings.abandoned.wait_for(
+                lambda stuck: stuck.caller[0] == caller and stuck.digest == digest, settings.timeout_seconds
+            )
+
+    async def withdraw(self, requests: Iterable[ApprovalRequest], reason: str) -> None:
+        """Deny requests of a flow that has ended, so that a later approval cannot run their calls."""
+        for request in requests:
+            with contextlib.suppress(ApprovalError):  # it was answered, or has expired
+                await self._dispatcher.resume(request, Decision.deny(reason), session=self._session)
+
+    async def _resume(
+        self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
+    ) -> ToolResult | None:
+        """Return the result of a call that a person has answered; None if the person was asked about another tool."""
+        decision = self._decisions.get(request.id)
+        if decision is None:
+            now = self._dispatcher.approvals.clock() if self._now is None else self._now
+            if request.expires_at is None or now < request.expires_at:
+                raise _Unanswered
+            why = "the request has expired before a person answered"
+            return ToolResult.failure("denied", why, details={"happened": "no"}, tool=request.tool)
+        try:
+            return await resume_in_step(
+                self._dispatcher,
+                request,
+                decision,
+                self._session,
+                resources,
+                timeout_seconds=None,
+                idempotency_key=idempotency_key,
+            )
+        except ApprovalError as error:
+            if error.why in _CORRECTABLE:
+                self.refused[request.id] = error
+                raise _Unanswered from error
+            if error.why == "changed" and decision.approved:
+                return None
+            if error.why == "changed":
+                return ToolResult.failure("denied", decision.reason or "denied", details={"happened": "no"})
+            if error.outcome is not None:
+                return ToolResult.from_json(error.outcome)
+            return ToolResult.failure("denied", str(error), details={"happened": "no"})
+
+
+def _count_attempt(result: ToolResult) -> ToolResult:
+    """Return *result* as that of an attempt, if it says that the call may have happened. A hook can say so, too."""
+    # Only a call that was cut off has such a result without an attempt, because then the steps make the result.
+    if result.error is not None and result.error.details.get("happened") == "maybe":
+        result.attempts = max(result.attempts, 1)
+    return result
+
+
+def _compute_digest(arguments: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _read_digest(result: ToolResult, default: str) -> str:
+    # A call that was cut off has no digest, because the steps make its result.
+    return str((result.metadata or {}).get(_DIGEST, default))
+
+
+def _check_digest(result: ToolResult, digest: str, key: str) -> None:
+    if _read_digest(result, digest) != digest:
+        raise DurableError(
+            f"the step {key!r} was done with another value than it gets now, because the flow was changed while the "
+            f"run was under way; finish the run with the program that began it, or start it again under a new id",
+            why="changed",
+        )

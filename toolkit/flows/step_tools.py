@@ -1,0 +1,163 @@
+"""
+The tools for the check and the undo of a step.
+
+Both are calls like any other: rules, hooks, time limits and the audit log see them, under the names `edit.check` and
+`edit.undo`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from ..context import Injected
+from ..errors import ToolError
+from ..functions.coroutines import is_coroutine_function
+from ..spec import Tool
+from .step_hints import count_data_parameters
+from .step_options import StepSpec
+from .value_types import FlowTypes, FlowValue
+
+__all__ = ["build_check_tool", "build_undo_tool"]
+
+_TAGGED = {
+    "type": "object",
+    "properties": {"type": {"type": "string"}, "value": {}},
+    "required": ["type", "value"],
+    "additionalProperties": False,
+}
+_CHECK_SCHEMA = {
+    "type": "object",
+    "properties": {"before": _TAGGED, "after": _TAGGED},
+    "required": ["before", "after"],
+    "additionalProperties": False,
+}
+_UNDO_SCHEMA = {
+    "type": "object",
+    "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}},
+    "required": ["before", "after"],
+    "additionalProperties": False,
+}
+
+
+def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:
+    """Return the tool that checks a step, or None if there is no check or a mistake in it."""
+    if spec.check is None:
+        return None
+    check = spec.check
+    call = _build_caller(check, "check", 2, 2, types, mistakes)
+    if call is None:
+        return None
+    options: dict[str, Any] = (
+        {} if spec.check_timeout_seconds is None else {"timeout_seconds": spec.check_timeout_seconds}
+    )
+    return Tool.from_schema(
+        f"{spec.name}.check",
+        f"Check what the step `{spec.name}` returned.",
+        _CHECK_SCHEMA,
+        _with_answer(call, lambda answer: read_answer(answer, spec.name)),
+        read_only=True,
+        **options,
+    )
+
+
+def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:
+    """
+    Return the tool that undoes a step, or None if there is no undo or a mistake in it.
+
+    The undo of a step has to work if the step has done nothing, so it may run again after it was cut off.
+    """
+    if spec.undo is None:
+        return None
+    call = _build_caller(spec.undo, "undo", 1, 2, types, mistakes)
+    if call is None:
+        return None
+    return Tool.from_schema(
+        f"{spec.name}.undo",
+        f"Remove the effect of the step `{spec.name}`.",
+        _UNDO_SCHEMA,
+        _with_answer(call, lambda answer: None),
+        idempotent=True,
+    )
+
+
+def read_answer(answer: Any, step: str) -> list[str]:
+    """Return the problems in what a check returned, or raise `ToolError` if it is something else."""
+    if answer is None:
+        return []
+    texts = [answer] if isinstance(answer, str) else answer
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise ToolError(
+            f"the check of `{step}` returned {answer!r:.60}; a check returns None, a text, or a list of texts"
+        )
+    return [text if text.strip() else "the check gave no reason" for text in texts]
+
+
+def _build_caller(
+    function: Callable[..., Any], role: str, fewest: int, most: int, types: FlowTypes, mistakes: list[str]
+) -> Callable[..., Any] | None:
+    """Return a handler of one JSON object that calls *function* with the values in it."""
+    try:
+        least, highest, injected = count_data_parameters(function)
+    except ValueError as error:
+        mistakes.append(f"`{role}` cannot be called: {error}")
+        return None
+    if highest < fewest or least > most:
+        wanted = "the value before and the value after" if fewest == 2 else "the value before, and the value after"
+        mistakes.append(f"`{role}` takes {least} values; it is called with {wanted}")
+        return None
+    count = min(highest, most)
+    signature = inspect.Signature(
+        [
+            inspect.Parameter("arguments", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=dict),
+            *(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, Injected()])
+                for name, kind in injected.items()
+            ),
+        ]
+    )
+
+    def read_values(arguments: dict[str, Any]) -> list[Any]:
+        stored = (arguments["before"], arguments["after"])[:count]
+        return [
+            None if data is None else types.decode(FlowValue.from_json(data, role), f"the {role}") for data in stored
+        ]
+
+    if is_coroutine_function(function):
+
+        async def call_async(arguments: dict[str, Any], **resources: Any) -> Any:
+            return await function(*read_values(arguments), **resources)
+
+        call: Callable[..., Any] = call_async
+    else:
+
+        def call_sync(arguments: dict[str, Any], **resources: Any) -> Any:
+            return function(*read_values(arguments), **resources)
+
+        call = call_sync
+    call.__signature__ = signature  # type: ignore[attr-defined]  # read by `inspect.signature`
+    return call
+
+
+def _with_answer(call: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return *call* with its answer converted."""
+    if is_coroutine_function(call):
+
+        @functools.wraps(call)
+        async def answer_async(*args: Any, **resources: Any) -> Any:
+            return convert(await call(*args, **resources))
+
+        return answer_async
+
+    @functools.wraps(call)
+    def answer_sync(*args: Any, **resources: Any) -> Any:
+        answer = call(*args, **resources)
+        return _convert_later(answer, convert) if inspect.isawaitable(answer) else convert(answer)
+
+    return answer_sync
+
+
+async def _convert_later(answer: Any, convert: Callable[[Any], Any]) -> Any:
+    return convert(await answer)

@@ -1,0 +1,132 @@
+"""
+Tell what happened in a run of a flow, one sentence for each thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ..durable.journal.records import EventRow
+from ..results import ToolResult
+
+__all__ = ["Action", "FlowEvent", "tell_events", "tell_results"]
+
+Action: TypeAlias = Literal["run", "check", "undo", "other"]
+
+_KEY_PARTS = 6
+"""The run, the step, the visit, the item, the action and the attempt."""
+
+_PLAIN_EVENTS = {
+    "created": "the run was created",
+    "activated": "a process began to work on the run",
+    "given_back": "the process gave the run back",
+    "decided": "people answered",
+    "refused": "an answer could not be accepted",
+    "cancelled": "the run was cancelled",
+    "retried": "the run was started again",
+    "waiting": "the run waits for people",
+    "ended": "the process wrote how its work ended",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowEvent:
+    """
+    Something that happened in a run of a flow. `str(event)` is the sentence.
+
+    Attributes:
+        at: When it happened, in seconds since 1970; None if that was not recorded.
+        text: The sentence.
+        step: The step that it is about; empty if it is about the run.
+        action: "run", "check" or "undo"; "other" for an event of the run.
+        visit: The number of the visit of the step, from 1.
+        item: The number of the item of a list, from 1; 0 if the step did not run for each item.
+        attempt: The number of the attempt, from 1.
+        seconds: How long it took.
+    """
+
+    at: float | None = None
+    text: str
+    step: str = ""
+    action: Action = "other"
+    visit: int = 0
+    item: int = 0
+    attempt: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def tell_results(results: Mapping[str, ToolResult]) -> list[FlowEvent]:
+    """Return what happened in a run in memory, from the results of its calls by their keys."""
+    return [_tell_call(key, result, seconds=result.duration_seconds) for key, result in results.items()]
+
+
+def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
+    """Return what happened in a durable run, from its events in the journal."""
+    story = []
+    for event in events:
+        if event.kind == "finished":
+            result = ToolResult.from_json(event.data["record"]["result"])
+            told = _tell_call(event.key or "", result, at=event.at, seconds=event.data["seconds"])
+        elif event.kind == "began":
+            told = _tell_begin(event)
+        else:
+            told = FlowEvent(at=event.at, text=_PLAIN_EVENTS.get(event.kind, event.kind) + _tell_data(event.data))
+        story.append(told)
+    return story
+
+
+def _tell_data(data: Mapping[str, Any]) -> str:
+    details = [str(data[name]) for name in ("status", "reason", "problem") if data.get(name)]
+    return f": {', '.join(details)}" if details else ""
+
+
+def _tell_begin(event: EventRow) -> FlowEvent:
+    place = _read_key(str(event.data.get("call") or event.key))
+    return FlowEvent(at=event.at, text=f"{_name_call(place)} began", **place)
+
+
+def _tell_call(key: str, result: ToolResult, *, at: float | None = None, seconds: float = 0.0) -> FlowEvent:
+    # The journal shortens very long keys. The id of the call is the whole key.
+    place = _read_key(result.call_id if result.call_id.count("/") >= _KEY_PARTS - 1 else key)
+    return FlowEvent(at=at, text=_describe_call(place, result), seconds=seconds, **place)
+
+
+def _read_key(key: str) -> dict[str, Any]:
+    parts = key.split("/")
+    if len(parts) < _KEY_PARTS or not (parts[2] + parts[3] + parts[5]).isdigit():
+        return {"step": key}
+    _, step, visit, item, action, attempt = parts[:_KEY_PARTS]
+    return {"step": step, "action": action, "visit": int(visit), "item": int(item), "attempt": int(attempt)}
+
+
+def _name_call(place: Mapping[str, Any]) -> str:
+    """Return the step, and where it is not the first one, the item, the visit and the attempt."""
+    notes = [
+        f"{word} {place[word]}"
+        for word, usual in (("item", 0), ("visit", 1), ("attempt", 1))
+        if place.get(word, usual) != usual
+    ]
+    name = f"{place['step']} ({', '.join(notes)})" if notes else str(place["step"])
+    words = {"check": f"the check of {name}", "undo": f"the undo of {name}"}
+    return words.get(place.get("action", ""), name)
+
+
+def _describe_call(place: Mapping[str, Any], result: ToolResult) -> str:
+    name, action = _name_call(place), place.get("action")
+    if result.kind == "waiting":
+        reason = "" if result.request is None else f": {result.request.reason}"
+        return f"{name} waits for an answer{reason}"
+    if result.kind != "ok":
+        reason = result.text if result.error is None else result.error.message
+        return f"{name} was denied: {reason}" if result.kind == "denied" else f"{name} failed: {reason}"
+    if action == "check":
+        problems = result.value or []
+        return f"{name} found a problem: {'; '.join(problems)}" if problems else f"{name} passed"
+    if action == "undo":
+        return f"{name} was done"
+    return f"{name} {result.text}"

@@ -1,0 +1,242 @@
+"""
+One visit of a step: run it, check what it returned, undo it and run it again, until the check passes.
+
+    run → check → passed
+       ↘       ↘ undo → run again with the problems, up to `attempts` times → broken
+
+A visit is broken if the last attempt has failed. What the attempts have done is undone by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..decisions import ApprovalRequest
+from ..results import ToolResult
+from .graph import Graph, StepNode
+from .outcomes import Problems
+from .returned_values import find_value
+from .step_calls import CallHeldBack, StepCaller, build_key
+from .value_types import FlowValue
+
+__all__ = ["Broken", "HeldBack", "ItemVisit", "Passed", "Paused", "VisitOutcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The step was done, and its check found nothing wrong. *attempt* is the number of the attempt that passed."""
+
+    value: FlowValue
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """
+    The step could not be done.
+
+    Attributes:
+        is_final: Whether the flow has to end, because it is not known what has happened, or an undo has failed, or a
+            hook has ended it.
+        left: What is still there of the step, in words.
+    """
+
+    problems: tuple[str, ...]
+    is_final: bool = False
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """People have to answer before the step can go on."""
+
+    requests: tuple[ApprovalRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """The step was not started, because another item has to be done first or has ended the flow."""
+
+
+VisitOutcome: TypeAlias = Passed | Broken | Paused | HeldBack
+
+
+class ItemVisit:
+    """
+    The visit of a step for one value.
+
+    Args:
+        number: The number of the visit, from 1.
+        item: The number of the item, from 1, if the step runs for each item of a list; otherwise 0.
+        value: The value that the step gets.
+
+    Attributes:
+        first_key: The key of the first call of the step.
+        label: The step and the item, in words.
+    """
+
+    def __init__(
+        self, caller: StepCaller, graph: Graph, node: StepNode, *, number: int, item: int, value: FlowValue
+    ) -> None:
+        self._caller = caller
+        self._graph = graph
+        self._node = node
+        self._value = value
+        self._prefix = build_key(caller.run_id, node.name, number, item)
+        self.first_key = self._build_run_key(1)
+        self._passed: Passed | None = None
+        self.item = item
+        self.label = node.name if item == 0 else f"{node.name} (item {item})"
+
+    async def run(self, problems: Problems) -> VisitOutcome:
+        """Run the step until its check passes, and return how that ended. *problems* are those of the step before."""
+        if self._passed is None:
+            outcome = await self._run_attempts(problems)
+            self._passed = outcome if isinstance(outcome, Passed) else None
+            return outcome
+        return self._passed
+
+    async def _run_attempts(self, problems: Problems) -> VisitOutcome:
+        attempt = failures = 0
+        stands = False  # whether an effect of an attempt may still be there
+        while True:
+            attempt += 1
+            try:
+                result = await self._call_step(attempt, problems)
+            except CallHeldBack:
+                return HeldBack()
+            if (pause := _find_pause(result)) is not None:
+                return pause
+            stands = stands or self._may_have_effect(result)
+            output, texts = None, [describe_failure(result)] if result.kind != "ok" else []
+            if result.kind == "ok":
+                output = FlowValue.from_json(result.value, f"the record of {self.label}")
+                self._graph.types.decode(output, f"the record of {self.label}")
+                check = await self._check(attempt, output)
+                if isinstance(check, Paused):
+                    return check
+                texts = check
+                if not texts:
+                    return Passed(output, attempt)
+            if result.kind == "halted":
+                return Broken(tuple(texts), is_final=True, left=(self.label,) if stands else ())
+            if self._is_in_doubt(result):
+                return Broken(tuple(texts), is_final=True, left=(f"{self.label}, which may or may not have happened",))
+            if result.kind == "ok" or result.attempts or was_cut(result):
+                undone = await self.undo(attempt, output, texts)
+                if undone is not None:
+                    return undone
+                stands = stands and self._node.undo is None
+            if was_cut(result):
+                continue  # a crash is not a failed attempt
+            failures += 1
+            problems = Problems(tuple(texts), self._node.name)
+            if failures >= self._node.attempts or result.kind in ("denied", "safety"):
+                return Broken(tuple(texts), left=(self.label,) if stands else ())
+
+    def decode_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the step as its facts see them."""
+        return {self._node.parameter: self._graph.types.decode(self._value, f"the record of {self.label}")}
+
+    def _is_in_doubt(self, result: ToolResult) -> bool:
+        """Return whether the step may have happened, and can neither be repeated nor undone."""
+        return may_have_happened(result) and not self._node.may_repeat and self._node.undo is None
+
+    def _may_have_effect(self, result: ToolResult) -> bool:
+        """Return whether an attempt with this result may have left something behind."""
+        if self._node.tool.facts.read_only:
+            return False
+        if result.attempts == 1 and result.error is not None and result.error.details.get("happened") == "no":
+            return False
+        return result.kind == "ok" or result.attempts > 0 or was_cut(result)
+
+    async def _find_value_before(self, attempt: int) -> FlowValue:
+        """Return the value with which an attempt ran. A hook or a person may have changed it."""
+        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt), self._node.tool)
+        return self._value if changed is None else FlowValue(self._value.type, changed[self._node.parameter])
+
+    def _build_run_key(self, attempt: int) -> str:
+        return f"{self._prefix}/{build_key('run', attempt)}"
+
+    async def _call_step(self, attempt: int, problems: Problems) -> ToolResult:
+        arguments, key = {self._node.parameter: self._value.value}, self._build_run_key(attempt)
+        return await self._caller.call(key, self._node.tool, arguments, problems=problems, finish=self._tag_value)
+
+    def _tag_value(self, result: ToolResult) -> ToolResult:
+        """Store the value of a result with the name of its type, or return a failure if it has none of the step's."""
+        if result.kind != "ok":
+            return result
+        node, types = self._node, self._graph.types
+        try:
+            tagged = find_value(result, node, types)
+        except ValueError as error:
+            return _refuse_value(result, str(error))
+        result.text, result.value, result.returned = f"returned {tagged.type}", tagged.to_json(), None
+        return result
+
+    async def _check(self, attempt: int, output: FlowValue) -> list[str] | Paused:
+        if self._node.check is None:
+            return []
+        before = await self._find_value_before(attempt)
+        arguments = {"before": before.to_json(), "after": output.to_json()}
+        result = await self._caller.call(f"{self._prefix}/{build_key('check', attempt)}", self._node.check, arguments)
+        if (pause := _find_pause(result)) is not None:
+            return pause
+        if result.kind != "ok":
+            return [f"the check of `{self._node.name}` could not be made: {describe_failure(result)}"]
+        return list(result.value)
+
+    async def undo(self, attempt: int, output: FlowValue | None, texts: list[str]) -> Broken | Paused | None:
+        """
+        Undo an attempt, and return None if that worked or if the step has no undo.
+
+        Args:
+            output: What the step returned; None if it did not return.
+            texts: Why the attempt is undone.
+        """
+        if self._node.undo is None:
+            return None
+        if not await self._caller.wait_until_over(self._node.tool):
+            reason = f"{self.label} could not be undone, because an attempt that could not be stopped still runs"
+            return Broken((*texts, reason), is_final=True, left=(self.label,))
+        before = await self._find_value_before(attempt)
+        arguments = {"before": before.to_json(), "after": None if output is None else output.to_json()}
+        result = await self._caller.call(f"{self._prefix}/{build_key('undo', attempt)}", self._node.undo, arguments)
+        if (pause := _find_pause(result)) is not None:
+            return pause
+        if result.kind == "ok":
+            return None
+        reason = f"{self.label} could not be undone: {describe_failure(result)}"
+        return Broken((*texts, reason), is_final=True, left=(self.label,))
+
+
+def describe_failure(result: ToolResult) -> str:
+    """Return why a call failed, in one sentence."""
+    if result.kind == "waiting":
+        return (
+            f"`{result.tool}` waits for an answer, but has no request that a person could answer; a hook returned this"
+        )
+    return (result.text if result.error is None else result.error.message) or result.kind
+
+
+def may_have_happened(result: ToolResult) -> bool:
+    """Return whether it is not known if a call has taken effect."""
+    return result.kind != "ok" and result.error is not None and result.error.details.get("happened") == "maybe"
+
+
+def was_cut(result: ToolResult) -> bool:
+    """Return whether the process ended while the call was running, so that nothing is known of the attempt."""
+    return may_have_happened(result) and result.attempts == 0
+
+
+def _find_pause(result: ToolResult) -> Paused | None:
+    """Return the request that a result waits for; None if it has none, so that no answer can come."""
+    return Paused((result.request,)) if result.kind == "waiting" and result.request is not None else None
+
+
+def _refuse_value(result: ToolResult, reason: str) -> ToolResult:
+    """Return the result of a step that ran and returned what cannot go on."""
+    failure = ToolResult.failure("failed", f"the step ran, but {reason}", attempts=result.attempts)
+    failure.tool, failure.call_id, failure.duration_seconds = result.tool, result.call_id, result.duration_seconds
+    return failure
