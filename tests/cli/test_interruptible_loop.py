@@ -5,12 +5,18 @@ A loop that hears Ctrl-C at once.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 
 import pytest
 
-from toolkit.cli.interruptible_loop import InterruptibleLoop, open_interruptible_loop, run_coroutine
+from toolkit.cli.interruptible_loop import (
+    InterruptibleLoop,
+    open_interruptible_loop,
+    run_coroutine,
+    unblock_on_interrupt,
+)
 
 
 async def five():
@@ -40,6 +46,47 @@ def test_a_signal_that_another_thread_gets_wakes_the_loop():
 
     with pytest.raises(KeyboardInterrupt):
         run_coroutine(wait_for_ever())
+
+
+def test_a_signal_that_came_before_a_read_ends_the_read():
+    """A thread gets the signal, so the read of the main thread is not interrupted, as if the signal came before it."""
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGURG)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    reader, writer = os.pipe()
+
+    def interrupt():
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def read_interrupted():
+        threading.Timer(0.05, interrupt).start()
+        os.read(reader, 1)
+
+    try:
+        with pytest.raises(KeyboardInterrupt), unblock_on_interrupt():
+            read_interrupted()
+        with unblock_on_interrupt():
+            os.write(writer, b"a")
+            assert os.read(reader, 1) == b"a"
+    finally:
+        signal.signal(signal.SIGINT, handlers[0])
+        os.close(reader)
+        os.close(writer)
+    assert signal.getsignal(signal.SIGURG) is handlers[1]
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_a_read_outside_of_the_main_thread_gets_no_signals():
+    """The block does nothing there, because Python handles signals in the main thread."""
+    answers = []
+
+    def read():
+        with unblock_on_interrupt():
+            answers.append(signal.getsignal(signal.SIGURG))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join(30)
+    assert answers == [signal.getsignal(signal.SIGURG)]
 
 
 def test_outside_of_the_main_thread_there_are_no_signals():

@@ -30,6 +30,8 @@ COMMANDS = [
     "settings",
     "trust",
     "mcp",
+    "worker",
+    "runs",
     "stats",
     "init",
     "completion",

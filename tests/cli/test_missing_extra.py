@@ -32,6 +32,35 @@ NEEDS = [
 NEEDS_NOT = [["--help"], ["mcp", "--help"], ["serve", "--help"], ["list", "tools.py"], ["settings"]]
 
 
+PYTHON_SCRIPT = """
+import sys
+for name in ("mcp", "mcp_types", "httpx2"):
+    sys.modules[name] = None
+import toolkit.mcp
+for name in ("serve", "Servers", "nothing"):
+    try:
+        getattr(toolkit.mcp, name)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_program_that_needs_the_extra_is_told_so():
+    """Both directions have one message, and a name that does not exist is no missing package."""
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON_SCRIPT], capture_output=True, text=True, check=True, env=environment
+    )
+    message = (
+        "ToolkitError MCP needs the official SDK, the package `mcp`; run pip install '.[mcp]' in a checkout of toolkit"
+    )
+    assert done.stdout.splitlines() == [
+        message,
+        message,
+        "AttributeError module 'toolkit.mcp' has no attribute 'nothing'",
+    ]
+
+
 @pytest.mark.long
 def test_what_needs_the_extra_says_so_and_all_else_works(shop):
     """The message has the command that installs it; no help and no other command fails."""

@@ -289,6 +289,7 @@ VALUES = {
     "instructions.names": st.just(["EVIL.md"]),
     "instructions.max_chars": LIMITS | st.just(0),
     "mcp_servers": SERVER,
+    "database": st.just("sqlite:///evil.sqlite"),
     **dict.fromkeys(["limits.max_turns", "limits.max_concurrency"], LIMITS),
     "limits.max_chars": st.sampled_from([50, 1000, 200_000]),
     **dict.fromkeys(
@@ -378,6 +379,7 @@ def assert_not_looser(merged, without):
         "hooks",
         "mcp_servers",
         "files.unprotected",
+        "database",
     }
     same |= {"commands.allow", "rules.allow", "instructions.names", "instructions.max_chars", "skills.folders"}
     more = {"files.protected", "commands.ask", "commands.deny", "rules.ask", "rules.deny", "rules.files"}

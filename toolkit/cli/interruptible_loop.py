@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import select
 import signal
 import socket
 import threading
@@ -22,9 +23,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-__all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine", "wake_on_signal"]
+__all__ = ["InterruptibleLoop", "open_interruptible_loop", "run_coroutine", "unblock_on_interrupt", "wake_on_signal"]
 
 T = TypeVar("T")
+
+_NUDGE_SECONDS = 0.02
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T], *, take_interrupt: Callable[[], bool] | None = None) -> T:
@@ -140,3 +143,44 @@ def wake_on_signal() -> Iterator[socket.socket]:
             yield receiver
         finally:
             signal.set_wakeup_fd(previous_fd)
+
+
+@contextlib.contextmanager
+def unblock_on_interrupt() -> Iterator[None]:
+    """
+    Let Ctrl-C end a read that blocks in this block, such as `input`, also if it comes just before the read begins.
+
+    Python has noted such a signal, and looks at its note when the next signal interrupts the read. So a thread sends
+    signals that do nothing until the block has ended.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGURG"):
+        yield
+        return
+    previous = signal.signal(signal.SIGURG, lambda number, frame: None)
+    with wake_on_signal() as receiver:
+        has_ended = threading.Event()
+        end_receiver, end_sender = socket.socketpair()
+        arguments = receiver, end_receiver, has_ended
+        nudger = threading.Thread(target=_nudge_main_thread, args=arguments, name="toolkit-interrupt", daemon=True)
+        nudger.start()
+        try:
+            yield
+        finally:
+            has_ended.set()
+            end_sender.close()
+            nudger.join()
+            end_receiver.close()
+            if previous is not None:  # a handler that was not set from Python cannot be set again
+                signal.signal(signal.SIGURG, previous)
+
+
+def _nudge_main_thread(receiver: socket.socket, end_receiver: socket.socket, has_ended: threading.Event) -> None:
+    """Wait for Ctrl-C, and then interrupt the system calls of the main thread until *has_ended* is set."""
+    main_thread = threading.main_thread().ident
+    while not has_ended.is_set():
+        select.select([receiver, end_receiver], [], [])
+        with contextlib.suppress(BlockingIOError):
+            if signal.SIGINT not in receiver.recv(4096):
+                continue
+        while main_thread is not None and not has_ended.wait(_NUDGE_SECONDS):
+            signal.pthread_kill(main_thread, signal.SIGURG)

@@ -31,6 +31,8 @@ _COMMANDS = {
     "settings": "commands.settings",
     "trust": "commands.trust",
     "mcp": "commands.mcp",
+    "worker": "commands.worker",
+    "runs": "commands.runs",
     "stats": "commands.stats",
     "init": "commands.init",
     "completion": "commands.completion",

@@ -20,6 +20,7 @@ from ..safety.protected_files import BUILT_IN, Protected, ProtectedFiles
 from ..verdicts import Word
 
 __all__ = [
+    "check_database",
     "check_instruction_names",
     "check_mode_name",
     "check_price",
@@ -70,6 +71,13 @@ def check_mode_name(value: Any) -> str:
 def check_url(value: Any) -> str:
     if not isinstance(value, str) or not re.match(r"https?://[^/\s]", value):
         raise ValueError('has to be an address: "https://example.com/v1"')
+    return value
+
+
+def check_database(value: Any) -> str:
+    if not isinstance(value, str) or not re.match(r"(sqlite|postgres(ql)?)://[^\s]", value):
+        # The value may hold a password, so it is not repeated.
+        raise ValueError('has to be the address of a database: "sqlite:///runs.sqlite" or "postgresql://HOST/NAME"')
     return value
 
 

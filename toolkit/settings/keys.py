@@ -23,6 +23,7 @@ from ..permissions.instruction_names import INSTRUCTION_NAMES
 from ..permissions.modes import TABLE, Mode
 from .instruction_files import MAX_INSTRUCTION_CHARS
 from .key_checks import (
+    check_database,
     check_instruction_names,
     check_mode_name,
     check_prompt,
@@ -137,6 +138,7 @@ _ROWS = [
         "length of all instruction files together",
     ),
     SettingKey("mcp_servers", "tables", None, "trusted", {}, "MCP servers, whose tools an agent gets"),
+    SettingKey("database", "text", check_database, "trusted", None, "where durable runs are kept"),
 ]
 
 KEYS: dict[str, SettingKey] = {key.name: key for key in _ROWS}

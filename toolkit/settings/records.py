@@ -183,5 +183,8 @@ def shown_value(value: Any) -> str:
 
 
 def _hide_credentials(text: str) -> str:
-    """Return *text*; if it is an address, such as `base_url`, without what may be a secret in it."""
-    return without_credentials(text) if text.startswith(("http://", "https://")) else text
+    """Return *text*; if it is an address, such as `base_url` or `database`, without what may be a secret in it."""
+    return without_credentials(text) if text.startswith(_ADDRESSES) else text
+
+
+_ADDRESSES = ("http://", "https://", "postgresql://", "postgres://")

@@ -64,6 +64,24 @@ def test_a_password_in_an_address_is_not_shown(shop, user, form, address):
     assert ("https://h.example/v1?..." in ran.out) == address.startswith("https")
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_password_of_a_database_is_not_shown(shop, user, form):
+    """The rest of its address is."""
+    user('database = "postgresql://ada:hunter2@h.example/runs?password=hunter2"\n')
+    ran = shop.run("settings", "-o", form)
+    assert ran.code == 0, ran.err
+    assert "hunter2" not in ran.out + ran.err
+    assert "postgresql://h.example/runs?..." in ran.out
+
+
+def test_a_text_that_is_no_database_is_refused_and_not_repeated(shop):
+    """It may hold a password."""
+    ran = shop.run("settings", TOOLKIT_DATABASE="mysql://ada:hunter2@h.example/runs")
+    assert ran.code == 2
+    assert 'TOOLKIT_DATABASE: has to be the address of a database: "sqlite:///runs.sqlite"' in ran.err
+    assert "hunter2" not in ran.err
+
+
 def test_the_page_as_json(shop, user):
     """Also `--json`: every key, its value, its parts, what does not count, the instruction files."""
     own = user('mode = "plan"\n[mcp_servers.docs]\nurl = "https://u:pw@docs.example.com/mcp?key=1"\n')

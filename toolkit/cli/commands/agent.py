@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ..._plumbing.wording import format_count
@@ -14,11 +12,11 @@ from ...settings import MergedSettings
 from ..call_policy import ask_option, audit_option
 from ..command import subcommand, target_argument
 from ..exit_codes import RUN_EXITS
-from ..failures import Failure
 from ..output import Output
 from ..resources import with_option
 from ..settings_options import settings_options
 from ..settings_servers import servers_option
+from .prompt_text import read_prompt
 from .run_driver import open_driver
 from .saved_files import open_saved_file, raise_if_interrupted
 from .saved_runs import RUN
@@ -82,7 +80,7 @@ def command(
       toolkit agent builtin 'Why does the test fail?' --provider anthropic --model ... --mode plan
       toolkit agent builtin --provider anthropic --model ... --resume run.json
     """
-    prompt_text = _read_prompt(prompt, is_needed=resume is None)
+    prompt_text = None if prompt is None and resume is not None else read_prompt(prompt)
     saved_run, run = open_saved_file(save, resume, RUN)
     with (
         open_driver(
@@ -103,23 +101,6 @@ def command(
     output.note(_summarize_run(run), "dim")
     raise_if_interrupted(driver.prompt, None if saved_run is None else saved_run.path)
     return RUN_EXITS[run.status]
-
-
-def _read_prompt(prompt: str | None, *, is_needed: bool) -> str | None:
-    """
-    Return the prompt, which is read from standard input if it is `-`.
-
-    Args:
-        prompt: The prompt on the command line, if there is one.
-        is_needed: Whether there must be a prompt. If not, the result is None for a missing prompt.
-
-    Raises:
-        Failure: The prompt is empty, or it is needed and missing.
-    """
-    text = sys.stdin.read() if prompt == "-" else prompt
-    if not (text or "").strip() and (is_needed or text is not None):
-        raise Failure("the prompt is empty; say what to do")
-    return text
 
 
 def _summarize_run(run: Run) -> str:

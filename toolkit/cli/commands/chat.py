@@ -17,6 +17,7 @@ from ..call_policy import ask_option, audit_option
 from ..command import subcommand, target_argument
 from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
+from ..interruptible_loop import unblock_on_interrupt
 from ..output import Output
 from ..resources import with_option
 from ..settings_options import settings_options
@@ -175,7 +176,7 @@ def _read_line(question: str) -> str | None:
         import readline  # noqa: F401 -- importing it gives `input` line editing and a history
     try:
         # `input` edits lines only if standard output is the terminal itself, and here it is redirected.
-        with contextlib.redirect_stdout(sys.__stdout__ or sys.stderr):
+        with contextlib.redirect_stdout(sys.__stdout__ or sys.stderr), unblock_on_interrupt():
             return input(question)
     except EOFError:
         return None

@@ -49,6 +49,7 @@ _file = click.Path(dir_okay=False)
 @click.option("--user", metavar="NAME", help="For whom calls are made that come without a token.")
 @click.option("--name", help="The name of the server; that of TARGET unless given.")
 @click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
+@click.option("--send-logs", "sends_logs", is_flag=True, help="Send what tools log to clients that ask for it.")
 @settings_options()
 @audit_option
 @with_option
@@ -63,6 +64,7 @@ def command(
     user: str | None,
     name: str | None,
     searches: bool,
+    sends_logs: bool,
     settings: MergedSettings,
     audit: str | None,
     resource_names: tuple[str, ...],
@@ -97,6 +99,7 @@ def command(
             "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),
             "principal": user,
             "lists_deferred": not searches,
+            "sends_logs": sends_logs,
         }
         if address is None:
             from ...mcp.serving.stdio import serve

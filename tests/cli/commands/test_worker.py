@@ -1,0 +1,309 @@
+"""`toolkit worker`: processes that work on the runs of a database, end in good order, and replace one another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import CANCEL, DONE, LOOK, model, words
+from tests.providers.stub import KEY
+from toolkit.durable import DurableHost
+from toolkit.durable.journal.opening import open_journal
+from toolkit.testing.load_target import load_object
+
+DATABASE = "sqlite:///runs.sqlite"
+ROOT = Path(__file__).parents[3]
+
+AGENTS = '''\
+"""An agent that pays bills. The file `hold` makes a payment hang after it was made."""
+
+import itertools
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit import Agent, Catalog, Dispatcher, Permissions, ToolCall
+from toolkit.durable import DurableAgent, DurableHost
+from toolkit.flows import Flow
+from toolkit.providers import AssistantMessage, ScriptedProvider
+
+catalog = Catalog()
+
+
+@catalog.tool(destructive=True)
+def pay(bill: str) -> str:
+    """Pay a bill."""
+    with Path("book.txt").open("a") as book:
+        book.write(f"{bill}\\n")
+    while Path("hold").exists():
+        time.sleep(0.01)
+    return f"{bill} is paid"
+
+
+def play(request):
+    turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+    return [[ToolCall("pay", {"bill": "A-7"}, "c1")], [ToolCall("pay", {"bill": "A-8"}, "c2")], "Paid."][turn]
+
+
+def make_agent(mode):
+    return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions(mode)))
+
+
+release = Flow("release")
+
+
+@dataclass
+class Plan:
+    file: str
+
+
+@dataclass
+class Released:
+    file: str
+
+
+@release.step(destructive=True)
+def publish(plan: Plan) -> Released:
+    return Released(plan.file)
+
+
+agent = make_agent("default")
+free_agent = make_agent("bypass")
+
+
+def build():
+    return make_agent("bypass")
+
+
+def build_durable():
+    return DurableAgent(make_agent("bypass"), "sqlite:///own.sqlite")
+
+
+def build_list():
+    return [make_agent("bypass"), release]
+
+
+empty, mixed, number = [], [release, 3], 3
+
+
+def build_agents():
+    return [agent, free_agent]
+
+
+def build_host():
+    return DurableHost("sqlite:///own.sqlite")
+
+
+def with_parameters(name):
+    return agent
+
+
+async def build_later():
+    return agent
+
+
+def build_tools():
+    return catalog
+'''
+
+
+@pytest.fixture
+def agents(shop):
+    """The current folder, with `agents.py`."""
+    shop.write("agents.py", AGENTS)
+    return shop
+
+
+@contextlib.contextmanager
+def working(*words):
+    """Run a worker in a process of its own; kill it at the end of the block if it has not ended."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOOLKIT_DATABASE": DATABASE}
+    # A process that is started in the background ignores Ctrl-C unless it says otherwise.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from toolkit.cli.main import main"
+    command = [sys.executable, "-c", f"{code}; main(sys.argv[1:])", "worker", *words]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(condition, seconds=60.0):
+    """Wait until *condition* returns something true, which another process brings about, and return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.02)
+    return pytest.fail("it did not happen in time")
+
+
+def wait_for_status(journal, run_id, status):
+    """Wait until a run has *status*, and return it."""
+    return wait_for(lambda: (row := journal.get(run_id)).status == status and not row.decisions and row)
+
+
+@pytest.mark.long
+def test_an_approval_goes_from_one_worker_to_the_next(agents):
+    """One worker ends by SIGTERM, one by Ctrl-C, both in good order; the answer is given while none lives."""
+    assert agents.run("runs", "start", "bills", "Pay.", "--database", DATABASE).code == 0
+    with contextlib.closing(open_journal(DATABASE)) as journal:
+        for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
+            with working("agents.py:agent") as worker:
+                wait_for_status(journal, "bills", "waiting")
+                worker.send_signal(number)
+                notes = worker.communicate(timeout=60)[1]
+                assert worker.returncode == code, notes
+                assert "8 runs at once from sqlite:///" in notes
+                assert "run 'bills' begins, activation" in notes
+                assert "run 'bills' is waiting" in notes
+                assert ("the worker has ended" in notes) is (code == 0)
+            ran = agents.run("runs", "approve", "bills", "--by", "ada", "--database", DATABASE)
+            assert ran.code == 0, ran.err
+        with working("agents.py:build", "--concurrency", "1"):
+            wait_for_status(journal, "bills", "done")
+        assert len(journal.read_workers()) == 1  # the last one was killed; the others took their leave
+    assert (agents.folder / "book.txt").read_text().split() == ["A-7", "A-8"]
+    shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
+    assert shown.count("a person has answered") == 2
+    assert "pay ok: A-8 is paid" in shown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+def test_a_run_goes_on_when_its_worker_is_ended(agents, number):
+    """After SIGKILL the payment that was cut is not repeated, and the model is told; after SIGTERM it is done first."""
+    agents.write("hold", "")
+    agents.run("runs", "start", "bills", "Pay.", "--database", DATABASE)
+    book = agents.folder / "book.txt"
+    with contextlib.closing(open_journal(DATABASE)) as journal:
+        with working("agents.py:free_agent") as worker:
+            wait_for(book.exists)
+            worker.send_signal(number)
+            if number == signal.SIGTERM:
+                (agents.folder / "hold").unlink()
+            worker.wait(60)
+        (agents.folder / "hold").unlink(missing_ok=True)
+        with working("agents.py:free_agent"):
+            wait_for_status(journal, "bills", "done")
+    assert book.read_text().split() == ["A-7", "A-8"]
+    shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
+    assert ("may or may not have happened" in shown) is (number == signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def ending_when(condition):
+    """End the worker in this process by SIGTERM once *condition* returns something true."""
+
+    def wait():
+        try:
+            wait_for(condition)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+@pytest.mark.long
+def test_an_agent_can_be_made_by_the_settings(shop):
+    """The target has tools; the provider and the mode are options."""
+    with model(LOOK, CANCEL, DONE) as stub, contextlib.closing(open_journal(DATABASE)) as journal:
+        shop.run("runs", "start", "days", "Which days are free?", "--database", DATABASE)
+        options = words(stub, "--mode", "bypass", "--database", DATABASE)
+        with ending_when(lambda: journal.get("days").status in ("done", "failed")):
+            ran = shop.run("worker", "tools.py:catalog", *options[3:], MY_KEY=KEY)
+        assert ran.code == 0, ran.err
+        row = journal.get("days")
+    assert row.status == "done", row.outcome
+    assert "the worker has ended" in ran.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["build_durable", "build_list"])
+def test_a_target_may_have_several_kinds_or_a_database_of_its_own(agents, target):
+    """A run that the worker has nothing for fails, and a note says so."""
+    database = "sqlite:///own.sqlite"
+    with contextlib.closing(open_journal(database)) as journal:
+        agents.run("runs", "start", "bills", "Pay.", "--database", database)
+        asyncio.run(start_other(database))
+        with ending_when(lambda: {journal.get(name).status for name in ("bills", "other")} == {"done", "failed"}):
+            ran = agents.run("worker", f"agents.py:{target}", "--database", database)
+        assert ran.code == 0, ran.err
+        assert journal.get("bills").status == "done"
+        assert "this worker has no 'flow:other'" in journal.get("other").problem
+    assert "error: run 'other' failed" in ran.err
+
+
+async def start_other(database):
+    """Start a run of a flow that the worker does not have."""
+    async with DurableHost(database) as host:
+        host.register("flow:other", None, find_requests=lambda row: ())
+        await host.start("flow:other", "other", {"x": 1})
+
+
+@pytest.mark.long
+def test_a_flow_waits_in_one_worker_and_ends_in_the_next(agents):
+    """Its requests are answered as those of an agent, and its story is told in sentences."""
+    asyncio.run(start_release(load_object("agents.py:release"), load_object("agents.py:Plan")))
+    with contextlib.closing(open_journal(DATABASE)) as journal:
+        for status in ("waiting", "done"):
+            with ending_when(lambda wanted=status: journal.get("release-7").status == wanted):
+                ran = agents.run("worker", "agents.py:release", "--database", DATABASE)
+            assert ran.code == 0, ran.err
+            if status == "waiting":
+                shown = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text")
+                assert "`publish` asks for permission" in shown.out
+                ran = agents.run("runs", "approve", "release-7", "--database", DATABASE)
+                assert ran.code == 0, ran.err
+    shown = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text").out
+    assert "release-7  done  flow:release, 2 activations" in shown
+    assert "people answered" in shown
+    assert "publish" in shown
+
+
+async def start_release(flow, plan):
+    """Start a run of the flow, for any worker."""
+    async with DurableHost(DATABASE) as host:
+        await flow.start(plan("parser.py"), host, id="release-7")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["agents.py:agent"], "no database is named; give --database"),
+        (["agents.py:with_parameters"], "is a function with parameters; name an agent"),
+        (["agents.py:build_later"], "is async; return the agent from a plain function"),
+        (["agents.py:build_tools"], "returned Catalog; return an Agent, a Flow or a DurableHost"),
+        (["agents.py:build_agents", "--database", DATABASE], "several agents; give each a worker, with a --queue"),
+        (["agents.py:nothing"], "has no 'nothing'"),
+        (["agents.py:empty"], "agents.py:empty is an empty list; name an Agent, a Flow, "),
+        (["agents.py:mixed"], "agents.py:mixed is a list with an object of the type int in it; name an Agent"),
+        (["agents.py:number"], "agents.py:number is an object of the type int; name an Agent"),
+        (["agents.py:agent", "--model", "m", "--audit", "x"], "--model, --audit: the target has its own; leave"),
+        (["agents.py:build_durable", "--database", DATABASE], "the target has a database of its own, sqlite:///"),
+        (["agents.py:build_host", "--queue", "other"], "--queue: the target has its own"),
+        (["agents.py:build_durable", "--with", "agents:x"], "--with: the target has its own"),
+        (["agents.py:catalog", "--database", DATABASE], "no provider is chosen; give --provider"),
+        (["agents.py:agent", "--database", "sqlite:///agents.py"], "agents.py"),
+        (["agents.py:agent", "--concurrency", "0"], "0 is not in the range"),
+    ],
+)
+def test_what_cannot_work_is_refused(agents, words, message):
+    """With the remedy, before anything is worked on."""
+    ran = agents.run("worker", *words)
+    assert (ran.code, ran.out) == (2, ""), ran.err
+    assert message in ran.err

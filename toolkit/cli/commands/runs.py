@@ -1,0 +1,332 @@
+"""
+`toolkit runs`: look at durable runs in their database, answer what they wait for, cancel and retry them.
+"""
+
+from __future__ import annotations
+
+import getpass
+import shlex
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TextIO, cast, get_args
+
+import click
+from rich.text import Text
+
+from ...approvals.terminal.screens import Screen
+from ...decisions import ApprovalRequest, Decision
+from ...durable.journal.records import RunRow, RunStatus
+from ..command import subcommand
+from ..output import Output
+from ..run_database import (
+    AGENT,
+    database_option,
+    find_database,
+    iterate_runs,
+    open_existing_journal,
+    queue_option,
+    read_requests,
+    require_run,
+    run_argument,
+    use_host,
+)
+from .prompt_text import read_prompt
+from .run_decisions import read_answers, select_requests
+from .run_report import RunReport, describe_row, row_to_json
+
+if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
+    from ...durable import DurableHost
+
+__all__ = ["command"]
+
+
+@click.group("runs")
+def command() -> None:
+    """Look at durable runs, answer, cancel and retry them.
+
+    These commands work on the database alone. They load no tools. A worker, which
+    'toolkit worker' runs, does what follows from them; it need not run yet.
+
+    \b
+    Examples:
+      toolkit runs list --database sqlite:///runs.sqlite
+      toolkit runs show fix-417
+      toolkit runs approve fix-417
+    """
+
+
+@subcommand("list")
+@click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs with this status.")
+@click.option("--kind", metavar="KIND", help="Only runs of this kind: agent, or flow:NAME.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many runs, the newest first."
+)
+@database_option
+def list_command(output: Output, status: RunStatus | None, kind: str | None, limit: int, database: str | None) -> None:
+    """List the runs, the newest first.
+
+    \b
+    Examples:
+      toolkit runs list
+      toolkit runs list --status waiting --json | jq -r '.[].id'
+    """
+    with open_existing_journal(find_database(database)) as journal:
+        rows = list(iterate_runs(journal, status=status, kind=kind, max_runs=limit + 1))
+    if output.is_json:
+        output.json([row_to_json(row) for row in rows[:limit]])
+    elif rows:
+        output.table(["run", "kind", "status", "about", "changed (UTC)"], map(describe_row, rows[:limit]))
+    else:
+        output.note("there are no such runs")
+    if len(rows) > limit:
+        output.note(f"there are more runs; --limit {limit * 10} shows more of them")
+
+
+@subcommand("show")
+@run_argument
+@database_option
+def show_command(output: Output, run_id: str, database: str | None) -> None:
+    """Show what happened in the run ID, step by step, and what it waits for.
+
+    \b
+    Examples:
+      toolkit runs show fix-417
+      toolkit runs show fix-417 --json | jq .requests
+    """
+    address = find_database(database)
+    with open_existing_journal(address) as journal:
+        row = require_run(journal, run_id, address)
+        report = RunReport(row=row, steps=journal.read_steps(run_id), events=journal.read_events(run_id))
+    if output.is_json:
+        output.json(report.to_json())
+        return
+    output.show(*report.describe())
+    screen = Screen(cast("TextIO", output.console.file))
+    requests = read_requests(row)
+    for request in requests:
+        screen.show(request, time.time())
+        remark = ", which is answered, and waits for a worker" if request.id in row.decisions else ""
+        output.show(Text(f"  request {request.id}{remark}", "bold"))
+    if any(request.id not in row.decisions for request in requests):
+        output.note(f"toolkit runs approve {shlex.quote(run_id)}, or deny, answers it")
+
+
+_request_arguments = click.argument("request_ids", nargs=-1, metavar="[REQUEST]...")
+_all_option = click.option("--all", "answers_all", is_flag=True, help="Answer all requests of the run.")
+_by_option = click.option("--by", metavar="NAME", help="Your name, for the record; that of your account unless given.")
+
+
+@subcommand("approve")
+@run_argument
+@_request_arguments
+@_all_option
+@click.option(
+    "--answer",
+    "answer_words",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="The answer to a question of the tool; KEY:=JSON for any value.",
+)
+@click.option("--decline", "declined_keys", multiple=True, metavar="KEY", help="A question that you do not answer.")
+@_by_option
+@database_option
+@queue_option
+def approve_command(
+    output: Output,
+    run_id: str,
+    request_ids: tuple[str, ...],
+    answers_all: bool,
+    answer_words: tuple[str, ...],
+    declined_keys: tuple[str, ...],
+    by: str | None,
+    database: str | None,
+    queue: str,
+) -> None:
+    """Approve a call that the run ID waits for, so that a worker goes on with the run.
+
+    Without REQUEST, it is the only request of the run; 'toolkit runs show ID' shows what would
+    happen, and the ids of the requests. If the tool has questions, give each an --answer.
+
+    \b
+    Examples:
+      toolkit runs approve fix-417
+      toolkit runs approve fix-417 5f2c7e --by ada
+      toolkit runs approve order-3 --answer size=M
+    """
+    name = by or _find_user()
+
+    def approve(request: ApprovalRequest) -> Decision:
+        answers = read_answers(request, answer_words, declined_keys)
+        return Decision.approve(by=name, principal=request.principal, answers=answers)
+
+    _decide(output, find_database(database), queue, run_id, request_ids, answers_all, approve)
+
+
+@subcommand("deny")
+@run_argument
+@_request_arguments
+@_all_option
+@click.option("--reason", default="", help="Why not; the model is told.")
+@_by_option
+@database_option
+@queue_option
+def deny_command(
+    output: Output,
+    run_id: str,
+    request_ids: tuple[str, ...],
+    answers_all: bool,
+    reason: str,
+    by: str | None,
+    database: str | None,
+    queue: str,
+) -> None:
+    """Deny a call that the run ID waits for. The run goes on without it.
+
+    \b
+    Examples:
+      toolkit runs deny fix-417 --reason 'not on a Friday'
+    """
+    name = by or _find_user()
+
+    def deny(request: ApprovalRequest) -> Decision:
+        return Decision.deny(reason, by=name, principal=request.principal)
+
+    _decide(output, find_database(database), queue, run_id, request_ids, answers_all, deny)
+
+
+def _decide(
+    output: Output,
+    address: str,
+    queue: str,
+    run_id: str,
+    request_ids: tuple[str, ...],
+    answers_all: bool,
+    decide: Callable[[ApprovalRequest], Decision],
+) -> None:
+    """Write the decisions of a person about requests of a run, and say what they were about."""
+    with open_existing_journal(address) as journal:
+        row = require_run(journal, run_id, address)
+        requests = select_requests(journal, row, request_ids, selects_all=answers_all)
+    decisions = {request.id: decide(request) for request in requests}
+    row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
+    for request in requests:
+        verb = "approved" if decisions[request.id].approved else "denied"
+        output.note(f"{verb}: {request.tool} (request {request.id}); a worker goes on with the run")
+    if output.is_json:
+        output.json(row_to_json(row))
+
+
+@subcommand("cancel")
+@run_argument
+@click.option("--reason", default="", help="Why; it is kept with the run.")
+@database_option
+@queue_option
+def cancel_command(output: Output, run_id: str, reason: str, database: str | None, queue: str) -> None:
+    """Cancel the run ID. A worker that works on it cannot go on.
+
+    A call that runs at this moment may or may not happen. 'toolkit runs retry' queues the
+    run again.
+
+    \b
+    Examples:
+      toolkit runs cancel fix-417 --reason 'no longer needed'
+    """
+    _show_row(output, _change(run_id, find_database(database), queue, lambda host: host.cancel(run_id, reason)))
+
+
+deadline_option = click.option(
+    "--deadline",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="When the run has to end, from now on.",
+)
+
+
+@subcommand("retry")
+@run_argument
+@deadline_option
+@database_option
+@queue_option
+def retry_command(output: Output, run_id: str, deadline: float | None, database: str | None, queue: str) -> None:
+    """Queue the run ID again, which has failed, was stopped or was cancelled.
+
+    What it has done before is not done again. A run whose deadline has passed needs a new one.
+
+    \b
+    Examples:
+      toolkit runs retry fix-417
+      toolkit runs retry fix-417 --deadline 600
+    """
+    address = find_database(database)
+    _show_row(output, _change(run_id, address, queue, lambda host: host.retry(run_id, deadline_seconds=deadline)))
+
+
+@subcommand("start")
+@click.argument("run_id", metavar="ID")
+@click.argument("prompt")
+@click.option("--principal", metavar="NAME", help="On whose behalf the run acts.")
+@click.option("--priority", type=int, default=0, help="Runs with a higher number come first.")
+@deadline_option
+@database_option
+@queue_option
+def start_command(
+    output: Output,
+    run_id: str,
+    prompt: str,
+    principal: str | None,
+    priority: int,
+    deadline: float | None,
+    database: str | None,
+    queue: str,
+) -> None:
+    """Start a run of an agent with the id ID, for any worker of the database.
+
+    If PROMPT is -, it is read from standard input. A run with this id and this prompt that
+    exists already is not started again.
+
+    \b
+    Examples:
+      toolkit runs start fix-418 'Fix the failing test.'
+    """
+    text = read_prompt(prompt)
+    row = use_host(
+        find_database(database),
+        queue,
+        AGENT,
+        lambda host: host.start(
+            AGENT, run_id, {"prompt": text}, principal=principal, priority=priority, deadline_seconds=deadline
+        ),
+    )
+    _show_row(output, row)
+
+
+def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
+    with open_existing_journal(address) as journal:
+        row = require_run(journal, run_id, address)
+    return use_host(address, queue, row.kind, work)
+
+
+def _show_row(output: Output, row: RunRow) -> None:
+    if output.is_json:
+        output.json(row_to_json(row))
+    else:
+        output.note(f"the run {row.id!r} is {row.status}")
+
+
+def _find_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "the command line"
+
+
+for _command in (
+    list_command,
+    show_command,
+    start_command,
+    approve_command,
+    deny_command,
+    cancel_command,
+    retry_command,
+):
+    command.add_command(_command)

@@ -1,0 +1,169 @@
+"""
+`toolkit worker`: work on the durable runs of a database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+import click
+
+from ..._plumbing.wording import format_count
+from ...settings import MergedSettings
+from ...values.visible import make_visible
+from ..call_policy import audit_option
+from ..command import subcommand, target_argument
+from ..interruptible_loop import run_coroutine
+from ..output import Output
+from ..resources import with_option
+from ..run_database import check_queue, database_option, show_database
+from ..settings_options import settings_options
+from ..settings_servers import servers_option
+from .workloads import WorkerOptions, Workload, find_host, open_workload
+
+__all__ = ["command"]
+
+
+@subcommand("worker", piped="text")
+@target_argument
+@database_option
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="How many runs are worked on at once.",
+)
+@click.option(
+    "--queue",
+    metavar="NAME",
+    callback=check_queue,
+    help="The queue whose runs are worked on; 'toolkit' unless given.",
+)
+@click.option(
+    "--grace",
+    "grace_seconds",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a call may still take when the worker is ended.",
+)
+@settings_options(for_model=True)
+@audit_option
+@with_option
+@servers_option
+def command(
+    output: Output,
+    target: str,
+    database: str | None,
+    concurrency: int,
+    queue: str | None,
+    grace_seconds: float,
+    settings: MergedSettings,
+    audit: str | None,
+    resource_names: tuple[str, ...],
+    starts_servers: bool,
+) -> None:
+    """Work on the durable runs of a database.
+
+    TARGET is module:name of an Agent, a Flow, a list of flows, a DurableAgent, a DurableHost,
+    or of a function that returns one of these. It may also name tools, as for 'toolkit agent';
+    then the provider, the model and the rules are those of your settings.
+
+    Any number of workers may share a database: on one machine with SQLite, on several with
+    PostgreSQL. If a worker dies, another one continues its runs. No one is asked here: a
+    call that needs approval waits, and 'toolkit runs approve' answers. Ctrl-C and SIGTERM
+    end the worker; a run that is under way goes on with another one. Loading TARGET runs
+    its code.
+
+    \b
+    Examples:
+      toolkit worker shop.agents:support --database sqlite:///runs.sqlite
+      TOOLKIT_DATABASE=postgresql://... toolkit worker shop.agents:support --concurrency 2
+    """
+    options = WorkerOptions(
+        database=database,
+        queue=queue,
+        concurrency=concurrency,
+        settings=settings,
+        audit=audit,
+        resource_names=resource_names,
+        starts_servers=starts_servers,
+    )
+    with open_workload(target, options, output) as workload, _note_log_records(output):
+        host = find_host(workload)
+        output.note(
+            f"worker {host.worker}: {format_count(concurrency, 'run')} at once from {show_database(host.database)}; "
+            "Ctrl-C or SIGTERM ends it"
+        )
+        run_coroutine(_work(workload, output, concurrency=concurrency, grace_seconds=grace_seconds))
+
+
+async def _work(workload: Workload, output: Output, *, concurrency: int, grace_seconds: float) -> None:
+    """Work until SIGTERM comes, or until the coroutine is cancelled, as Ctrl-C does."""
+    async with workload:
+        work = asyncio.ensure_future(workload.work(concurrency=concurrency, grace_seconds=grace_seconds))
+        with _cancel_on_sigterm(work):
+            try:
+                await asyncio.wait([work])
+            finally:
+                work.cancel()
+                await asyncio.wait([work])
+        if not work.cancelled():
+            work.result()
+    output.note("the worker has ended; runs that were under way go on with another one")
+
+
+@contextlib.contextmanager
+def _cancel_on_sigterm(work: asyncio.Future[None]) -> Iterator[None]:
+    """Let the first SIGTERM cancel *work*. A second one ends the process at once, as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python handles signals in the main thread only
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        work.cancel()  # the signal has woken the loop up
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+class _NoteHandler(logging.Handler):
+    """Writes each log record as a note, on one line and without its traceback."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
+        self._output.note(f"{level}{make_visible(record.getMessage(), keep_lines=False)}")
+
+
+@contextlib.contextmanager
+def _note_log_records(output: Output) -> Iterator[None]:
+    """
+    Tell the user what the library logs.
+
+    That is when a run begins and how it ends, a worker that is dead, a run that failed, a database that is gone.
+    """
+    log, runs_log, handler = logging.getLogger("toolkit"), logging.getLogger("toolkit.runs"), _NoteHandler(output)
+    level = runs_log.level
+    runs_log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        runs_log.setLevel(level)

@@ -1,0 +1,205 @@
+"""
+The target of `toolkit worker`: an object that works on durable runs, or tools for an agent that does.
+
+    module:agent       an `Agent`, a `Flow`, or a list of flows with at most one agent
+    module:durable     a `DurableAgent` or a `DurableHost`, which have a database of their own
+    module:build       a function without parameters that returns one of these
+    tools.py, builtin  tools, as for `toolkit agent`; the agent is made by the settings
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...agent import Agent
+from ...catalogs.views import CatalogView
+from ...dispatcher import Dispatcher
+from ...settings import MergedSettings, build_agent, build_provider
+from ...settings.builders import find_instructions
+from ...spec import Tool
+from ...testing.load_target import load_object
+from ..call_policy import CallPolicy, dispatcher_for
+from ..failures import Failure
+from ..output import Output
+from ..resources import load_resources
+from ..run_database import find_database, show_database
+from ..server_targets import is_server
+from ..settings_options import note_instructions
+from ..settings_servers import open_extended_target
+from ..targets import open_target
+
+if TYPE_CHECKING:  # they load the engine
+    from ...durable import DurableAgent, DurableHost
+    from ...flows import Flow
+
+__all__ = ["WorkerOptions", "Workload", "find_host", "open_workload"]
+
+Workload: TypeAlias = "DurableAgent[Any] | DurableHost"
+"""What works on runs. It has a method `work`, and is closed as an async context manager."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """
+    What the options of the command say.
+
+    Attributes:
+        database: The address of the database; None if the option was not given.
+        queue: The name of the queue; None if the option was not given.
+        concurrency: The most runs at once.
+        settings: The settings.
+        audit: The path of an audit log.
+        resource_names: The names of the dictionaries with resources.
+        starts_servers: Whether an agent that is made by the settings gets the tools of their servers.
+    """
+
+    database: str | None
+    queue: str | None
+    concurrency: int
+    settings: MergedSettings
+    audit: str | None
+    resource_names: tuple[str, ...]
+    starts_servers: bool
+
+    def find_database(self) -> str:
+        """Return the address of the option or of the settings; raise `Failure` if there is none."""
+        return find_database(self.database or self.settings["database"])
+
+
+@contextlib.contextmanager
+def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterator[Workload]:
+    """
+    Yield the object that works on runs, until the end of the block. The caller closes it.
+
+    Raises:
+        CatalogError: The target cannot be loaded.
+        Failure: The target is nothing that can work on runs, or it contradicts an option.
+        DurableError: The database cannot be used.
+    """
+    from ...durable import DurableAgent, DurableHost
+    from ...flows import Flow
+
+    value = _load_worker(target)
+    if isinstance(value, (DurableAgent, DurableHost)):
+        _refuse_model_options(options, "it has its own")
+        _check_own_options(find_host(value), options)
+        yield value
+        return
+    values: list[object] = list(value) if isinstance(value, (list, tuple)) else [value]
+    parts = [part for part in values if isinstance(part, (Agent, Flow))]
+    if parts and len(parts) == len(values):
+        _refuse_model_options(options, "the target has its own")
+        yield _make_durable(parts, options, resources=load_resources(options.resource_names))
+        return
+    _refuse_data(target, value)
+    with _open_agent(target, options, output) as (agent, resources):
+        yield _make_durable([agent], options, resources=resources)
+
+
+def find_host(workload: Workload) -> DurableHost:
+    """Return the host of *workload*, which may be a host itself."""
+    from ...durable import DurableAgent
+
+    return workload.host if isinstance(workload, DurableAgent) else workload
+
+
+def _load_worker(target: str) -> object:
+    """Return the object that *target* names, if it can work on runs or is none of the usual targets; otherwise None."""
+    if ":" not in target or is_server(target):
+        return None
+    value = load_object(target)
+    is_factory = isinstance(value, FunctionType) and not hasattr(value, "__tool__")
+    if not is_factory:
+        return value
+    parameters = inspect.signature(value).parameters.values()
+    if any(parameter.default is parameter.empty for parameter in parameters):
+        raise Failure(
+            f"{target} is a function with parameters; name an agent, or a function without parameters that returns one"
+        )
+    built = value()
+    if inspect.iscoroutine(built):
+        built.close()
+        raise Failure(f"{target} is async; return the agent from a plain function")
+    if isinstance(built, (CatalogView, Dispatcher, Tool)) or built is None:
+        raise Failure(f"{target} returned {type(built).__name__}; return an Agent, a Flow or a DurableHost")
+    return built
+
+
+def _refuse_data(target: str, value: object) -> None:
+    """Raise `Failure` if *value* is plain data or a list, in which there is something that cannot work on runs."""
+    from ...flows import Flow
+
+    if isinstance(value, (list, tuple)):
+        others = [type(part).__name__ for part in value if not isinstance(part, (Agent, Flow))]
+        shown = f"a list with an object of the type {others[0]} in it" if others else "an empty list"
+    elif isinstance(value, (bool, int, float, str, bytes, dict, set)):
+        shown = f"an object of the type {type(value).__name__}"
+    else:
+        return
+    raise Failure(
+        f"{target} is {shown}; name an Agent, a Flow, a list of flows with at most one agent, a DurableAgent, a "
+        f"DurableHost, or tools"
+    )
+
+
+def _make_durable(
+    parts: Sequence[Agent[Any] | Flow[Any]], options: WorkerOptions, *, resources: Mapping[Any, Any] | None
+) -> Workload:
+    """Return what works on the runs of an agent and of flows, each with *resources*, in the database of the options."""
+    from ...durable import DurableAgent, DurableHost, RunLimits
+
+    agents = [part for part in parts if isinstance(part, Agent)]
+    if len(agents) > 1:
+        raise Failure("the target has several agents; give each a worker, with a --queue of its own")
+    limits = RunLimits(concurrency=options.concurrency)
+    host = DurableHost(options.find_database(), limits=limits, name=options.queue or "toolkit")
+    for part in parts:
+        if not isinstance(part, Agent):
+            part.register(host, resources=resources)
+    return DurableAgent(agents[0], host, resources=resources) if agents else host
+
+
+def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:
+    """Raise `Failure` if an option contradicts the target, which has a database and a queue of its own."""
+    from ...durable.database_address import resolve_address
+
+    if options.database is not None and resolve_address(options.database) != host.database:
+        raise Failure(
+            f"--database: the target has a database of its own, {show_database(host.database)}; leave the option out"
+        )
+    for name, value in (("--queue", options.queue), ("--with", options.resource_names)):
+        if value:
+            raise Failure(f"{name}: the target has its own; leave the option out")
+
+
+def _refuse_model_options(options: WorkerOptions, why: str) -> None:
+    """Raise `Failure` if an option of the command line is about an agent that the command would make."""
+    given = [part.place for part in options.settings.parts if part.layer == "command line" and part.key != "database"]
+    given += ["--audit"] * (options.audit is not None)
+    if given:
+        raise Failure(f"{', '.join(dict.fromkeys(given))}: {why}; leave the option out, or name tools as the target")
+
+
+@contextlib.contextmanager
+def _open_agent(target: str, options: WorkerOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
+    """Yield an agent with the tools of *target*, made by the settings, and the resources that go with every call."""
+    settings = options.settings
+    with (
+        open_target(target, settings=settings) as loaded_target,
+        open_extended_target(
+            target, loaded_target, settings, output, starts_servers=options.starts_servers
+        ) as extended_target,
+    ):
+        provider = build_provider(settings)
+        policy = CallPolicy(audit=options.audit, settings=settings, resources=load_resources(options.resource_names))
+        dispatcher = dispatcher_for(extended_target, policy, output)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        with contextlib.closing(dispatcher):
+            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions)
+            yield agent, policy.resources_of_call(loaded_target)

@@ -1,0 +1,204 @@
+"""
+The database of durable runs, on which commands work without loading a target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..agent import Run
+from ..decisions import ApprovalRequest
+from ..durable.errors import DurableError
+from ..errors import find_nearest
+from ..settings.records import shown_value
+from .exit_codes import EXITS
+from .failures import Failure
+from .interruptible_loop import run_coroutine
+from .settings_options import load_command_settings
+
+if TYPE_CHECKING:  # they load the engine and drivers of databases, which other commands do not need
+    from ..durable import Activation, DurableHost, Ended
+    from ..durable.journal.base import Journal
+    from ..durable.journal.records import RunRow, RunStatus
+
+__all__ = [
+    "AGENT",
+    "check_queue",
+    "complete_run",
+    "database_option",
+    "find_database",
+    "iterate_runs",
+    "open_existing_journal",
+    "queue_option",
+    "read_requests",
+    "require_run",
+    "run_argument",
+    "show_database",
+    "use_host",
+]
+
+T = TypeVar("T")
+
+AGENT = "agent"
+"""The kind of the runs that an agent works on."""
+
+_SQLITE = "sqlite:///"
+_PAGE = 500
+_MAX_COMPARED = 5_000
+_MAX_COMPLETED = 100
+# Completion must not offer an id with characters that a shell would interpret.
+_SAFE_ID = re.compile(r"[A-Za-z0-9_.:@/+-]{1,200}\Z")
+
+database_option = click.option(
+    "--database",
+    metavar="URL",
+    help="Where the runs are kept: sqlite:///runs.sqlite, or postgresql://HOST/NAME. Settings may name it instead.",
+)
+
+
+def check_queue(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a queue; raise `click.BadParameter` if no queue can have it."""
+    from ..durable.run_jobs import check_queue_name  # no other command needs it
+
+    try:
+        return None if name is None else check_queue_name(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+
+
+queue_option = click.option(
+    "--queue",
+    default="toolkit",
+    show_default=True,
+    metavar="NAME",
+    callback=check_queue,
+    help="The queue of the workers; see DurableAgent.",
+)
+
+
+def find_database(address: str | None) -> str:
+    """
+    Return the address of the database: the one of the option, or that of the settings.
+
+    Raises:
+        Failure: No database is named.
+        SettingsError: There are mistakes in the settings, or the address is none.
+    """
+    database: str | None = load_command_settings(database=address)["database"]
+    if database is None:
+        raise Failure(
+            "no database is named; give --database sqlite:///runs.sqlite, or set TOOLKIT_DATABASE, or `database` in "
+            "your toolkit.toml"
+        )
+    return database
+
+
+def show_database(database: str) -> str:
+    """Return the address of a database without its password, for people."""
+    return shown_value(database)
+
+
+@contextlib.contextmanager
+def open_existing_journal(database: str) -> Iterator[Journal]:
+    """
+    Yield the journal in *database* until the end of the block.
+
+    Raises:
+        Failure: There is no such file. A command that only looks must not make an empty database.
+        DurableError: The database cannot be used.
+    """
+    from ..durable.journal.opening import open_journal
+
+    path = Path(database.removeprefix(_SQLITE))
+    if database.startswith(_SQLITE) and not path.exists():
+        raise Failure(f"there is no database {path.absolute()}; name the one that the workers have")
+    with contextlib.closing(open_journal(database)) as journal:
+        yield journal
+
+
+def use_host(database: str, queue: str, kind: str, work: Callable[[DurableHost], Awaitable[T]]) -> T:
+    """
+    Return what *work* returns for a host of the runs in *database*. The host works on no run itself.
+
+    Args:
+        database: The address of the database.
+        queue: The name of the queue in which workers look for runs.
+        kind: The kind of the runs.
+        work: What is done with the host.
+    """
+    from ..durable import DurableHost
+
+    async def open_and_work() -> T:
+        async with DurableHost(database, name=queue) as host:
+            host.register(kind, _refuse_activation, find_requests=read_requests)
+            return await work(host)
+
+    return run_coroutine(open_and_work())
+
+
+async def _refuse_activation(activation: Activation) -> Ended:
+    raise Failure(f"the run {activation.row.id!r} cannot be worked on here; 'toolkit worker' does that")
+
+
+def read_requests(row: RunRow) -> tuple[ApprovalRequest, ...]:
+    """
+    Return the requests that people have to answer before the run goes on, with those that are decided already.
+
+    Raises:
+        DurableError: The outcome of the run cannot be read.
+    """
+    if row.status != "waiting" or row.outcome is None:
+        return ()
+    try:
+        if row.kind == AGENT:
+            return Run.from_json(row.outcome["run"]).requests
+        return tuple(map(ApprovalRequest.from_json, row.outcome["requests"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DurableError(
+            f"what the run {row.id!r} waits for cannot be read: {error}; use the version of toolkit that wrote it",
+            why="changed",
+        ) from None
+
+
+def iterate_runs(
+    journal: Journal, *, status: RunStatus | None = None, kind: str | None = None, max_runs: int = _MAX_COMPARED
+) -> Iterator[RunRow]:
+    """Yield the runs in a database, the newest first."""
+    after: str | None = None
+    while max_runs > 0:
+        size = min(_PAGE, max_runs)
+        page = journal.list(status=status, kind=kind, limit=size, after=after)
+        yield from page
+        if len(page) < size:
+            return
+        after, max_runs = page[-1].id, max_runs - len(page)
+
+
+def require_run(journal: Journal, run_id: str, database: str) -> RunRow:
+    """Return the run with this id; raise `Failure`, which names the nearest ids, if there is none."""
+    row = journal.get(run_id)
+    if row is None:
+        nearest = find_nearest(run_id, (other.id for other in iterate_runs(journal)))
+        hint = f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else "'toolkit runs list' lists all runs"
+        raise Failure(f"there is no run {run_id!r} in {show_database(database)}; {hint}", EXITS["not_found"])
+    return row
+
+
+def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the ids of the newest runs that begin with *incomplete*; none if the database cannot be read."""
+    # Completion is only a convenience, and must not write to the terminal.
+    with contextlib.suppress(Exception), open_existing_journal(find_database(ctx.params.get("database"))) as journal:
+        ids = [row.id for row in iterate_runs(journal)]
+        fitting = [run_id for run_id in ids if run_id.startswith(incomplete) and _SAFE_ID.match(run_id)]
+        return [CompletionItem(run_id) for run_id in fitting[:_MAX_COMPLETED]]
+    return []
+
+
+run_argument = click.argument("run_id", metavar="ID", shell_complete=complete_run)
