@@ -21,6 +21,7 @@ ifndef PROVIDER
 	$(BIN)/python examples/07_permissions.py
 	$(BIN)/python examples/10_builtin_tools.py
 	$(BIN)/python examples/13_large_catalogs.py
+	$(BIN)/python examples/26_killed_run.py
 	$(BIN)/python -m toolkit check examples/demo.py --output text
 endif
 

@@ -1,5 +1,5 @@
 """
-How it bears load: fuzzed calls, kills, races, fuzzed providers and a soak; `make endurance` runs all of it.
+How it bears load: fuzzed calls, kills, races, fuzzed providers, durable runs and a soak; `make endurance` runs it all.
 
     python -m benchmarks.endurance                                  everything, a little over half an hour
     python -m benchmarks.endurance --part soak --minutes 2          one part, shortened
@@ -68,6 +68,18 @@ def _races(count: int) -> Awaitable[Report]:
     return raced_accesses.run(count)
 
 
+def _durable(count: int) -> Awaitable[Report]:
+    from . import durable_kills
+
+    return durable_kills.run(count)
+
+
+def _runs(count: int) -> Awaitable[Report]:
+    from . import durable_load
+
+    return durable_load.run(count)
+
+
 def _answers(count: int) -> Awaitable[Report]:
     from . import fuzzed_answers
 
@@ -80,6 +92,8 @@ PARTS: dict[str, tuple[Callable[[int], Awaitable[Report]], int]] = {
     "kills": (_kills, 200),
     "races": (_races, 25_000),
     "answers": (_answers, 20_000),
+    "durable": (_durable, 300),
+    "runs": (_runs, 10_000),
 }
 """The parts that count, and how many it takes; the soak is measured in minutes."""
 
@@ -92,7 +106,7 @@ class Sizes:
     How much is done.
 
     Attributes:
-        count: How many calls, kills, races or answers, in place of the usual number of each part.
+        count: How many calls, kills, races, answers or runs, in place of the usual number of each part.
         minutes: How long the soak takes.
         tools: How many tools the soak has.
     """
@@ -143,7 +157,7 @@ def main(arguments: list[str]) -> int:
     """Run the parts that *arguments* ask for; return 1 if there is a violation, else 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.endurance", description="Run the endurance tests.")
     parser.add_argument("--part", choices=[*PARTS, _SOAK], action="append", help="only this part; may be repeated")
-    parser.add_argument("--count", type=int, help="how many calls, kills, races or answers, in place of the usual")
+    parser.add_argument("--count", type=int, help="how many of a part, in place of the usual")
     parser.add_argument("--minutes", type=float, default=Sizes().minutes, help="how long the soak takes")
     parser.add_argument("--tools", type=int, default=Sizes().tools, help="how many tools the soak has")
     options = parser.parse_args(arguments)

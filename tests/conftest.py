@@ -18,6 +18,9 @@ import warnings
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Fixtures are found here by their names.
+from tests.postgres import postgres_schema_url, postgres_server, postgres_url, shared_postgres_url  # noqa: F401
+
 # A busy machine is not a bug: no deadline, and no complaint that drawing types takes time.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # What decides whether a change lands should not depend on chance; at home every run tries something new.

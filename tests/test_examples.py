@@ -28,6 +28,9 @@ SLOW = {
     "21_sdk_approval_across_processes.py",
     "22_property_test_suite.py",
     "24_serve_mcp.py",
+    "26_killed_run.py",
+    "27_approval_across_workers.py",
+    "28_release_flow.py",
 }
 
 INPUTS = {"24_serve_mcp.py": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'}

@@ -59,8 +59,11 @@ def main() -> None:
 
 
 def play_part(distribution: str, part: str, folder: Path) -> None:
-    """Ask and be killed, or answer, in a process of its own."""
+    """Ask and be killed, answer, or pay bills, in a process of its own."""
     library = load_library(distribution)
+    if part == "pay":
+        asyncio.run(library.pay_bills(folder))
+        return
     if part == "ask":
         waits = asyncio.run(library.ask(folder))
         os.kill(os.getpid(), signal.SIGKILL if waits else signal.SIGTERM)

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from .library import Library, NotOfferedError, Reply, append_line
+from .library import Library, NotOfferedError, Reply, append_line, pay
 
 __all__ = ["LangChain"]
 
@@ -52,12 +52,23 @@ class PlayedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+class PayingModel(PlayedModel):
+    """Pay bill 1, then bill 2, then say "done"."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        bill = 1 + sum(isinstance(message, ToolMessage) for message in messages)
+        call = {"name": "pay", "args": {**(self.arguments or {}), "bill": bill}, "id": str(bill)}
+        message = AIMessage("done") if bill > 2 else AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
 class LangChain(Library):
     distribution = "langchain"
     imports = "from langchain.agents import create_agent"
     notes: ClassVar[dict[str, str]] = {
         "exceptions": "`ToolErrorMiddleware` hands it on",
         "approval after a kill": "with `langgraph-checkpoint-sqlite`",
+        "killed run": "with `langgraph-checkpoint-sqlite`",
         "1,000 tools": "after a further request in which a model reads all 1,000",
         "providers": "a package each",
         "retries": "unless you list the tools",
@@ -95,6 +106,16 @@ class LangChain(Library):
 
     async def answer(self, folder: Path) -> None:
         await self._go_on(folder, Command(resume={"decisions": [{"type": "approve"}]}))
+
+    async def pay_bills(self, folder: Path) -> None:
+        from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+        thread: Any = {"configurable": {"thread_id": "1"}}
+        async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
+            agent = create_agent(PayingModel(arguments={"folder": str(folder)}), [tool(pay)], checkpointer=saver)
+            is_cut_off = bool((await agent.aget_state(thread)).next)
+            message: Any = None if is_cut_off else {"messages": [("user", "go")]}
+            await agent.ainvoke(message, thread, durability="sync")
 
     async def shown_definitions(self, functions: list[Callable[..., Any]]) -> int:
         model = PlayedModel()

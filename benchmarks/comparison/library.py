@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ __all__ = [
     "append_line",
     "many_functions",
     "order",
+    "pay",
 ]
 
 KEY = "sk-0123456789abcdef"
@@ -81,6 +84,14 @@ class Library:
         """Approve what waits in *folder*, in another process, and go on."""
         raise NotOfferedError
 
+    async def pay_bills(self, folder: Path) -> None:
+        """
+        Have a model call `pay` for bill 1 and then for bill 2, as a run that is kept in *folder*.
+
+        If *folder* has a run that was cut off, the run continues.
+        """
+        raise NotOfferedError
+
     async def call_over_mcp(self, command: list[str]) -> str:
         """Call `echo` of the MCP server that *command* starts, and return its text."""
         raise NotOfferedError
@@ -143,6 +154,22 @@ def append_line(folder: str) -> str:
     with Path(folder, "lines.txt").open("a", encoding="utf-8") as file:
         file.write("one\n")
     return "written"
+
+
+def pay(folder: str, bill: int) -> str:
+    """
+    Pay a bill. The process is killed when bill 2 is paid for the first time.
+
+    Args:
+        folder: Where the file is.
+        bill: Which one.
+    """
+    lines = Path(folder, "lines.txt")
+    with lines.open("a", encoding="utf-8") as file:
+        file.write(f"{bill}\n")
+    if lines.read_text(encoding="utf-8").count("2") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "paid"
 
 
 def many_functions(count: int) -> list[Callable[..., Any]]:

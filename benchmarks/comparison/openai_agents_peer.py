@@ -7,12 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agents import Agent, Model, ModelResponse, RunConfig, Runner, RunState, ToolSearchTool, Usage, function_tool
+from agents import (
+    Agent,
+    Model,
+    ModelResponse,
+    RunConfig,
+    Runner,
+    RunState,
+    SQLiteSession,
+    ToolSearchTool,
+    Usage,
+    function_tool,
+)
 from agents.extensions.tool_output_trimmer import ToolOutputTrimmer
 from agents.mcp import MCPServerStdio
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from .library import Library, Reply, append_line
+from .library import Library, Reply, append_line, pay
 
 __all__ = ["OpenAIAgents"]
 
@@ -20,9 +31,9 @@ _QUIET = RunConfig(tracing_disabled=True)
 
 
 class PlayedModel(Model):
-    """Make one call, then say "done"; keep what was read and how many tools were shown."""
+    """Make a call with each of *arguments*, then say "done"; keep what was read and how many tools were shown."""
 
-    def __init__(self, name: str = "", arguments: dict[str, Any] | None = None) -> None:
+    def __init__(self, name: str = "", *arguments: dict[str, Any]) -> None:
         self._name, self._arguments = name, arguments
         self.read = ""
         self.shown = 0
@@ -39,9 +50,11 @@ class PlayedModel(Model):
         self.shown = len(tools)
         items = input if isinstance(input, list) else []
         outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
-        if self._arguments is not None and not outputs:
+        number = len(outputs)
+        if number < len(self._arguments):
+            arguments = json.dumps(self._arguments[number])
             call = ResponseFunctionToolCall(
-                name=self._name, arguments=json.dumps(self._arguments), call_id="1", type="function_call"
+                name=self._name, arguments=arguments, call_id=str(number + 1), type="function_call"
             )
             return ModelResponse(output=[call], usage=Usage(), response_id=None)
         self.read = "\n".join(str(output) for output in outputs)
@@ -58,6 +71,7 @@ class OpenAIAgents(Library):
     imports = "from agents import Agent, Runner, function_tool"
     notes: ClassVar[dict[str, str]] = {
         "approval after a kill": "you keep the state",
+        "killed run": "with a `SQLiteSession`",
         "named problems": "a function of yours can say more",
         "exceptions": "a function of yours can say more",
         "long results": "cut in later turns",
@@ -102,6 +116,13 @@ class OpenAIAgents(Library):
         for interruption in state.get_interruptions():
             state.approve(interruption)
         await Runner.run(agent, state, run_config=_QUIET)
+
+    async def pay_bills(self, folder: Path) -> None:
+        model = PlayedModel("pay", *({"folder": str(folder), "bill": bill} for bill in (1, 2)))
+        agent = Agent(name="peer", model=model, tools=[function_tool(pay)])
+        session = SQLiteSession("run-1", folder / "session.sqlite")
+        message: Any = [] if await session.get_items() else "go"
+        await Runner.run(agent, message, session=session, run_config=_QUIET)
 
     async def call_over_mcp(self, command: list[str]) -> str:
         async with MCPServerStdio({"command": command[0], "args": command[1:]}) as server:

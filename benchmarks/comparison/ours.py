@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +24,11 @@ from toolkit import (
 )
 from toolkit.agent import Run
 from toolkit.builtin import tool_search_for
+from toolkit.durable import DurableAgent
 from toolkit.mcp import Servers, build_server
-from toolkit.providers import ScriptedProvider
+from toolkit.providers import AssistantMessage, Request, ScriptedProvider
 
-from .library import Library, Reply, append_line
+from .library import Library, Reply, append_line, pay
 
 __all__ = ["Toolkit"]
 
@@ -34,7 +36,10 @@ __all__ = ["Toolkit"]
 class Toolkit(Library):
     distribution = "pytoolkit"
     imports = "from toolkit import Agent, Dispatcher, tool"
-    notes: ClassVar[dict[str, str]] = {"approval after a kill": "you keep the run, a SQLite file the request"}
+    notes: ClassVar[dict[str, str]] = {
+        "approval after a kill": "you keep the run, a SQLite file the request",
+        "killed run": "the model is told that the second may or may not have happened",
+    }
 
     async def call(self, function: Callable[..., Any], arguments: dict[str, Any], **options: Any) -> Reply:
         facts = options.pop("facts", {"read_only": True})
@@ -83,6 +88,22 @@ class Toolkit(Library):
         run = Run.loads((folder / "run.json").read_text(encoding="utf-8"))
         decisions = {request.id: Decision.approve(by="ada") for request in run.requests}
         await self._agent(folder, ["done"]).resume(run, decisions)
+
+    async def pay_bills(self, folder: Path) -> None:
+        catalog = Catalog()
+        catalog.tool(pay)
+        calls = [[ToolCall("pay", {"folder": str(folder), "bill": bill}, f"c{bill}")] for bill in (1, 2)]
+
+        def play(request: Request) -> Any:
+            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+            return [*calls, "done"][turn]
+
+        dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"))
+        agent = Agent(ScriptedProvider(itertools.repeat(play)), dispatcher)
+        async with DurableAgent(agent, f"sqlite:///{folder}/runs.sqlite") as durable:
+            run = await durable.run("go", id="run-1")
+        assert run.status == "done"
+        assert "may or may not have happened" in run.messages[4].results[0].text
 
     async def call_over_mcp(self, command: list[str]) -> str:
         async with Servers(peer=command) as tools, Dispatcher(tools, permissions=Permissions("bypass")) as dispatcher:

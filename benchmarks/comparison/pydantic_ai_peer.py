@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.profiles import ModelProfile
 
-from .library import Library, Reply, append_line
+from .library import Library, Reply, append_line, pay
 
 __all__ = ["PydanticAI"]
 
@@ -22,6 +22,7 @@ class PydanticAI(Library):
     imports = "from pydantic_ai import Agent"
     notes: ClassVar[dict[str, str]] = {
         "approval after a kill": "you keep the messages",
+        "killed run": "with `DBOSAgent`, and tools that you declare as steps",
         "exceptions": "`ModelRetry` is read",
     }
 
@@ -72,6 +73,22 @@ class PydanticAI(Library):
         await self._agent(folder).run(
             message_history=messages, deferred_tool_results=DeferredToolResults(approvals=answers)
         )
+
+    async def pay_bills(self, folder: Path) -> None:
+        from dbos import DBOS, SetWorkflowID
+        from pydantic_ai.durable_exec.dbos import DBOSAgent
+
+        def model(messages: list[Any], info: Any) -> ModelResponse:
+            bill = 1 + len(messages) // 2
+            call = ToolCallPart("pay", {"folder": str(folder), "bill": bill})
+            return ModelResponse(parts=[TextPart("done") if bill > 2 else call])
+
+        url = f"sqlite:///{folder}/runs.sqlite"
+        DBOS(config={"name": "peer", "system_database_url": url, "application_version": "1"})
+        agent = DBOSAgent(Agent(FunctionModel(model), tools=[Tool(DBOS.step()(pay))], name="peer"))
+        DBOS.launch()
+        with SetWorkflowID("run-1"):
+            await agent.run("go")
 
     async def call_over_mcp(self, command: list[str]) -> str:
         from fastmcp.client.transports import StdioTransport

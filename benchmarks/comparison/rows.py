@@ -259,6 +259,29 @@ async def answer_twice(library: Library) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
+async def count_payments(library: Library) -> str:
+    """
+    Have a model pay two bills, one after the other. The process is killed with SIGKILL while it pays the second, and
+    another process continues the run. Count the payments of each bill.
+    """
+    payments = pay_and_continue(library)
+    first, second = payments.count("1"), payments.count("2")
+    names = {(1, 1): "each once", (1, 2): "the second twice", (2, 2): "each twice"}
+    return names.get((first, second), f"{first} and {second}")
+
+
+def pay_and_continue(library: Library) -> list[str]:
+    """Have a process pay bills until it is killed, have another one continue, and return the bills that were paid."""
+    if type(library).pay_bills is Library.pay_bills:
+        raise NotOfferedError
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks.comparison", library.distribution, "pay", folder]
+        killed, continued = (subprocess.run(command, check=False, capture_output=True, cwd=ROOT) for _ in range(2))
+        assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+        assert continued.returncode == 0, continued.stderr.decode()
+        return Path(folder, "lines.txt").read_text(encoding="utf-8").split()
+
+
 async def use_mcp(library: Library) -> str:
     """Call a tool of an MCP server, which is a process of its own, and serve one."""
     assert "hello" in await library.call_over_mcp([sys.executable, "-m", "benchmarks.comparison.echo_server"])
@@ -306,6 +329,7 @@ ROWS = [
     Row("approval", "A call waits for approval", ask_first),
     Row("approval after a kill", "Approval goes on after `kill -9`", survive_kill),
     Row("approved twice", "The same approval given twice: the tool runs", answer_twice),
+    Row("killed run", "`kill -9` inside the second of two payments, run continued: payments", count_payments),
     Row("secrets", "A key is masked in results", look_for_key),
     Row("long results", "A result of 1,000,000 characters, limit 1,000: the model reads", measure_text),
     Row("1,000 tools", "1,000 tools behind a search: definitions in the first request", count_definitions),
