@@ -16,9 +16,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .private_files import UnsafeFileError, check_private, make_private
+from .private_files import check_private, make_private
 from .records import ApprovalError, Record, dump_record
 from .repeated_calls import is_current
+from .sqlite_errors import FILE_ERRORS, explain_file_error
 from .store import Change
 from .stored_rows import StoredRows, build_row_key, check_is_new
 
@@ -163,17 +164,8 @@ class SQLiteApprovals(StoredRows):
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            # The last byte of an extended error code is the plain code.
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            raise self._error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
-        except OSError as error:
-            raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
-        except UnicodeDecodeError as error:
-            # SQLite quotes the file in its messages, and damaged content need not be text.
-            raise self._error(f"is damaged; {_MOVE_REMEDY}") from error
-        except UnsafeFileError as error:
-            raise self._error(str(error)) from None
+        except FILE_ERRORS as error:
+            raise self._error(explain_file_error(error, if_busy=_IF_BUSY, if_damaged=_IF_DAMAGED)) from error
 
     def _check_format(self, connection: sqlite3.Connection, *, change: bool, create: bool) -> None:
         application, version, object_count, has_calls = connection.execute(
@@ -204,16 +196,8 @@ class SQLiteApprovals(StoredRows):
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")
 
 
-_MOVE_REMEDY = "restore it from a copy, or move it away and ask again"
-_PROBLEMS = {
-    sqlite3.SQLITE_BUSY: "is busy: other processes have been writing for too long; try again, or raise timeout_seconds",
-    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
-    sqlite3.SQLITE_READONLY: "cannot be written; check its folder and the file system",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its folder and the file system",
-    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check the disk",
-    sqlite3.SQLITE_NOTADB: f"is not a SQLite file, or damaged; {_MOVE_REMEDY}",
-    sqlite3.SQLITE_CORRUPT: f"is damaged ({{}}); {_MOVE_REMEDY}",
-}
+_IF_BUSY = "try again, or raise timeout_seconds"
+_IF_DAMAGED = "restore it from a copy, or move it away and ask again"
 
 
 def _write(connection: sqlite3.Connection, record: Record) -> None:

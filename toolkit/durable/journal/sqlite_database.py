@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..._plumbing.forks import renew_in_children
-from ...approvals.private_files import UnsafeFileError, check_private, make_private
+from ...approvals.private_files import check_private, make_private
+from ...approvals.sqlite_errors import FILE_ERRORS, explain_file_error
 from ..errors import DurableError
 from .database import Database, Execute
 from .statements import Statements
@@ -29,18 +30,7 @@ T = TypeVar("T")
 
 _MAX_IDLE = 8
 _MAX_CHECKED_BYTES = 32 * 1024 * 1024
-_MOVE_REMEDY = "restore it from a copy, or move it away"
-_PROBLEMS = {
-    sqlite3.SQLITE_BUSY: "is busy: other processes have been writing for too long; try again",
-    sqlite3.SQLITE_LOCKED: "is busy: other processes have been writing for too long; try again",
-    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
-    sqlite3.SQLITE_READONLY: "cannot be written; check its folder and the file system",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its folder and the file system",
-    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check the disk",
-    sqlite3.SQLITE_NOTADB: f"is not a SQLite file, or damaged; {_MOVE_REMEDY}",
-    sqlite3.SQLITE_CORRUPT: f"is damaged ({{}}); {_MOVE_REMEDY}",
-}
-
+_IF_DAMAGED = "restore it from a copy, or move it away"
 # A closed connection of the parent would end the locks of this child's own connections, and might delete the parent's
 # log. So a child keeps what it inherits, and never uses it.
 _inherited: list[sqlite3.Connection] = []
@@ -201,7 +191,7 @@ class SQLiteDatabase(Database):
             if os.path.getsize(self._path) <= _MAX_CHECKED_BYTES:
                 (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                 if problem != "ok":
-                    raise self.describe_error(f"is damaged ({' '.join(problem.split())}); {_MOVE_REMEDY}")
+                    raise self.describe_error(f"is damaged ({' '.join(problem.split())}); {_IF_DAMAGED}")
         self.change(work)
 
     def _has_tables(self, execute: Execute) -> bool:
@@ -218,16 +208,6 @@ class SQLiteDatabase(Database):
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            # The last byte of an extended error code is the plain code.
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            raise self.describe_error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
-        except OSError as error:
-            raise self.describe_error(
-                f"cannot be used: {error.strerror or error}; check the path and its folder"
-            ) from error
-        except UnicodeDecodeError as error:
-            # SQLite quotes the file in its messages, and damaged content need not be text.
-            raise self.describe_error(f"is damaged; {_MOVE_REMEDY}") from error
-        except UnsafeFileError as error:
-            raise self.describe_error(str(error)) from None
+        except FILE_ERRORS as error:
+            problem = explain_file_error(error, if_busy="try again", if_damaged=_IF_DAMAGED)
+            raise self.describe_error(problem) from error
