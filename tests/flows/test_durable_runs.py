@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.durable.kit import LocalEngine, wait_for_status, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import LocalEngine, wait_for_status
 from tests.flows.kit import Built, Edited, Part, Plan, Released, Task, run_with
 from toolkit import (
     Agent,

@@ -8,9 +8,8 @@ import threading
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.processes.child import ChildOutcome, ChildSpec, NotStarted, exit_file, reap, run_child
-
-from ..sandbox.levels import until
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ def test_the_group_is_ended_if_the_caller_wants_it(stop, ends_group):
     assert run_child(shell(script, received, ends_group=ends_group), stop[0]) == ChildOutcome(-9, "enough")
     other = int(received.data["stdout"])
     if ends_group:
-        assert until(lambda: not is_alive(other))
+        block_until(lambda: not is_alive(other))
     else:
         assert is_alive(other)
         os.kill(other, 9)
