@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from tests.clocks import block_until
+from tests.processes.kit import is_reaped
 from toolkit.processes.child import ChildOutcome, ChildSpec, NotStarted, exit_file, reap, run_child
 
 
@@ -37,15 +38,6 @@ def shell(script: str, on_data, **options) -> ChildSpec:
     """A child that runs a script of the shell, and is soon killed if it has to stop."""
     defaults = {"env": {"PATH": "/usr/bin:/bin"}, "cwd": "/", "timeout_seconds": 20.0, "grace_seconds": 0.1}
     return ChildSpec(argv=["/bin/sh", "-c", script], on_data=on_data, **{**defaults, **options})
-
-
-def is_reaped(pid: int) -> bool:
-    """Whether a child of ours is gone for good, and left no zombie."""
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
 
 
 def is_alive(pid: int) -> bool:

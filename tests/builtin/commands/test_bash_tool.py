@@ -48,14 +48,6 @@ def workspace(tmp_path):
 
 
 @pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
-
-
-@pytest.fixture
 def bash(workspace, session):
     """Run a command, and give the text of the result; without a sandbox unless a level is named."""
     made = {}

@@ -44,14 +44,6 @@ async def dispatcher(workspace):
 
 
 @pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
-
-
-@pytest.fixture
 def start(workspace):
     """How a job is started without a tool."""
     sandbox = best_sandbox(workspace, level="none")
