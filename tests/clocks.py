@@ -5,9 +5,15 @@ Time that passes only when somebody sleeps, and waiting that takes no longer tha
 from __future__ import annotations
 
 import asyncio
+import inspect
+import threading
+import time
 from collections.abc import Callable
+from typing import Any
 
-__all__ = ["Clock", "until"]
+__all__ = ["Clock", "block_until", "until", "wait_until"]
+
+_LOOK_SECONDS = 0.005
 
 
 class Clock:
@@ -32,3 +38,28 @@ async def until(condition: Callable[[], object]) -> None:
             return
         await asyncio.sleep(0)
     raise AssertionError("it never came true")
+
+
+async def wait_until(find: Callable[[], Any], *, seconds: float = 240.0) -> Any:
+    """
+    Look again and again until *find* returns or awaits something true, and return it; fail after *seconds*.
+
+    This is for what another process or thread does, which sets no event.
+    """
+    async with asyncio.timeout(seconds):
+        while True:
+            found = find()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def block_until(find: Callable[[], Any], *, seconds: float = 60.0) -> Any:
+    """Do the same in a thread without an event loop."""
+    latest, nothing = time.monotonic() + seconds, threading.Event()
+    while not (found := find()):
+        assert time.monotonic() < latest, "it never came true"
+        nothing.wait(_LOOK_SECONDS)
+    return found

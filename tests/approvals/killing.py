@@ -17,13 +17,12 @@ import asyncio
 import json
 import os
 import random
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from tests.killed_children import count_lines, die, fork, say
 from toolkit.approvals import ApprovalError, Approvals, PostgresApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
@@ -40,20 +39,12 @@ POINTS = [
     *("before get", "after get", "before settle", "after settle", "before effect", "after effect"),
     *("before finish", "after finish"),
 ]
-ROOT = Path(__file__).parents[2]
-OWN = (str(ROOT / "toolkit"), __file__)
 
 Step = Callable[[str], None]
 
 
 def nothing(step: str) -> None:
     """Where nobody is killed."""
-
-
-def die() -> NoReturn:
-    """As the kernel or the power would have it: nothing is cleaned up."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("still alive")
 
 
 class Place:
@@ -122,12 +113,6 @@ class SteppingPostgres(Stepping, PostgresApprovals):
     """On a server."""
 
 
-def say(found: dict[str, Any]) -> None:
-    """One line for one round."""
-    sys.stdout.write(json.dumps(found) + "\n")
-    sys.stdout.flush()
-
-
 # What the children do.
 
 
@@ -151,62 +136,12 @@ async def answered(
     return {"why": None, "outcome": result.to_json()}
 
 
-def killed_at(number: int) -> tuple[Callable[[], None], Callable[[], int]]:
-    """What starts counting lines of the toolkit, in all threads, to die at the *number*-th; and the count."""
-    seen = 0
-
-    def line(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal seen
-        if event == "line":
-            seen += 1
-            if seen == number:
-                die()
-        return line
-
-    def trace(frame: Any, event: str, arg: Any) -> Any:
-        return line if frame.f_code.co_filename.startswith(OWN) else None
-
-    def start() -> None:
-        threading.settrace(trace)
-        sys.settrace(trace)
-
-    return start, lambda: seen
-
-
-# Forking.
-
-
-def forked(work: Callable[[], Any], *, kill: bool = False) -> Any:
-    """What *work* returns in a child, as JSON; None if it was killed first. With *kill* it is, once it has spoken."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writer, json.dumps(work()).encode())
-            os.close(writer)
-            while kill:
-                signal.pause()
-        except BaseException:  # noqa: BLE001 -- shown; a child must not go on as its parent
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        said = pipe.read()
-    if kill:
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return json.loads(said) if said else None
-
-
 def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
     """One call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
-    request = forked(lambda: asyncio.run(asked(place)), kill=True)
-    second = forked(lambda: resume(request))
+    request = fork(lambda: asyncio.run(asked(place)), kill=True)
+    second = fork(lambda: resume(request))
     effects = place.done()
-    third = forked(lambda: [asyncio.run(answered(place, request)) for _ in range(2)])
+    third = fork(lambda: [asyncio.run(answered(place, request)) for _ in range(2)])
     return {
         "kind": place.kind,
         "second": second,
@@ -219,7 +154,7 @@ def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
 
 def counted(place: Place, request: str, number: int) -> dict[str, Any]:
     """The same, counting lines; *claimed* is the one after which it is claimed."""
-    start, seen = killed_at(number)
+    start, seen = count_lines(number, __file__)
     marks = {}
     found = asyncio.run(answered(place, request, lambda name: marks.setdefault(name, seen()), start))
     return {**found, "lines": seen(), "claimed": marks.get("before settle", 0)}
@@ -258,7 +193,7 @@ def race(folder: str, count: str, url: str = "") -> None:
     """Rounds in which four processes resume at the same moment."""
     for number in range(int(count)):
         place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
-        request = forked(lambda place=place: asyncio.run(asked(place)), kill=True)
+        request = fork(lambda place=place: asyncio.run(asked(place)), kill=True)
         gate, opener = os.pipe()
         children = []
         for _ in range(4):

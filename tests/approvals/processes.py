@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextlib.contextmanager
-def running(*words: object) -> Iterator[subprocess.Popen[str]]:
+def running(*words: object, module: str = "tests.approvals.claiming") -> Iterator[subprocess.Popen[str]]:
     """A process that does what *words* say, killed at the end if it still lives."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.approvals.claiming", *map(str, words)],
+        [sys.executable, "-m", module, *map(str, words)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

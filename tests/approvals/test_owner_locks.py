@@ -9,13 +9,13 @@ import os
 import resource
 import signal
 import threading
-import time
 from datetime import datetime, timedelta
 
 import pytest
 
 from tests.approvals.claiming import NOW
 from tests.approvals.processes import line, running
+from tests.clocks import block_until
 from toolkit.approvals import ApprovalError, Approvals, PostgresApprovals
 from toolkit.approvals.owner_locks import watch_owner
 from toolkit.approvals.process_owner import is_alive, owner
@@ -209,9 +209,7 @@ def test_the_time_begins_anew_when_the_server_was_restarted():
 
 def wait_until_dead(store, text):
     """The server gives the lock of a killed process up when it notices the end of the connection."""
-    latest = time.monotonic() + 30
-    while store.is_owner_alive(text):
-        assert time.monotonic() < latest
+    block_until(lambda: not store.is_owner_alive(text))
 
 
 @pytest.mark.long

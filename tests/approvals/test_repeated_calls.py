@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.session import Session
 
 from .asking import build_dispatcher
-from .processes import ROOT, line, tell
+from .processes import line, running, tell
 from .test_store import NOW, record
 
 pytestmark = pytest.mark.anyio
@@ -37,19 +36,9 @@ PRAGMA user_version = 1;
 @contextlib.contextmanager
 def asking(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that is ready to ask, killed at the end if it still lives."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.approvals.asking", str(folder)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            assert line(process) == "ready"
-            yield process
-        finally:
-            process.kill()
+    with running(folder, module="tests.approvals.asking") as process:
+        assert line(process) == "ready"
+        yield process
 
 
 def effects(folder: Path) -> list[str]:

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit import ApprovalError, Decision, Dispatcher, Permissions, Session
+from toolkit import ApprovalError, Decision, Dispatcher, Permissions
 from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
-from toolkit.builtin.commands.shell_state import end_shells
 from toolkit.permissions import MODES
 
 from ..sandbox.levels import REAL, level
@@ -40,14 +39,6 @@ def root(tmp_path):
     (made / ".env").write_text(SECRET)
     (tmp_path / "outside.txt").write_text(OUTSIDE)
     return made
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from toolkit import Catalog, Dispatcher, Permissions, Session, UnknownTool, default_catalog
+from toolkit import Catalog, Dispatcher, Permissions, UnknownTool, default_catalog
 from toolkit.builtin import Workspace, best_sandbox, builtin_catalog
 from toolkit.builtin import __all__ as exported
-from toolkit.builtin.commands.shell_state import end_shells
 
 from ..sandbox.levels import REAL, level
 
@@ -53,14 +52,6 @@ NAMES = list(FACTS)
 def catalog(tmp_path):
     """The tools of a scratch folder; nothing is run, so nothing has to be confined."""
     return builtin_catalog(tmp_path, sandbox="none")
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 def described(schema, path=""):

@@ -192,7 +192,7 @@ async def test_a_request_that_was_withdrawn_is_made_anew():
         asked.set()
         if len(asks) == 0:
             asks.append(request.id)
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         return None
 
     asks: list[str] = []

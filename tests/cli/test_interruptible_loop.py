@@ -178,8 +178,10 @@ def test_a_second_signal_lets_the_clean_up_end():
             signal.raise_signal(signal.SIGINT)
             await asyncio.Event().wait()
         finally:
-            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
-            await asyncio.sleep(0.01)
+            is_signalled = asyncio.Event()
+            for step in (lambda: signal.raise_signal(signal.SIGINT), is_signalled.set):
+                asyncio.get_running_loop().call_soon(step)
+            await is_signalled.wait()
             steps.append("cleaned up")
 
     with open_interruptible_loop() as loop:

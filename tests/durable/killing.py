@@ -8,19 +8,18 @@ next child goes on with the same id. A line of JSON is printed for each run: how
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import threading
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.killed_children import ROOT, count_lines, fork, say
 from toolkit import Catalog, Context, Decision, Dispatcher, ToolCall
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.durable import DurableAgent
@@ -30,8 +29,6 @@ from toolkit.providers import ScriptedProvider
 from toolkit.providers.base import Request
 from toolkit.providers.messages import AssistantMessage, UserMessage
 
-ROOT = Path(__file__).parents[2]
-OWN_FILES = str(ROOT / "toolkit")
 MAYBE = "may or may not have happened"
 ONCE = ("pay", "send")
 """The tools that must not be run twice; `put` is idempotent, and `look` is read-only."""
@@ -101,7 +98,8 @@ class Place:
 
     def find_unknown_steps(self) -> list[str]:
         """Return the keys of the steps whose result says that they may or may not have happened."""
-        steps = open_journal(self.database).read_steps(self.run_id)
+        with contextlib.closing(open_journal(self.database)) as journal:
+            steps = journal.read_steps(self.run_id)
         return [key for key, step in steps.items() if MAYBE in json.dumps(step.record)]
 
 
@@ -180,53 +178,6 @@ class AgentPlace(Place):
             if count == 0 and not any(f"{tool}-{n}" in key or "/resume/" in key for key in outcome["unknown"]):
                 violations.append(f"{tool} {n} did not happen")
         return violations
-
-
-def count_lines(number: int) -> tuple[Callable[[], None], Callable[[], int]]:
-    """Return a function that starts to count lines of the toolkit, to die at the *number*-th; and the count so far."""
-    seen = 0
-
-    def count_line(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal seen
-        if event == "line":
-            seen += 1
-            if seen == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return count_line
-
-    def trace(frame: Any, event: str, arg: Any) -> Any:
-        return count_line if frame.f_code.co_filename.startswith(OWN_FILES) else None
-
-    def start() -> None:
-        threading.settrace(trace)
-        sys.settrace(trace)
-
-    return start, lambda: seen
-
-
-def say(report: dict[str, Any]) -> None:
-    """Write the line of one run."""
-    sys.stdout.write(json.dumps(report) + "\n")
-    sys.stdout.flush()
-
-
-def fork(work: Callable[[], Any]) -> Any:
-    """Return what *work* returns in a child, as JSON; None if the child was killed first."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        try:
-            os.write(writer, json.dumps(work()).encode())
-        except BaseException:  # noqa: BLE001 -- it is shown; a child must not go on as its parent
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(said) if said else None
 
 
 def live_and_count(place: Place, number: int) -> dict[str, Any]:

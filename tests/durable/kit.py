@@ -1,34 +1,39 @@
 """
-A host with toy runs, and an engine in memory.
+A host with toy runs, an engine in memory, and waiting for other processes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import threading
 import time
 
+from tests.clocks import wait_until
 from toolkit.decisions import ApprovalRequest
 from toolkit.durable.host import DurableHost
 from toolkit.durable.run_kinds import Ended
 
-__all__ = ["LocalEngine", "Toys", "running", "wait_for_status", "wait_until"]
-
-
-async def wait_until(is_true, *, seconds=240.0):
-    """Wait until *is_true* returns true, also in another process; fail after *seconds*."""
-    async with asyncio.timeout(seconds):
-        while not is_true():  # noqa: ASYNC110 -- what another process or thread does sets no event
-            await asyncio.sleep(0.005)
+__all__ = ["LocalEngine", "Toys", "holding", "running", "wait_for_status"]
 
 
 async def wait_for_status(host, run_id, *statuses, seconds=240.0):
     """Wait until a run has one of *statuses*, and return its row."""
-    async with asyncio.timeout(seconds):
-        while (row := await host.get(run_id)).status not in statuses:  # noqa: ASYNC110 -- as above
-            await asyncio.sleep(0.005)
-    return row
+
+    async def find():
+        row = await host.get(run_id)
+        return row if row.status in statuses else None
+
+    return await wait_until(find, seconds=seconds)
+
+
+@contextlib.contextmanager
+def holding(path):
+    """Hold processes that lock the file *path*, until the yielded function is called or the block ends."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield lambda: fcntl.flock(file, fcntl.LOCK_UN)
 
 
 @contextlib.asynccontextmanager

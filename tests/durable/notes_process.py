@@ -4,16 +4,16 @@ A process with a durable agent that writes notes: `python notes_process.py FOLDE
 The model lets the agent write the notes 1, 2, 3 of a run, and is done then. Each note is a line in the file `notes`, so
 a note that was written twice is there twice. Options are in the environment: `DIE` ends the process with SIGKILL the
 first time that a place is reached, such as `before 2` or `after 2`, or every time with `DIE_ALWAYS`; `HOLD` waits at a
-place until the file `go` is there. `NAME` names the process in the file `places`.
+place while the test holds the file `hold`. `NAME` names the process in the file `places`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from toolkit.agent import Agent
@@ -45,8 +45,8 @@ class Places:
         """Do what the environment says about *place*."""
         _append(self._folder / "places", f"{os.environ.get('NAME', '')} {place}")
         if os.environ.get("HOLD") == place:
-            while not (self._folder / "go").exists():
-                time.sleep(0.005)
+            with (self._folder / "hold").open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
         if os.environ.get("DIE") == place:
             died = self._folder / "died"
             if "DIE_ALWAYS" in os.environ or not died.exists():

@@ -75,8 +75,10 @@ class Bench:
 
 @pytest.fixture
 async def bench(tmp_path):
-    """Return a run in a journal that can fail."""
-    return Bench(tmp_path)
+    """Yield a run in a journal that can fail."""
+    bench = Bench(tmp_path)
+    yield bench
+    bench.journal.close()
 
 
 def gone():

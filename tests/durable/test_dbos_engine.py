@@ -7,10 +7,10 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.durable.engine import RunJob, RunLimits
 from toolkit.durable.errors import DurableError
 
@@ -209,10 +209,7 @@ def test_what_a_worker_returns_counts_after_it_was_stopped(engine, delivery, sta
 
 def wait_for_status(engine, job_id, status):
     """Wait until DBOS says so about a job."""
-    deadline = time.monotonic() + 60
-    while (row := engine._read_status(job_id)) is None or row.status != status:
-        assert time.monotonic() < deadline, row
-        time.sleep(0.01)
+    block_until(lambda: (row := engine._read_status(job_id)) is not None and row.status == status)
 
 
 @pytest.mark.long

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.durable.kit import LocalEngine, running, wait_for_status, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import LocalEngine, running, wait_for_status
 from toolkit.agent import Agent
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog

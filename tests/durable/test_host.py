@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from tests.durable.kit import LocalEngine, Toys, running, wait_for_status, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.run_jobs import build_job

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -13,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.durable.kit import wait_for_status, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import holding, wait_for_status
 from tests.durable.notes_process import NOTE_COUNT, build_durable, read_notes
 from toolkit.decisions import Decision
 from toolkit.providers.messages import ToolMessage
@@ -85,14 +85,17 @@ async def test_a_frozen_worker_is_taken_over_and_writes_nothing_when_it_wakes_up
     """SIGSTOP longer than the heartbeat, then SIGCONT: the run was done elsewhere, and nothing is doubled."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
-        with started(tmp_path, "work", HOLD="reply 2", NAME="frozen", TAKEOVER="1.5") as first:
+        with (
+            holding(tmp_path / "hold") as release,
+            started(tmp_path, "work", HOLD="reply 2", NAME="frozen", TAKEOVER="1.5") as first,
+        ):
             await wait_until(lambda: has_place(tmp_path, "frozen reply 2"))
             first.send_signal(signal.SIGSTOP)
             with started(tmp_path, "work", TAKEOVER="1.5"):
                 await wait_until(lambda: len(durable.host._journal.read_workers()) == 2)
                 seen_at = time.time()
                 row = await wait_for_status(durable.host, "a", "done")
-                (tmp_path / "go").touch()
+                release()
                 first.send_signal(signal.SIGCONT)
                 first.send_signal(signal.SIGTERM)
                 assert await wait_for_exit(first) == 0
@@ -106,10 +109,10 @@ async def test_a_worker_that_is_told_to_end_gives_its_run_back_between_two_steps
     """SIGTERM lets the call that is under way end. Its result is kept, and another worker goes on at once."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
-        with started(tmp_path, "work", HOLD="after 2", NAME="first") as first:
+        with holding(tmp_path / "hold") as release, started(tmp_path, "work", HOLD="after 2", NAME="first") as first:
             await wait_until(lambda: has_place(tmp_path, "first after 2"))
             first.send_signal(signal.SIGTERM)
-            (tmp_path / "go").touch()
+            release()
             assert await wait_for_exit(first) == 0
         row = await durable.get("a")
         assert (row.status, row.lives) == ("queued", 0)
@@ -174,10 +177,13 @@ async def test_a_cancellation_reaches_a_worker_in_another_process(tmp_path):
     """The worker stops with its next step or beat, and goes on with other runs."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
-        with started(tmp_path, "work", HOLD="reply 2", NAME="first", TAKEOVER="1") as first:
+        with (
+            holding(tmp_path / "hold") as release,
+            started(tmp_path, "work", HOLD="reply 2", NAME="first", TAKEOVER="1") as first,
+        ):
             await wait_until(lambda: has_place(tmp_path, "first reply 2"))
             await durable.cancel("a", "enough")
-            (tmp_path / "go").touch()
+            release()
             await durable.start("b", id="b")
             await wait_for_status(durable.host, "b", "done")
             first.send_signal(signal.SIGTERM)
@@ -215,5 +221,8 @@ async def test_a_killed_worker_is_replaced_on_postgresql(tmp_path, postgres_url,
 
 async def wait_for_change(host, row):
     """Wait until a run has gone on from the state *row*."""
-    while (await host.get(row.id)).epoch == row.epoch:  # noqa: ASYNC110 -- another process does it
-        await asyncio.sleep(0.01)
+
+    async def has_changed():
+        return (await host.get(row.id)).epoch != row.epoch
+
+    await wait_until(has_changed)

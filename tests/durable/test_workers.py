@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from tests.clocks import Clock
-from tests.durable.kit import LocalEngine, Toys, running, wait_for_status, wait_until
+from tests.clocks import Clock, wait_until
+from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from tests.durable.test_activations import FaultyJournal
 from toolkit.approvals.process_owner import owner
 from toolkit.decisions import Decision

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.durable.kit import LocalEngine, wait_for_status, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import LocalEngine, wait_for_status
 from tests.flows.kit import Built, Edited, Part, Plan, Released, Task, run_with
 from toolkit import (
     Agent,
@@ -232,14 +233,20 @@ async def test_a_failed_flow_is_told_in_sentences(database):
     assert all(event.at is not None for event in story)
 
 
-async def test_resources_of_the_run_come_before_those_of_the_registration(database):
-    """A worker has its own, and a caller may give others."""
+def build_flow_with_resource():
+    """Return a flow with a step that wants a resource."""
     flow = Flow[Released]("resources")
 
     @flow.step
     def publish(plan: Plan, version: Inject[str]) -> Released:
         return Released(version)
 
+    return flow
+
+
+async def test_resources_of_the_run_come_before_those_of_the_registration(database):
+    """A worker has its own, and a caller may give others."""
+    flow = build_flow_with_resource()
     async with open_host(database) as host:
         flow.register(host, resources={str: "registered"})
         assert await flow.run(Plan(), host, id="1") == Released("registered")
@@ -248,12 +255,7 @@ async def test_resources_of_the_run_come_before_those_of_the_registration(databa
 
 async def test_an_error_of_the_program_is_raised_and_kept(database):
     """A missing resource is the host's mistake; the run has failed and says so."""
-    flow = Flow[Released]("resources")
-
-    @flow.step
-    def publish(plan: Plan, version: Inject[str]) -> Released:
-        return Released(version)
-
+    flow = build_flow_with_resource()
     async with open_host(database) as host:
         with pytest.raises(DefinitionError, match="`publish` wants str"):
             await flow.run(Plan(), host, id="1")

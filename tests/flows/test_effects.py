@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.durable.kit import LocalEngine, wait_until
+from tests.clocks import wait_until
+from tests.durable.kit import LocalEngine
 from tests.flows.kit import Built, Edited, Part, Plan, Task
 from toolkit import ToolError, Transient
 from toolkit.durable import DurableHost

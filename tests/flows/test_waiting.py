@@ -179,6 +179,17 @@ async def test_items_run_one_by_one_if_it_is_not_known_whether_they_may_run_toge
     assert await flow.run(Task()) == [Built(1), Built(2), Built(3)]
 
 
+async def cancel_approved(flow, began):
+    """Approve what a run waits for, and cancel the run once *began* is set. Return what can be resumed again."""
+    waiting = await flow.run(Plan())
+    decisions = {waiting.requests[0].id: Decision.approve()}
+    task = asyncio.create_task(flow.resume(waiting, decisions))
+    await began.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    return waiting, decisions
+
+
 @pytest.mark.parametrize("facts", [{"idempotent": True}, {"undo": lambda plan: None}])
 async def test_an_approved_step_that_was_cancelled_has_its_attempt_still(facts):
     """A process that is told to end costs a step no attempt, so people are asked again."""
@@ -192,12 +203,7 @@ async def test_an_approved_step_that_was_cancelled_has_its_attempt_still(facts):
             await asyncio.Event().wait()
         return Released("1")
 
-    waiting = await flow.run(Plan())
-    decisions = {waiting.requests[0].id: Decision.approve()}
-    task = asyncio.create_task(flow.resume(waiting, decisions))
-    await began.wait()
-    task.cancel()
-    await asyncio.wait({task})
+    waiting, decisions = await cancel_approved(flow, began)
     outcome = await flow.resume(waiting, decisions)
     if isinstance(outcome, Waiting):
         outcome = await flow.resume(outcome, {outcome.requests[0].id: Decision.approve()})
@@ -314,12 +320,7 @@ async def test_a_step_that_was_cancelled_in_memory_is_not_simply_repeated(facts)
         await gate.wait()
         return Released("1")
 
-    waiting = await flow.run(Plan())
-    decisions = {waiting.requests[0].id: Decision.approve()}
-    task = asyncio.create_task(flow.resume(waiting, decisions))
-    await began.wait()
-    task.cancel()
-    await asyncio.wait({task})
+    waiting, decisions = await cancel_approved(flow, began)
     gate.set()
     outcome = await flow.resume(waiting, decisions)
     if facts:

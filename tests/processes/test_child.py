@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from tests.clocks import block_until
+from tests.processes.kit import is_reaped
 from toolkit.processes.child import ChildOutcome, ChildSpec, NotStarted, exit_file, reap, run_child
-
-from ..sandbox.levels import until
 
 
 @pytest.fixture
@@ -38,15 +38,6 @@ def shell(script: str, on_data, **options) -> ChildSpec:
     """A child that runs a script of the shell, and is soon killed if it has to stop."""
     defaults = {"env": {"PATH": "/usr/bin:/bin"}, "cwd": "/", "timeout_seconds": 20.0, "grace_seconds": 0.1}
     return ChildSpec(argv=["/bin/sh", "-c", script], on_data=on_data, **{**defaults, **options})
-
-
-def is_reaped(pid: int) -> bool:
-    """Whether a child of ours is gone for good, and left no zombie."""
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
 
 
 def is_alive(pid: int) -> bool:
@@ -95,7 +86,7 @@ def test_the_group_is_ended_if_the_caller_wants_it(stop, ends_group):
     assert run_child(shell(script, received, ends_group=ends_group), stop[0]) == ChildOutcome(-9, "enough")
     other = int(received.data["stdout"])
     if ends_group:
-        assert until(lambda: not is_alive(other))
+        block_until(lambda: not is_alive(other))
     else:
         assert is_alive(other)
         os.kill(other, 9)

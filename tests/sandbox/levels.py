@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -100,13 +98,3 @@ def is_of_another_run(number):
         except OSError:
             return False
     return is_under_pytest
-
-
-def until(holds, *, seconds=20):
-    """Wait until *holds* does; whether it did."""
-    ends, nothing = time.monotonic() + seconds, threading.Event()
-    while not holds():
-        if time.monotonic() > ends:
-            return False
-        nothing.wait(0.01)
-    return True

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.errors import ToolError
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
@@ -18,7 +19,7 @@ from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
-from .levels import REAL, level, report, run, running, until
+from .levels import REAL, level, report, run, running
 
 
 @pytest.fixture
@@ -312,7 +313,7 @@ def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
     with started(
         bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script)), "echo ran", folder
     ) as process:
-        assert until((tmp_path / "made").exists)
+        block_until((tmp_path / "made").exists)
         process.terminate()
         out, _ = process.communicate(timeout=30)
     assert (out, process.returncode) == ("", 143)

@@ -12,10 +12,9 @@ import threading
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.errors import ToolError
 from toolkit.sandbox.recheck import RecheckServer
-
-from .levels import until
 
 
 def ask(name):
@@ -62,7 +61,7 @@ def test_it_ends_with_whoever_holds_it():
     name = server.address
     del server
     gc.collect()
-    assert until(lambda: not recheck_threads() - before)
+    block_until(lambda: not recheck_threads() - before)
     with pytest.raises(ConnectionRefusedError):
         ask(name)
 

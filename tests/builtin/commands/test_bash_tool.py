@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from tests.clocks import block_until, wait_until
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session, ToolError
 from toolkit.approvals.read_only_guard import read_only
 from toolkit.builtin.commands.bash_tool import bash_for
@@ -25,7 +26,7 @@ from toolkit.sandbox import Limits, Sandbox, best_sandbox
 from toolkit.sandbox.launcher.launch import _make_cgroup
 from toolkit.workspace import Workspace
 
-from ...sandbox.levels import ALL, REAL, level, running, until
+from ...sandbox.levels import ALL, REAL, level, running
 
 pytestmark = pytest.mark.anyio
 
@@ -44,14 +45,6 @@ def workspace(tmp_path):
     """One with a folder in it."""
     (tmp_path / "root" / "sub").mkdir(parents=True)
     return Workspace(tmp_path / "root")
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 @pytest.fixture
@@ -346,7 +339,7 @@ async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
     result = await tool.function(":(){ :|:& };:; sleep 65.55", timeout_seconds=2, context=Context(facts=tool.facts))
     assert "fork: retry: Resource temporarily unavailable" in result.text
     assert result.kind == "timeout"
-    assert until(lambda: not running("65.55"))
+    block_until(lambda: not running("65.55"))
 
 
 # Facts, and when a person is asked.
@@ -528,13 +521,13 @@ async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, 
     command = "touch ready; while :; do cat .env; done 2>/dev/null"
     call = dispatcher.call("bash", {"command": command, "background": background}, session=session)
     running = asyncio.ensure_future(call)
-    assert await asyncio.to_thread(until, lambda: exists(ready))
+    await wait_until(lambda: exists(ready))
     write(secret + ".new", "hunter2")
     os.replace(secret + ".new", secret)
     text = (await running).text
     if background:
         shell = shell_of(session, workspace.root)
-        assert await asyncio.to_thread(until, lambda: shell.jobs.all()[0].process.is_over)
+        await wait_until(lambda: shell.jobs.all()[0].process.is_over)
         text = (await dispatcher.call("job_output", {"job": "job_1"}, session=session)).text
     assert "stopped: a protected file was replaced or removed" in text
     assert "hunter2" not in text

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit import Catalog, Dispatcher, Session
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_output_tool import job_output_for
@@ -20,7 +21,7 @@ from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace
 
-from ...sandbox.levels import running, until
+from ...sandbox.levels import running
 
 pytestmark = pytest.mark.anyio
 exists = os.path.exists
@@ -40,14 +41,6 @@ async def dispatcher(workspace):
         catalog.add(each)
     async with Dispatcher(catalog) as made:
         yield made
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 @pytest.fixture
@@ -74,7 +67,7 @@ async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace)
     started = await dispatcher.call("bash", {"command": "echo one; sleep 91.11", "background": True}, session=session)
     assert started.text == "started job_1; `job_output` shows what it prints, `job_stop` ends it"
     job = shell_of(session, workspace.root).jobs.get("job_1")
-    assert until(lambda: job.output.total == 4)
+    block_until(lambda: job.output.total == 4)
     listed = await dispatcher.call("job_output", {}, session=session)
     assert listed.text.startswith("job_1: running for ")
     assert listed.text.endswith(" s: echo one; sleep 91.11")
@@ -104,7 +97,7 @@ async def test_no_jobs_are_listed_as_none(dispatcher, session):
 async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
     """Names are a conversation's own."""
     await dispatcher.call("bash", {"command": "sleep 92.22", "background": True}, session=session)
-    assert until(lambda: running("92.22"))
+    block_until(lambda: running("92.22"))
     other = Session()
     result = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
     assert "there is no job 'job_1'; none was started" in result.text
@@ -139,10 +132,10 @@ async def test_jobs_end_with_their_conversation(dispatcher, workspace):
     session = Session()
     await dispatcher.call("bash", {"command": "sleep 94.44", "background": True}, session=session)
     private = shell_of(session, workspace.root).private_folder
-    assert until(lambda: running("94.44"))
+    block_until(lambda: running("94.44"))
     del session
     gc.collect()
-    assert until(lambda: not running("94.44"))
+    block_until(lambda: not running("94.44"))
     assert not exists(private)
 
 
@@ -175,7 +168,7 @@ while not shell.jobs.get("job_1").output.total:
 print(shell.private_folder)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert until(lambda: not running("96.66"))
+    block_until(lambda: not running("96.66"))
     assert not os.path.exists(done.stdout.strip())
 
 
@@ -216,7 +209,7 @@ async def test_a_job_that_does_not_end_at_once_is_reported(workspace, session, s
         "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
     )
     tool = job_stop_for(workspace, patience_seconds=0.01)
-    assert until(lambda: job.output.total == 2)
+    block_until(lambda: job.output.total == 2)
     catalog = Catalog()
     catalog.add(tool)
     async with Dispatcher(catalog) as dispatcher:

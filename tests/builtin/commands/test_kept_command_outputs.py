@@ -10,7 +10,6 @@ from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.builtin import read_output_for
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_output_tool import job_output_for
-from toolkit.builtin.commands.shell_state import end_shells
 from toolkit.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -25,14 +24,6 @@ PLACE = re.compile(
 def workspace(tmp_path):
     """An empty one."""
     return Workspace(tmp_path)
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 def make_dispatcher(workspace, *, reader=True, **options) -> Dispatcher:

@@ -14,12 +14,13 @@ import time
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.builtin.commands.process import CommandOutcome, CommandSpec, Process
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace
 
-from ...sandbox.levels import ALL, level, running, until
+from ...sandbox.levels import ALL, level, running
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +72,7 @@ async def test_time_that_is_up_ends_everything(start, name):
     ended = await Process(start(script, name=name, timeout_seconds=2, grace_seconds=0.2), output).wait_for_outcome()
     assert ended.stop_reason == "timeout"
     assert output.streams["stdout"] == b"ready\n"
-    assert until(lambda: not running("81.11"))
+    block_until(lambda: not running("81.11"))
 
 
 async def test_what_ignores_the_polite_signal_gets_one_grace(start):
@@ -89,7 +90,7 @@ async def test_a_daemon_neither_keeps_the_call_open_nor_outlives_it(start, name)
         start("(setsid bash -c 'sleep 82.22 & disown' &) ; echo done", name=name), Output()
     ).wait_for_outcome()
     assert ended.exit_code == 0
-    assert until(lambda: not running("82.22"))
+    block_until(lambda: not running("82.22"))
 
 
 async def test_stopping_ends_it(start):
@@ -149,7 +150,7 @@ async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
         start("setsid sleep 86.66 & kill -9 $PPID; sleep 86.66", grace_seconds=0.1), Output()
     ).wait_for_outcome()
     assert ended.exit_code == 137
-    assert until(lambda: not running("86.66"))
+    block_until(lambda: not running("86.66"))
 
 
 async def test_a_launcher_that_hangs_is_not_waited_for(start):
@@ -157,7 +158,7 @@ async def test_a_launcher_that_hangs_is_not_waited_for(start):
     wanted = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
     ended = await Process(wanted, Output()).wait_for_outcome()
     assert (ended.stop_reason, ended.exit_code) == ("timeout", 137)
-    assert until(lambda: not running("98.11"))
+    block_until(lambda: not running("98.11"))
 
 
 async def test_a_listener_that_fails_while_the_launcher_hangs(start):
@@ -170,7 +171,7 @@ async def test_a_listener_that_fails_while_the_launcher_hangs(start):
     wanted = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
     with pytest.raises(ToolError, match="broken"):
         await Process(wanted, fail).wait_for_outcome()
-    assert until(lambda: not running("98.22"))
+    block_until(lambda: not running("98.22"))
 
 
 async def test_how_it_ended_is_not_known_before_it_has(start):
@@ -265,4 +266,4 @@ Process(start, lambda stream, data: data and print(data.decode(), flush=True)).w
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout.readline() == "ready\n"
         host.send_signal(signal.SIGKILL)
-    assert until(lambda: not running("90.91"))
+    block_until(lambda: not running("90.91"))

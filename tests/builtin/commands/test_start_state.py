@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolCall
+from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.builtin.commands.start_state import StartState, StartStates, start_state_of
@@ -26,14 +26,6 @@ def workspace(tmp_path):
     for folder in ("build", "sub/build", ".git"):
         (tmp_path / "root" / folder).mkdir(parents=True)
     return Workspace(tmp_path / "root")
-
-
-@pytest.fixture
-def session():
-    """A conversation that ends with the test."""
-    made = Session()
-    yield made
-    end_shells(made)
 
 
 @pytest.fixture

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
+from tests.durable.kit import holding
 from tests.providers.stub import KEY
-from toolkit.durable import DurableHost
+from toolkit.durable import DurableError, DurableHost
 from toolkit.durable.journal.opening import open_journal
 from toolkit.testing.load_target import load_object
 
@@ -24,10 +26,11 @@ DATABASE = "sqlite:///runs.sqlite"
 ROOT = Path(__file__).parents[3]
 
 AGENTS = '''\
-"""An agent that pays bills. The file `hold` makes a payment hang after it was made."""
+"""An agent that pays bills. A payment hangs after it was made while the test holds the file `hold`."""
 
+import fcntl
 import itertools
-import time
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +47,10 @@ def pay(bill: str) -> str:
     """Pay a bill."""
     with Path("book.txt").open("a") as book:
         book.write(f"{bill}\\n")
-    while Path("hold").exists():
-        time.sleep(0.01)
+    print(bill, "is in the book", file=sys.stderr, flush=True)
+    if Path("hold").exists():
+        with open("hold") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
     return f"{bill} is paid"
 
 
@@ -115,6 +120,17 @@ def build_tools():
     return catalog
 '''
 
+HOSTS = """\
+from toolkit.durable import DurableHost
+
+built = []
+
+
+def build():
+    built.append(DurableHost("sqlite:///own.sqlite"))
+    return built[0]
+"""
+
 
 @pytest.fixture
 def agents(shop):
@@ -137,19 +153,19 @@ def working(*words):
             process.kill()
 
 
-def wait_for(condition, seconds=60.0):
-    """Wait until *condition* returns something true, which another process brings about, and return it."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.02)
-    return pytest.fail("it did not happen in time")
-
-
-def wait_for_status(journal, run_id, status):
-    """Wait until a run has *status*, and return it."""
-    return wait_for(lambda: (row := journal.get(run_id)).status == status and not row.decisions and row)
+def read_until(worker, text, seconds=60.0):
+    """Read what a worker writes, up to a line with *text*, and return it. A worker that is silent too long is killed."""
+    watchdog = threading.Timer(seconds, worker.kill)
+    watchdog.start()
+    notes = ""
+    try:
+        for line in worker.stderr:
+            notes += line
+            if text in line:
+                return notes
+    finally:
+        watchdog.cancel()
+    return pytest.fail(f"the worker has ended, and did not write {text!r}: {notes}")
 
 
 @pytest.mark.long
@@ -159,18 +175,17 @@ def test_an_approval_goes_from_one_worker_to_the_next(agents):
     with contextlib.closing(open_journal(DATABASE)) as journal:
         for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
             with working("agents.py:agent") as worker:
-                wait_for_status(journal, "bills", "waiting")
+                notes = read_until(worker, "run 'bills' is waiting")
                 worker.send_signal(number)
-                notes = worker.communicate(timeout=60)[1]
-                assert worker.returncode == code, notes
+                notes += worker.stderr.read()
+                assert worker.wait(60) == code, notes
                 assert "8 runs at once from sqlite:///" in notes
                 assert "run 'bills' begins, activation" in notes
-                assert "run 'bills' is waiting" in notes
                 assert ("the worker has ended" in notes) is (code == 0)
             ran = agents.run("runs", "approve", "bills", "--by", "ada", "--database", DATABASE)
             assert ran.code == 0, ran.err
-        with working("agents.py:build", "--concurrency", "1"):
-            wait_for_status(journal, "bills", "done")
+        with working("agents.py:build", "--concurrency", "1") as worker:
+            read_until(worker, "run 'bills' is done")
         assert len(journal.read_workers()) == 1  # the last one was killed; the others took their leave
     assert (agents.folder / "book.txt").read_text().split() == ["A-7", "A-8"]
     shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
@@ -182,40 +197,39 @@ def test_an_approval_goes_from_one_worker_to_the_next(agents):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
 def test_a_run_goes_on_when_its_worker_is_ended(agents, number):
     """After SIGKILL the payment that was cut is not repeated, and the model is told; after SIGTERM it is done first."""
-    agents.write("hold", "")
     agents.run("runs", "start", "bills", "Pay.", "--database", DATABASE)
-    book = agents.folder / "book.txt"
-    with contextlib.closing(open_journal(DATABASE)) as journal:
-        with working("agents.py:free_agent") as worker:
-            wait_for(book.exists)
-            worker.send_signal(number)
-            if number == signal.SIGTERM:
-                (agents.folder / "hold").unlink()
-            worker.wait(60)
-        (agents.folder / "hold").unlink(missing_ok=True)
-        with working("agents.py:free_agent"):
-            wait_for_status(journal, "bills", "done")
-    assert book.read_text().split() == ["A-7", "A-8"]
+    with holding(agents.folder / "hold") as release, working("agents.py:free_agent") as worker:
+        read_until(worker, "A-7 is in the book")
+        worker.send_signal(number)
+        if number == signal.SIGTERM:
+            release()
+        worker.wait(60)
+    with working("agents.py:free_agent") as worker:
+        read_until(worker, "run 'bills' is done")
+    assert (agents.folder / "book.txt").read_text().split() == ["A-7", "A-8"]
     shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
     assert ("may or may not have happened" in shown) is (number == signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def ending_when(condition):
-    """End the worker in this process by SIGTERM once *condition* returns something true."""
+    """End the worker in this process by SIGTERM once *condition* returns something true. It may when a run has ended."""
+    end = functools.partial(os.kill, os.getpid(), signal.SIGTERM)
 
-    def wait():
-        try:
-            wait_for(condition)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+    class Listener(logging.Handler):
+        def emit(self, record):
+            if condition():
+                log.removeHandler(self)
+                end()
 
-    thread = threading.Thread(target=wait)
-    thread.start()
+    log, listener, watchdog = logging.getLogger("toolkit.runs"), Listener(), threading.Timer(60.0, end)
+    log.addHandler(listener)
+    watchdog.start()
     try:
         yield
     finally:
-        thread.join()
+        watchdog.cancel()
+        log.removeHandler(listener)
 
 
 @pytest.mark.long
@@ -307,3 +321,12 @@ def test_what_cannot_work_is_refused(agents, words, message):
     ran = agents.run("worker", *words)
     assert (ran.code, ran.out) == (2, ""), ran.err
     assert message in ran.err
+
+
+def test_a_target_that_is_refused_is_closed(agents):
+    """The worker has made it, and gives it to no one."""
+    agents.write("hosts.py", HOSTS)
+    assert agents.run("worker", "hosts.py:build", "--queue", "other").code == 2
+    (host,) = load_object("hosts.py:built")
+    with pytest.raises(DurableError, match="was closed"):
+        asyncio.run(host.get("bills"))

@@ -136,6 +136,25 @@ def test_a_file_of_approvals_is_refused(path):
     expect_refusal(path, "not one of runs")
 
 
+def test_a_file_that_is_refused_is_closed(path):
+    """The caller gets no journal that could be closed, so no connection stays open."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE songs (title)")
+    path.chmod(0o600)
+    connections = []
+
+    def connect(*arguments, **options):
+        connections.append(sqlite3.connect(*arguments, **options))
+        return connections[-1]
+
+    with pytest.raises(DurableError, match="not one of runs"):
+        open_file(path, connect=connect)
+    assert connections
+    for connection in connections:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
 def test_a_file_with_the_tables_of_dbos_is_used(path):
     """The tables of the engine are in the same file."""
     with closing(sqlite3.connect(path)) as connection:

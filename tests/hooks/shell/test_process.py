@@ -14,6 +14,7 @@ import threading
 
 import pytest
 
+from tests.processes.kit import is_reaped
 from toolkit.hooks.shell.process import HookCommand, HookCommandResult, NotRun, build_environment, run_command
 from toolkit.processes.child import exit_file
 
@@ -37,15 +38,6 @@ def shell(script: str, **options) -> HookCommand:
             **options,
         }
     )
-
-
-def is_reaped(pid: int) -> bool:
-    """Whether a child of ours is gone for good, and left no zombie."""
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
 
 
 async def test_input_goes_in_and_output_comes_out(watch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -24,10 +23,3 @@ def is_alive(pid):
     except (FileNotFoundError, ProcessLookupError):
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
-
-
-async def wait_until(is_true, *, seconds=20.0):
-    """Wait until *is_true* returns true; fail after *seconds*."""
-    async with asyncio.timeout(seconds):
-        while not is_true():  # noqa: ASYNC110 -- what another process or thread does sets no event
-            await asyncio.sleep(0.002)

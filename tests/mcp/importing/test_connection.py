@@ -9,12 +9,13 @@ import threading
 
 import pytest
 
+from tests.clocks import wait_until
 from toolkit import Catalog, Dispatcher, tool
 from toolkit.mcp import RemoteServer, Servers
 from toolkit.mcp.importing.remote_server import read_server
 from toolkit.settings.mcp_servers import McpServer
 
-from .kit import hostile, is_alive, wait_until
+from .kit import hostile, is_alive
 
 pytestmark = pytest.mark.anyio
 

@@ -10,6 +10,7 @@ from mcp.server import Server
 from mcp.server.mcpserver import Context as ServerContext
 from mcp.server.mcpserver import Image, MCPServer
 
+from tests.clocks import wait_until
 from toolkit import Dispatcher, Permissions, ToolCall
 from toolkit.agent import Agent
 from toolkit.approvals import Approvals
@@ -17,8 +18,6 @@ from toolkit.content import ImagePart
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.remote_tools import RemoteListing, RemoteTool
 from toolkit.providers import ScriptedProvider
-
-from .kit import wait_until
 
 pytestmark = pytest.mark.anyio
 

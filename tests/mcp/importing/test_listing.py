@@ -6,11 +6,12 @@ import time
 
 import pytest
 
+from tests.clocks import wait_until
 from toolkit import Catalog, Dispatcher, tool
 from toolkit.errors import DefinitionError
 from toolkit.mcp import RemoteServer, Servers
 
-from .kit import hostile, wait_until
+from .kit import hostile
 
 pytestmark = pytest.mark.anyio
 

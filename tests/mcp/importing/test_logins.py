@@ -11,6 +11,7 @@ import httpx
 import httpx2
 import pytest
 
+from tests.clocks import wait_until
 from toolkit import Decision, Dispatcher
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.login import LoginError, log_in
@@ -19,7 +20,6 @@ from toolkit.mcp.importing.logins import Logins
 from toolkit.mcp.importing.private_json import PrivateFileError
 from toolkit.mcp.importing.remote_server import read_server
 
-from .kit import wait_until
 from .oauth_site import serving_site
 
 

@@ -9,12 +9,11 @@ import mcp_types as types
 import pytest
 from mcp.server import Server
 
+from tests.clocks import wait_until
 from toolkit import DECLINED, Dispatcher
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.mcp import RemoteServer, Servers
-
-from .kit import wait_until
 
 COLOR = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
 

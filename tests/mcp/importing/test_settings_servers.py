@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.clocks import wait_until
 from tests.settings.kit import Place
 from toolkit import Catalog, Permissions, ToolCall
 from toolkit.mcp import Pins, Servers
@@ -16,7 +17,7 @@ from toolkit.mcp.importing.settings_servers import read_settings_servers
 from toolkit.providers import ScriptedProvider
 from toolkit.settings import build_agent, build_dispatcher
 
-from .kit import SCRIPT, is_alive, wait_until
+from .kit import SCRIPT, is_alive
 
 EVIL = f'[mcp_servers.evil]\ncommand = "{sys.executable}"\nargs = ["-I", "-S", "{SCRIPT}", ""]\n'
 

@@ -179,7 +179,7 @@ async def test_a_question_that_is_not_answered_in_time_denies_the_call(dispatche
     """A client of the older revision may not hold a call for ever."""
 
     async def wait(context, params):
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async with connected(dispatcher, OLD, wait, answer_seconds=0.01) as client:
         result = await client.call_tool("pay", {"amount": 5})
@@ -193,7 +193,7 @@ async def test_a_call_that_is_cancelled_while_it_asks_leaves_no_open_request(dis
 
     async def wait(context, params):
         asked.set()
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async with connected(dispatcher, OLD, wait) as client:
         async with anyio.create_task_group() as tasks:

@@ -251,7 +251,7 @@ async def test_cancellation_reaches_async_and_sync_tools(mode):
         """Wait."""
         started.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)  # a tool may await while it cleans up
             ended.set()

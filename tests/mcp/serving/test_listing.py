@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import MCPError
 
-from tests.clocks import until
+from tests.clocks import until, wait_until
 from tests.mcp.serving.kit import MODES, connected, text_of
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
@@ -170,7 +170,4 @@ async def change(catalog, changes):
             catalog.add(Tool.from_schema(f"new_{number}", "A tool.", schema, lambda arguments: None))
 
     await asyncio.to_thread(add)
-    for _ in range(1000):
-        if changes:
-            return
-        await asyncio.sleep(0.001)
+    await wait_until(lambda: changes)

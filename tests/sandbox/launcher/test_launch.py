@@ -12,6 +12,7 @@ import tempfile
 
 import pytest
 
+from tests.clocks import block_until
 from toolkit.errors import ToolError
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.launcher import attempt as attempts
@@ -20,7 +21,7 @@ from toolkit.sandbox.launcher import covers, process_tree
 from toolkit.sandbox.launcher import launch as launcher
 from toolkit.sandbox.limits import Limits
 
-from ..levels import running, until
+from ..levels import running
 
 
 def outcome(launch, **options):
@@ -113,7 +114,7 @@ def test_orphans_that_end_are_no_zombies():
         launcher_command(shell(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout.readline() == "ready\n"
-        assert until(lambda: len(children(process.pid)) == 1)
+        block_until(lambda: len(children(process.pid)) == 1)
         process.communicate("go\n", timeout=20)
 
 
@@ -164,7 +165,7 @@ def test_the_death_of_whoever_started_it_ends_everything():
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout.readline() == "ready\n"
         starter.kill()
-    assert until(lambda: not running("74.61"))
+    block_until(lambda: not running("74.61"))
 
 
 def test_an_orphan_does_not_start():

@@ -106,3 +106,9 @@ def assert_alike(one: Any, other: Any) -> None:
 
 def vars_of(record: Any) -> list[Any]:
     return [getattr(record, field.name) for field in dataclasses.fields(record)]
+
+
+def record(properties, *required):
+    """Return the schema of a closed object."""
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": list(required)} if required else {})

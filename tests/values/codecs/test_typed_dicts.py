@@ -9,18 +9,12 @@ import pytest
 import typing_extensions
 
 from . import future_records as future
-from .kit import DATE, problem, read, schema_of, there_and_back, three_ways, tool_for, written
+from .kit import DATE, problem, read, record, schema_of, there_and_back, three_ways, tool_for, written
 
 T = TypeVar("T")
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
 DAY = date(2024, 5, 1)
-
-
-def record(properties, *required):
-    """The schema of a closed object."""
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return schema | ({"required": list(required)} if required else {})
 
 
 class Movie(TypedDict):

@@ -25,6 +25,7 @@ from ...spec import Tool
 from ...testing.load_target import load_object
 from ..call_policy import CallPolicy, dispatcher_for
 from ..failures import Failure
+from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..resources import load_resources
 from ..run_database import find_database, show_database
@@ -86,8 +87,9 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
 
     value = _load_worker(target)
     if isinstance(value, (DurableAgent, DurableHost)):
-        _refuse_model_options(options, "it has its own")
-        _check_own_options(find_host(value), options)
+        with _close_if_refused(value):
+            _refuse_model_options(options, "it has its own")
+            _check_own_options(find_host(value), options)
         yield value
         return
     values: list[object] = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -158,10 +160,21 @@ def _make_durable(
         raise Failure("the target has several agents; give each a worker, with a --queue of its own")
     limits = RunLimits(concurrency=options.concurrency)
     host = DurableHost(options.find_database(), limits=limits, name=options.queue or "toolkit")
-    for part in parts:
-        if not isinstance(part, Agent):
-            part.register(host, resources=resources)
-    return DurableAgent(agents[0], host, resources=resources) if agents else host
+    with _close_if_refused(host):
+        for part in parts:
+            if not isinstance(part, Agent):
+                part.register(host, resources=resources)
+        return DurableAgent(agents[0], host, resources=resources) if agents else host
+
+
+@contextlib.contextmanager
+def _close_if_refused(workload: Workload) -> Iterator[None]:
+    """Close the connections of *workload* if the block raises."""
+    try:
+        yield
+    except BaseException:
+        run_coroutine(workload.close())
+        raise
 
 
 def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:

@@ -69,7 +69,11 @@ class SQLiteDatabase(Database):
         renew_in_children(self)
         with self._translate_errors():
             make_private(self._path)
-        self._prepare(statements)
+        try:
+            self._prepare(statements)
+        except BaseException:
+            self.close()
+            raise
 
     def renew_after_fork(self) -> None:
         """Forget the connections of the parent without closing them."""
