@@ -227,6 +227,10 @@ class ToolServer(Server[Any]):
         finally:
             self._changes.stop()
 
+    def end_subscriptions(self) -> None:
+        """End the `subscriptions/listen` requests of all clients. Call this on the event loop that serves."""
+        self._changes.listen.close()
+
     def create_initialization_options(
         self,
         notification_options: NotificationOptions | None = None,
