@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import re
+import signal
+import socket
+import sys
+from pathlib import Path
 
 import pytest
+from mcp import Client
 
 from toolkit.cli.commands.serve import parse_address, read_tokens
 from toolkit.cli.failures import Failure
@@ -54,6 +62,8 @@ def test_a_file_has_a_token_on_each_line():
         (["--http", "8000", "--token-file", "missing.txt"], "missing.txt cannot be read"),
         (["--key-file", "missing.txt"], "--key-file: missing.txt cannot be read"),
         (["--mode", "plan", "--http", "8000", "--token-file", "short.txt"], "needs at least 16"),
+        (["--key-file", "short.txt"], "error: a key needs at least 32 bytes, got 5"),
+        (["--http", "8000", "--key-file", "short.txt"], "error: a key needs at least 32 bytes, got 5"),
     ],
 )
 def test_wrong_options_end_the_command(shop, words, problem):
@@ -74,3 +84,47 @@ def test_tools_are_served_over_standard_input_and_output(shop):
     assert messages[0]["error"]["message"].startswith("NaN is not JSON")
     assert "the module speaks" in ran.err
     assert ran.code == 0
+
+
+def test_a_port_that_is_taken_is_an_error(shop):
+    """The message comes before any note that the server is there."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]))
+    assert ran.code == 2
+    assert "cannot listen on" in ran.err
+    assert "serving" not in ran.err
+
+
+@pytest.mark.long
+@pytest.mark.anyio
+@pytest.mark.parametrize("waits_for", ["changes", "a call"])
+async def test_a_server_that_is_stopped_ends_although_clients_wait(shop, waits_for):
+    """A client that listens for changes, or whose call never ends, does not keep the process."""
+    folder = Path(__file__).parents[3]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "toolkit", "serve", "tools.py", "--http", "127.0.0.1:0"),
+        cwd=shop.folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(90):
+            while not (address := re.search(rb"http://127.0.0.1:[1-9]\d*/mcp", await process.stderr.readline())):
+                pass
+            async with Client(address[0].decode(), mode="2026-07-28") as client:
+                if waits_for == "changes":
+                    async with client.listen(tools_list_changed=True):
+                        process.send_signal(signal.SIGINT)
+                        await process.wait()
+                else:
+                    call = asyncio.create_task(client.call_tool("sleep", {}))
+                    await client.list_tools()
+                    process.send_signal(signal.SIGINT)
+                    await process.wait()
+                    await asyncio.wait({call})
+                    assert call.exception() is not None
+        assert b"Traceback" not in await process.stderr.read()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

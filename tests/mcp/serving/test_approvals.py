@@ -358,6 +358,28 @@ async def test_an_expired_state_is_refused(dispatcher, runs):
     assert runs == []
 
 
+async def test_questions_that_are_never_answered_make_room(catalog, runs):
+    """The request of a client that never comes back expires soon after its question, and not after a day."""
+    now = [1000.0]
+    dispatcher = Dispatcher(catalog, approvals=Approvals(MemoryApprovals(size=3), clock=lambda: now[0]))
+    async with connected(dispatcher, NEW, Person(YES), answer_seconds=600) as client:
+        for amount in range(3):
+            await call_once(client, "pay", {"amount": amount})
+        assert (await client.call_tool("pay", {"amount": 3})).is_error
+        now[0] += 1201
+        assert text_of(await client.call_tool("pay", {"amount": 4})) == "paid 4"
+    assert runs == [(4, "bob")]
+
+
+async def test_requests_that_the_program_answers_itself_keep_their_time(catalog, runs):
+    """An asker of the dispatcher is not bound by the time that clients have."""
+    seen = []
+    approvals = Approvals(ask=seen.append, expires_seconds=5000, clock=lambda: 1000.0)
+    async with connected(Dispatcher(catalog, approvals=approvals), NEW, Person(NO), answer_seconds=1) as client:
+        await client.call_tool("pay", {"amount": 1})
+    assert [request.expires_at for request in seen] == [6000.0]
+
+
 async def test_a_state_of_another_user_is_refused(dispatcher, runs):
     """Ada was asked, so Bob cannot answer."""
     async with connected(dispatcher, NEW, Person(NO), key=KEY, principal="ada") as client:

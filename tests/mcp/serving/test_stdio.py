@@ -173,7 +173,7 @@ async def test_a_message_that_cannot_be_written_fails_alone(caplog, content, ans
     ):
         send.send_nowait(SessionMessage(message))
     send.close()
-    await _write_messages(receive, _LineWriter(output, pool), _PendingRequests())
+    await _write_messages(receive, _LineWriter(output, pool, on_loss=lambda: None), _PendingRequests())
     pool.close()
     first, second = [json.loads(line) for line in output.getvalue().splitlines()]
     assert second == {"jsonrpc": "2.0", "id": 2, "result": {}}
@@ -202,6 +202,38 @@ async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_en
     )
     assert "tools" in answers[2]["result"]
     assert cancelled == [True]
+
+
+async def test_a_client_that_goes_away_ends_the_server_quietly(caplog):
+    """It no longer reads while a call reports progress: the call is cancelled, and there is no traceback."""
+    catalog, cancelled = Catalog(), []
+
+    @catalog.tool(read_only=True)
+    async def report(context: Context) -> str:
+        """Report, and go on for ever."""
+        context.report(1, 2)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.append(True)
+        return ""
+
+    class ClosedPipe(io.BytesIO):
+        def write(self, line):
+            raise BrokenPipeError("Broken pipe")
+
+    reading, writing = os.pipe()  # the client keeps its other end open
+    meta = {**ENVELOPE, "progressToken": 1}
+    params = {"name": "report", "arguments": {}, "_meta": meta}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    os.write(writing, json.dumps(call).encode() + b"\n")
+    with os.fdopen(reading, "rb") as lines, os.fdopen(writing, "wb"):
+        async with asyncio.timeout(20):
+            await serve_lines(build_server(Dispatcher(catalog)), lines, ClosedPipe())
+        os.write(writing, b"\n")  # the thread that reads ends
+
+    assert cancelled == [True]
+    assert "cannot be written to any more" in caplog.text
 
 
 SERVER = """

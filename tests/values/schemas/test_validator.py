@@ -307,3 +307,22 @@ def test_the_errors_about_types_are_those_of_jsonschema(value, prefix):
     expected = describe_errors(Draft202012Validator(schema).iter_errors(value))
     assert describe_errors(validator.iter_errors(value)) == expected
     assert describe_errors(validator.iter_errors(value)) == expected
+
+
+def test_a_chain_of_schemas_is_checked_once_against_the_metaschema(monkeypatch):
+    """The meta-schema looks into all parts itself; a second look at each would take seconds for 60 levels."""
+    checked = []
+    monkeypatch.setattr("toolkit.values.schemas.validator.check_against_metaschema", checked.append)
+    schema: Any = {"type": "integer"}
+    for _ in range(40):
+        schema = {"type": "array", "items": schema}
+    check_schema(schema, "here")
+
+    assert checked == [schema]
+
+
+def test_a_schema_under_an_unknown_keyword_is_checked_if_a_reference_leads_to_it():
+    """The meta-schema does not look there."""
+    schema = {"properties": {"a": {"$ref": "#/shapes/a"}}, "shapes": {"a": {"items": {"type": "nothing"}}}}
+    with pytest.raises(DefinitionError, match="not a valid schema"):
+        check_schema(schema, "here")

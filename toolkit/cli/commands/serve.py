@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import socket
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,7 @@ from ..targets import open_target
 from ..user_extensions import with_skills
 
 if TYPE_CHECKING:
+    from ...dispatcher import Dispatcher
     from ...mcp.serving.http_app import HttpApp
 
 __all__ = ["command", "parse_address", "read_tokens"]
@@ -30,6 +34,9 @@ __all__ = ["command", "parse_address", "read_tokens"]
 _KEY_VARIABLE = "TOOLKIT_MCP_KEY"
 _TOKEN_VARIABLE = "TOOLKIT_MCP_TOKEN"  # noqa: S105 -- the name of a variable
 _DEFAULT_HOST = "127.0.0.1"
+_STOP_SECONDS = 3
+"""How long calls that are under way may still be answered after the server was told to stop."""
+
 _file = click.Path(dir_okay=False)
 
 
@@ -101,27 +108,55 @@ def command(
             "lists_deferred": not searches,
             "sends_logs": sends_logs,
         }
-        if address is None:
-            from ...mcp.serving.stdio import serve
-
-            serve(dispatcher, **options)
-            return
-        from ...mcp.serving.http_app import http_app
-
-        host, port = parse_address(address)
-        tokens = read_tokens(_read_secret(token_file, _TOKEN_VARIABLE, "--token-file"))
         try:
-            app = http_app(dispatcher, host=host, tokens=tokens, origins=origins, **options)
+            if address is None:
+                from ...mcp.serving.stdio import serve_stdio
+                from ...mcp.serving.tool_server import build_server
+
+                run = serve_stdio(build_server(dispatcher, **options))
+            else:
+                run = _serve_http(dispatcher, address, token_file, origins, options, output)
         except ValueError as error:
             raise Failure(str(error).replace("give tokens=...", f"give --token-file, or {_TOKEN_VARIABLE}")) from error
-        output.note(f"serving {target} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
-        asyncio.run(_run(app, host, port))
+        asyncio.run(run)
 
 
-async def _run(app: HttpApp, host: str, port: int) -> None:
+def _serve_http(
+    dispatcher: Dispatcher,
+    address: str,
+    token_file: str | None,
+    origins: tuple[str, ...],
+    options: dict[str, Any],
+    output: Output,
+) -> Coroutine[Any, Any, None]:
+    """Return what serves over HTTP. The port is open already, so that a mistake is found before anything runs."""
+    from ...mcp.serving.http_app import http_app
+
+    host, port = parse_address(address)
+    tokens = read_tokens(_read_secret(token_file, _TOKEN_VARIABLE, "--token-file"))
+    app = http_app(dispatcher, host=host, tokens=tokens, origins=origins, **options)
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise Failure(f"--http: cannot listen on {address}: {error.strerror or error}; choose another port") from error
+    port = listener.getsockname()[1]
+    output.note(f"serving {options['name']} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
+    return _run(app, listener)
+
+
+async def _run(app: HttpApp, listener: socket.socket) -> None:
     import uvicorn
 
-    await uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)).serve()
+    class WebServer(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # uvicorn waits for its connections, and a subscription would last for as long as its client.
+            app.end_subscriptions()
+            # Calls that are cut off from here on are no errors, and their tracebacks would hide what is one.
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=_STOP_SECONDS)
+    await WebServer(config).serve([listener])
 
 
 def parse_address(text: str) -> tuple[str, int]:

@@ -199,7 +199,9 @@ class Connection:
     async def _import(self, client: Client) -> None:
         """List the tools, and hand them on."""
         async with self._import_lock:
-            await self._on_tools(await self._list(client))
+            with anyio.fail_after(self._limits.connect_seconds):
+                listing = await self._list(client)
+            await self._on_tools(listing)  # it has a time limit of its own
 
     async def _follow(self, watcher: ListWatcher) -> None:
         """List the tools again whenever the server says that they changed, until the connection is lost."""
@@ -216,8 +218,7 @@ class Connection:
         while True:
             await watcher.wait_for_change()
             try:
-                with anyio.fail_after(self._limits.connect_seconds):
-                    await self._import(client)
+                await self._import(client)
                 self._on_problem(None)
             except (MCPError, ToolError, TimeoutError) as error:
                 self._on_problem(f"its tools cannot be listed again: {_describe(error)}")

@@ -29,7 +29,8 @@ class ServerLimits:
     How much a server may send, and how long it may take.
 
     Attributes:
-        connect_seconds: The time to start a server, to agree on a protocol revision and to list the tools.
+        connect_seconds: The time to start a server, to agree on a protocol revision and to list the tools; and the time
+            to check the schemas of the tools.
         max_message_bytes: The size of one message.
         max_pages: The pages of one list of tools.
         max_tools: The tools of one server. The others are left out.

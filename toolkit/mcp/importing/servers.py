@@ -18,7 +18,6 @@ from typing import Any, Self
 
 import mcp_types as types
 
-from ..._plumbing.wording import format_count
 from ...catalog import Catalog
 from ...catalogs.foreign_names import fold_name
 from ...catalogs.snapshot import Table
@@ -28,7 +27,6 @@ from ...permissions.trust import Trust
 from ...settings.records import MergedSettings
 from ...spec import Tool
 from .connection import Connection
-from .foreign_text import clean_text
 from .imported_tool import build_tool
 from .loop_thread import LoopThread
 from .pins import Pins
@@ -36,6 +34,7 @@ from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
 from .remote_tools import RemoteListing, RemoteTool
 from .server_file import check_trusted, read_server_file
+from .server_tools import ServerTools
 from .settings_servers import PINS_FILE, read_settings_servers
 from .tool_names import NameBook
 
@@ -43,12 +42,8 @@ __all__ = ["Servers"]
 
 _log = logging.getLogger("toolkit")
 
-_MAX_LISTED = 40
-"""The most tools of a server that are offered to the model at once. More of them wait for a search."""
-
 _CLOSE_SECONDS = 15.0
 _CANCEL_SECONDS = 2.0
-_MAX_PROBLEMS = 50
 
 
 class Servers(CatalogView):
@@ -240,10 +235,11 @@ class Servers(CatalogView):
 
     async def _import(self, entry: ServerTools, listing: RemoteListing) -> None:
         """Take over the tools in *listing*. A tool that cannot be used is left out, and `problems` says why."""
-        await entry.update(listing, self._build_tool)
+        await entry.update(listing, partial(self._build_tool, entry))
         self._imported.set_tools([tool for other in self._servers.values() for tool in other.tools.values()])
 
     def _build_tool(self, entry: ServerTools, remote: RemoteTool) -> Tool:
+        """Return the tool that stands for *remote*. This runs in a thread, because a schema may take seconds."""
         server = entry.server
         name, problem = self._names.claim(server.name, remote.name, prefix=server.tool_prefix)
         if problem is not None:
@@ -276,55 +272,6 @@ class Servers(CatalogView):
                 _log.warning("MCP %s", problem)
         self._name_problems = tuple(problems)
         return Table(tools, own.aliases)
-
-
-class ServerTools:
-    """The tools of one server, as they are in the view, and what is wrong with the server."""
-
-    def __init__(self, server: RemoteServer) -> None:
-        self.server = server
-        self.tools: dict[str, Tool] = {}
-        self._digests: dict[str, str] = {}
-        self._problem: str | None = None
-        self._tool_problems: tuple[str, ...] = ()
-        self._is_deferred = server.defer
-
-    @property
-    def is_deferred(self) -> bool:
-        """Whether the tools wait for a search. It is decided once, because a fact that changes makes a grant void."""
-        return bool(self._is_deferred)
-
-    def list_problems(self) -> list[str]:
-        """Return what is wrong with the server and with its tools."""
-        return [*([] if self._problem is None else [self._problem]), *self._tool_problems]
-
-    def set_problem(self, problem: str | None) -> None:
-        """Remember why the server cannot be reached; None if it can."""
-        self._problem = problem
-
-    async def update(self, listing: RemoteListing, build: Any) -> None:
-        """Replace the tools by those in *listing*. A tool whose definition is the same stays the same object."""
-        if self._is_deferred is None:
-            self._is_deferred = len(listing.tools) > _MAX_LISTED
-        tools: dict[str, Tool] = {}
-        problems = list(listing.problems)
-        for remote in listing.tools:
-            if self._digests.get(remote.name) == remote.digest and remote.name in self.tools:
-                tools[remote.name] = self.tools[remote.name]
-                continue
-            await asyncio.sleep(0)  # all servers share the loop, and thousands of tools take seconds
-            try:
-                tools[remote.name] = build(self, remote)
-            except DefinitionError as error:
-                problems.append(f"`{clean_text(remote.name, 80)}` is left out: {error}")
-        self.tools = tools
-        self._digests = {remote.name: remote.digest for remote in listing.tools}
-        hidden = len(problems) - _MAX_PROBLEMS
-        more = [f"and {format_count(hidden, 'problem')} more"] if hidden > 0 else []
-        before, self._tool_problems = self._tool_problems, (*problems[:_MAX_PROBLEMS], *more)
-        for problem in self._tool_problems:
-            if problem not in before:
-                _log.warning("MCP server %s: %s", self.server.name, problem)
 
 
 class _ImportedTools(Catalog):

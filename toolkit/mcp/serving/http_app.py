@@ -122,6 +122,14 @@ class HttpApp:
             finally:
                 self._is_running = False
 
+    def end_subscriptions(self) -> None:
+        """
+        End the connections of clients that only wait for changes. Call this on the event loop that serves.
+
+        A web server that stops waits for its connections before it tells the application so.
+        """
+        self.server.end_subscriptions()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection of a web server."""
         if scope["type"] == "lifespan":

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Unpack
 
 import anyio
@@ -53,7 +53,10 @@ def serve(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> None:
 
     This is what a client starts as a process. `build_server` explains the options.
     """
-    asyncio.run(serve_stdio(build_server(dispatcher, **options)))
+    try:
+        asyncio.run(serve_stdio(build_server(dispatcher, **options)))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # where the loop was then tells the user nothing
 
 
 async def serve_stdio(server: Server[Any]) -> None:
@@ -63,14 +66,18 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 async def serve_lines(server: Server[Any], lines: BinaryIO, output: BinaryIO) -> None:
-    """Serve one client: read messages from *lines* until they end, and write messages to *output*."""
+    """
+    Serve one client: read messages from *lines* until they end, and write messages to *output*.
+
+    If *output* cannot be written, the client is gone. Then its calls are cancelled, and the server ends too.
+    """
     pool = ThreadPool(2, name="toolkit-mcp")
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
-    writer = _LineWriter(output, pool)
     pending = _PendingRequests()
     try:
         async with anyio.create_task_group() as tasks:
+            writer = _LineWriter(output, pool, on_loss=tasks.cancel_scope.cancel)
             tasks.start_soon(_read_messages, lines, pool, incoming, writer, pending)
             tasks.start_soon(_write_messages, to_write, writer, pending)
             await server.run(received, outgoing, server.create_initialization_options())
@@ -80,16 +87,28 @@ async def serve_lines(server: Server[Any], lines: BinaryIO, output: BinaryIO) ->
 
 
 class _LineWriter:
-    """Writes whole lines, one after the other."""
+    """
+    Writes whole lines, one after the other.
 
-    def __init__(self, output: BinaryIO, pool: ThreadPool) -> None:
+    Args:
+        output: Where the lines go.
+        pool: The thread that writes.
+        on_loss: Called when a line cannot be written, because the client no longer reads.
+    """
+
+    def __init__(self, output: BinaryIO, pool: ThreadPool, *, on_loss: Callable[[], None]) -> None:
         self._output = output
         self._pool = pool
+        self._on_loss = on_loss
         self._lock = anyio.Lock()
 
     async def write(self, line: bytes) -> None:
         async with self._lock:
-            await self._pool.run(lambda: self._write(line), "write a message")
+            try:
+                await self._pool.run(lambda: self._write(line), "write a message")
+            except OSError as error:
+                _log.warning("the client cannot be written to any more, so the server ends: %s", error)
+                self._on_loss()
 
     def _write(self, line: bytes) -> None:
         self._output.write(line + b"\n")

@@ -5,6 +5,7 @@ The server: the handlers of all requests, on the low-level server of the officia
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import AsyncIterator, Mapping
 from types import NoneType
 from typing import Any, TypedDict, Unpack
@@ -25,6 +26,7 @@ from mcp_types import (
 )
 
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from ...approvals.policy import Approvals
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
@@ -127,6 +129,22 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
     return ToolServer(dispatcher, options)
 
 
+def _shorten_requests(approvals: Approvals, answer_seconds: float) -> Approvals:
+    """
+    Return *approvals* whose requests expire soon after their questions.
+
+    A client of revision 2026-07-28 may never come back with an answer. Its request takes up room in the store until it
+    expires. An asker of the program has its own time.
+    """
+    if approvals.asker is not None:
+        return approvals
+    # A form that was filled in wrongly is asked again, with as much time as before.
+    longest = 2 * answer_seconds
+    shortened = copy.copy(approvals)
+    shortened.expires_seconds = min(longest, approvals.expires_seconds or longest)
+    return shortened
+
+
 class ToolServer(Server[Any]):
     """
     The server for the tools of one dispatcher, with *options* that `build_server` has checked.
@@ -138,10 +156,12 @@ class ToolServer(Server[Any]):
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
         router = self._router = ProgressRouter()
         has_judges = bool(dispatcher.settings.judges.find_all(object))
-        self._dispatcher = dispatcher.extended(
-            permissions=None if has_judges else Permissions("default"), on_progress=router
-        )
         answer_seconds = options.get("answer_seconds", 600.0)
+        self._dispatcher = dispatcher.extended(
+            permissions=None if has_judges else Permissions("default"),
+            on_progress=router,
+            approvals=_shorten_requests(dispatcher.approvals, answer_seconds),
+        )
         seal = StateSeal(options.get("key"), max_age_seconds=answer_seconds)
         self._listing = ToolListing(
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
@@ -226,6 +246,10 @@ class ToolServer(Server[Any]):
             yield
         finally:
             self._changes.stop()
+
+    def end_subscriptions(self) -> None:
+        """End the `subscriptions/listen` requests of all clients. Call this on the event loop that serves."""
+        self._changes.listen.close()
 
     def create_initialization_options(
         self,

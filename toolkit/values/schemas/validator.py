@@ -95,10 +95,11 @@ def _check_parts(schema: Any, subject: str) -> None:
     waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
     referenced: list[tuple[str, Any, Any]] = []
     while waiting or referenced:
+        is_referenced = not waiting
         place, part, resolver = (waiting or referenced).pop()
         if not is_mapping(part) or id(part) in parts:
             continue
-        if not waiting and parts:
+        if is_referenced:
             # This part is under an unknown keyword, so the meta-schema has not checked it.
             check_against_metaschema(part)
         parts[id(part)] = part
