@@ -35,7 +35,7 @@ ORDER = {
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline steps uninterrupted __init__",
-    "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds decision_attempts refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs takeover activations job_worker host run_input durable_agent __init__",
+    "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds decision_attempts refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_purge takeover activations job_worker local_runs host run_input durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder memory_steps changed_arguments step_calls returned_values visits runner mermaid answers story effects durable_runs flow __init__",

@@ -26,7 +26,7 @@ from .journal.base import Journal
 from .journal.records import RunRow, RunStatus
 from .journal_steps import JournalSteps
 from .refusals import describe_refusals
-from .run_kinds import Activation, Ended, RunKind
+from .run_kinds import Activation, Ended, RunKinds
 from .step_gate import StepGate, WorkerEnds
 from .step_seconds import measure_steps
 from .store_retries import persist
@@ -89,7 +89,7 @@ class Activations:
     def __init__(
         self,
         journal: Journal,
-        kinds: Mapping[str, RunKind],
+        kinds: RunKinds,
         *,
         worker: str,
         max_lives: int,
@@ -231,14 +231,7 @@ class Activations:
 
     async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> Ended:
         row = active.row
-        kind = self._kinds.get(row.kind)
-        if kind is None:
-            known = ", ".join(map(repr, self._kinds)) or "none"
-            raise DurableError(
-                f"this worker has no {row.kind!r}, which the run was started with (it has {known}); start a worker "
-                "that has it, and retry the run",
-                why="changed",
-            )
+        kind = self._kinds.require(row)
         step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
         steps = JournalSteps(
             self._journal,
@@ -263,14 +256,14 @@ class Activations:
         reason = "the deadline of the run has passed"
         remaining = row.deadline - self._clock()
         if remaining <= 0:
-            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
         try:
             async with asyncio.timeout(remaining) as deadline:
                 return await kind.activate(activation)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
 
     async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
@@ -310,7 +303,7 @@ class Activations:
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)
             problem = f"{type(error).__name__}: {error}"
-            outcome = self._describe_stop(row, "failed", problem)
+            outcome = self._kinds.describe_stop(row, "failed", problem)
         for request_id, reason in refused.items():
             _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
         # A run that is retried is resumed from where it waited, with the same decisions.
@@ -324,15 +317,6 @@ class Activations:
             )
 
         return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)
-
-    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
-        """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
-        kind = self._kinds.get(row.kind)
-        try:
-            return {} if kind is None else kind.describe_stop(row, status, reason)
-        except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
-            _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
-            return {}
 
     async def _is_newest(self, taken: RunRow) -> bool:
         """Return whether no other process has the run *taken*, so that no other process can write how it ended."""

@@ -16,9 +16,8 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import secrets
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -40,29 +39,18 @@ from .job_worker import JobWorker
 from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus
+from .local_runs import LocalRuns
 from .refusals import find_refusal
-from .run_jobs import (
-    AT_REST,
-    build_job,
-    check_decided_requests,
-    check_priority,
-    check_queue_name,
-    check_status,
-    find_deadline,
-    find_due_time,
-    job_ids,
-)
-from .run_kinds import Activate, RunKind
+from .run_jobs import check_decided_requests, check_priority, check_queue_name, check_status, find_deadline
+from .run_kinds import Activate, RunKind, RunKinds, describe_plain_stop
+from .run_purge import purge_runs
+from .run_queue import RunQueue, open_dbos
 
 __all__ = ["DurableHost"]
 
-_MAX_POLL_SECONDS = 0.5
-_PAGE = 100
 _CLEANUP_SECONDS = 10.0
 
 T = TypeVar("T")
-
-_engines_of_parents: list[Engine | None] = []
 
 
 class DurableHost:
@@ -103,23 +91,24 @@ class DurableHost:
             raise ToolkitError(f"durable runs need the extra; {install_hint('durable')}")
         self.database = resolve_address(database)
         self.limits = limits
-        self._build_engine = engine or (lambda: _open_dbos(self.database, name, poll_seconds))
         self._max_lives = max_lives
         self._takeover_seconds = takeover_seconds
         self._clock = clock
         self._journal: Journal = open_journal(self.database)
-        self._kinds: dict[str, RunKind] = {}
-        self._engine: Engine | None = None
+        self._kinds = RunKinds()
+        self._queue = RunQueue(
+            engine or (lambda: open_dbos(self.database, name, poll_seconds)),
+            self._in_thread,
+            find_requests=self._kinds.find_requests,
+            clock=clock,
+        )
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
 
     def renew_after_fork(self) -> None:
         """Become a host of this process: with a name of its own, and without the threads and connections of another."""
-        # A connection that is freed in the child would be closed for the parent too.
-        _engines_of_parents.append(self._engine)
-        self._engine = None
-        self._engine_lock = threading.Lock()
+        self._queue.renew_after_fork()
         self._closing = asyncio.Lock()
         self.worker = f"{owner()}.{secrets.token_hex(4)}"
         self._activations = Activations(
@@ -127,7 +116,7 @@ class DurableHost:
             self._kinds,
             worker=self.worker,
             max_lives=self._max_lives,
-            on_end=self._continue_later,
+            on_end=self._queue.continue_later,
             clock=self._clock,
         )
         self._job_worker = JobWorker(
@@ -135,7 +124,15 @@ class DurableHost:
             self._activations,
             name=self.worker,
             takeover_seconds=self._takeover_seconds,
-            find_requests=self._find_requests,
+            find_requests=self._kinds.find_requests,
+            clock=self._clock,
+        )
+        self._local_runs = LocalRuns(
+            self._activations,
+            self._job_worker,
+            self.get,
+            find_requests=self._kinds.find_requests,
+            is_closed=lambda: self._is_closed,
             clock=self._clock,
         )
 
@@ -158,10 +155,9 @@ class DurableHost:
             describe_stop: Returns the outcome of a run that is stopped: from its row, its new status and the reason. By
                 default these are the outcome.
         """
-        if kind in self._kinds:
-            raise ValueError(f"this host has runs of kind {kind!r} already; give another name")
-        self._kinds[kind] = RunKind(
-            activate=activate, find_requests=find_requests, describe_stop=describe_stop or _describe_stop
+        self._kinds.add(
+            kind,
+            RunKind(activate=activate, find_requests=find_requests, describe_stop=describe_stop or describe_plain_stop),
         )
 
     # Here and now.
@@ -186,7 +182,7 @@ class DurableHost:
             DurableError: There is a run with this id and another input (`why="changed"`).
         """
         row = await self._create(kind, id, input, principal, deadline_seconds)
-        return await self._bring_to_rest(row.id, resources)
+        return await self._local_runs.bring_to_rest(row.id, resources)
 
     async def resume(
         self,
@@ -203,7 +199,7 @@ class DurableHost:
         """
         try:
             await _finish(self._decide(id, decisions))
-            row = await self._bring_to_rest(id, resources)
+            row = await self._local_runs.bring_to_rest(id, resources)
         except asyncio.CancelledError:
             await _finish(self._leave_to_workers(id))
             raise
@@ -216,29 +212,7 @@ class DurableHost:
         """Enqueue a run that waits and has decisions, because its caller does not go on with it."""
         row = await self.get(run_id)
         if row.status == "waiting" and row.decisions:
-            await self._enqueue(row)
-
-    async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
-        wait_seconds = 0.05
-        while True:
-            row = await self.get(run_id)
-            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
-                return row
-            if await self._job_worker.may_activate(row):
-                performed = await self._activations.perform(row, resources=resources)
-                if performed.error is not None:
-                    raise performed.error
-                if performed.delivery == "done":
-                    continue
-            if self._is_closed:
-                raise DurableError(f"the host was closed, and a worker goes on with the run {run_id!r}", why="busy")
-            await asyncio.sleep(wait_seconds)
-            wait_seconds = min(_MAX_POLL_SECONDS, wait_seconds * 1.5)
-
-    def _is_due(self, row: RunRow) -> bool:
-        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
-        due = find_due_time(row, self._find_requests(row))
-        return bool(row.decisions) or (due is not None and due <= self._clock())
+            await self._queue.enqueue(row)
 
     # For workers.
 
@@ -258,7 +232,7 @@ class DurableHost:
         async def work() -> RunRow:
             row = await self._create(kind, id, input, principal, deadline_seconds)
             if row.status == "queued":
-                await self._enqueue(row, priority=priority)
+                await self._queue.enqueue(row, priority=priority)
             return row
 
         return await _finish(work())
@@ -269,7 +243,7 @@ class DurableHost:
         async def work() -> RunRow:
             row = await self._decide(id, decisions)
             if row.status == "waiting":  # the activation of one that is running looks for decisions when it ends
-                await self._enqueue(row)
+                await self._queue.enqueue(row)
             return row
 
         return await _finish(work())
@@ -285,7 +259,7 @@ class DurableHost:
 
         async def work() -> RunRow:
             row = await self._in_thread(lambda: self._journal.retry(id, now=now, deadline=deadline))
-            await self._enqueue(row)
+            await self._queue.enqueue(row)
             return row
 
         return await _finish(work())
@@ -296,8 +270,7 @@ class DurableHost:
         row = await self._in_thread(lambda: self._journal.cancel(id, reason, now=self._clock()))
         self._activations.fence(id, before.epoch)
         if before.status in ("queued", "waiting"):
-            engine = await self._in_thread(self._open_engine)
-            await self._in_thread(lambda: engine.withdraw([build_job(before).id]))
+            await self._queue.withdraw(before)
         return row
 
     async def work(self, *, concurrency: int | None = None, grace_seconds: float = 10.0) -> None:
@@ -311,7 +284,7 @@ class DurableHost:
             DurableError: This process has a worker already, or uses DBOS for something else (`why="busy"`).
         """
         limits = self.limits if concurrency is None else replace(self.limits, concurrency=concurrency)
-        engine = await self._in_thread(self._open_engine)
+        engine = await self._queue.open_engine()
         await self._job_worker.work(engine, limits, grace_seconds)
 
     # Looking at runs.
@@ -337,22 +310,8 @@ class DurableHost:
     async def purge(self, *, before: float) -> int:
         """Delete the runs that were over before that time, in seconds since 1970, and return how many."""
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
-        engine = await self._in_thread(self._open_engine)
-
-        def work() -> int:
-            jobs = [job_id for row in self._iterate_over(before) for job_id in job_ids(row)]
-            count = self._journal.purge(before=before)
-            engine.forget(jobs)
-            return count
-
-        return await self._in_thread(work)
-
-    def _iterate_over(self, before: float) -> Iterator[RunRow]:
-        for status in sorted(AT_REST):
-            after: str | None = None
-            while rows := self._journal.list(status=status, limit=_PAGE, after=after):
-                yield from (row for row in rows if row.updated_at < before)
-                after = rows[-1].id
+        engine = await self._queue.open_engine()
+        return await self._in_thread(lambda: purge_runs(self._journal, engine, before=before))
 
     # The life of a host.
 
@@ -365,8 +324,7 @@ class DurableHost:
             await self._job_worker.end()
             await self._activations.give_back_all(0.0, only_jobs=False)
             await self._in_thread(self._job_worker.stop)
-            if self._engine is not None:
-                await self._in_thread(self._engine.close)
+            await self._queue.close()
             await self._in_thread(self._journal.close)
             self._has_closed = True
             self._activations.close()
@@ -383,12 +341,6 @@ class DurableHost:
         if self._has_closed:
             raise DurableError("this host was closed; make a new one", why="store")
         return await self._activations.in_thread(work)
-
-    def _open_engine(self) -> Engine:
-        with self._engine_lock:
-            if self._engine is None:
-                self._engine = self._build_engine()
-            return self._engine
 
     async def _create(
         self, kind: str, run_id: str, data: Mapping[str, Any], principal: str | None, deadline_seconds: float | None
@@ -408,34 +360,11 @@ class DurableHost:
         row = await self.get(run_id)
         now = self._clock()
         data = {request_id: decision_to_json(decision, decided_at=now) for request_id, decision in decisions.items()}
-        kind = self._kinds.get(row.kind)
-        if kind is not None and kind.find_requests is not None:
-            check_decided_requests(row, data, self._find_requests(row), now)
+        if self._kinds.knows_requests(row):
+            check_decided_requests(row, data, self._kinds.find_requests(row), now)
         if not data:
             return row
         return await self._in_thread(lambda: self._journal.decide(run_id, data, now=now))
-
-    async def _enqueue(self, row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> None:
-        engine = await self._in_thread(self._open_engine)
-        job = build_job(row, priority=priority, delay_seconds=delay_seconds)
-        await self._in_thread(lambda: engine.enqueue(job))
-
-    async def _continue_later(self, row: RunRow) -> None:
-        """Enqueue the next activation of *row*, whose activation has ended or was given back, if there will be one."""
-        if row.status == "queued":
-            await self._enqueue(row)
-        elif row.status == "waiting":
-            due = find_due_time(row, self._find_requests(row))
-            if row.decisions:
-                await self._enqueue(row)
-            elif due is not None:
-                await self._enqueue(row, delay_seconds=due - self._clock())
-
-    def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
-        kind = self._kinds.get(row.kind)
-        if kind is None or kind.find_requests is None or row.outcome is None:
-            return ()
-        return kind.find_requests(row)
 
 
 async def _finish(work: Coroutine[Any, Any, T]) -> T:
@@ -449,13 +378,3 @@ async def _finish(work: Coroutine[Any, Any, T]) -> T:
         retrieve_exception(task)
         raise cancelled
     return task.result()
-
-
-def _describe_stop(row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
-    return {"status": status, "reason": reason}
-
-
-def _open_dbos(database: str, name: str, poll_seconds: float) -> Engine:
-    from .dbos_engine import DbosEngine
-
-    return DbosEngine(database, name=name, poll_seconds=poll_seconds)

@@ -4,15 +4,19 @@ Kinds of runs: what the program that has them gives to a host, and what it gets 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
+from .errors import DurableError
 from .journal.records import RunRow, RunStatus
 
-__all__ = ["Activate", "Activation", "Ended", "RunKind"]
+__all__ = ["Activate", "Activation", "Ended", "RunKind", "RunKinds", "describe_plain_stop"]
+
+_log = logging.getLogger("toolkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +79,57 @@ class RunKind:
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]]
+
+
+class RunKinds:
+    """The kinds of runs that a host has, by their names."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, RunKind] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
+
+    def add(self, name: str, kind: RunKind) -> None:
+        """Add *kind*; raise `ValueError` if there is one of this name."""
+        if name in self._kinds:
+            raise ValueError(f"this host has runs of kind {name!r} already; give another name")
+        self._kinds[name] = kind
+
+    def require(self, row: RunRow) -> RunKind:
+        """Return the kind of the run *row*; raise `DurableError` if this host does not have it."""
+        kind = self._kinds.get(row.kind)
+        if kind is None:
+            known = ", ".join(map(repr, self._kinds)) or "none"
+            raise DurableError(
+                f"this worker has no {row.kind!r}, which the run was started with (it has {known}); start a worker "
+                "that has it, and retry the run",
+                why="changed",
+            )
+        return kind
+
+    def knows_requests(self, row: RunRow) -> bool:
+        """Return whether the requests that the run *row* waits for can be found."""
+        kind = self._kinds.get(row.kind)
+        return kind is not None and kind.find_requests is not None
+
+    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
+        """Return the requests that the run *row* waits for, as far as they are known."""
+        kind = self._kinds.get(row.kind)
+        if kind is None or kind.find_requests is None or row.outcome is None:
+            return ()
+        return kind.find_requests(row)
+
+    def describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+        """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
+        kind = self._kinds.get(row.kind)
+        try:
+            return {} if kind is None else kind.describe_stop(row, status, reason)
+        except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
+            _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
+            return {}
+
+
+def describe_plain_stop(row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+    """Return the outcome of a run that is stopped, of a kind that says nothing about it."""
+    return {"status": status, "reason": reason}
