@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -396,3 +397,49 @@ async def test_a_worker_goes_on_with_a_flow(database, engine):
             await asyncio.gather(worker, return_exceptions=True)
         assert await flow.run(Task(), host, id="r") == Released("1")
     assert log == ["plan", "edit []", "publish"]
+
+
+def open_store(database):
+    """Return the store of approvals beside the runs."""
+    return SQLiteApprovals(f"{database.removeprefix('sqlite:///')}.approvals.sqlite")
+
+
+async def test_a_cancelled_run_has_no_open_request_and_a_retry_asks_again(database):
+    """What was done before is not done again."""
+    log = []
+    async with open_host(database) as host:
+        flow = Shop(log).flow
+        before = await flow.run(Task(), host, id="r")
+        await flow.run(Task(), host, id="other")
+        await host.cancel("r")
+        assert [request.session for request in open_store(database).pending()] == ["flow:release:other"]
+        await host.retry("r")
+        again = await flow.run(Task(), host, id="r")
+        assert [request.id for request in again.requests] != [request.id for request in before.requests]
+        assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")
+    assert log == ["plan", "edit []", "plan", "edit []", "publish"]
+
+
+async def test_requests_are_withdrawn_also_if_each_run_has_resources_of_its_own(database):
+    """No step can be run then, but requests can be closed."""
+    flow = Flow[Released]("own")
+
+    @flow.step(destructive=True)
+    def publish(task: Task, version: Inject[str]) -> Released:
+        return Released(version)
+
+    async with open_host(database) as host:
+        await flow.run(Task(), host, id="r", resources={str: "1"})
+        await host.cancel("r")
+        assert open_store(database).pending() == []
+
+
+async def test_a_purge_deletes_the_requests_of_a_flow(database):
+    """Also those that no person has answered."""
+    async with open_host(database) as host:
+        flow = Shop([]).flow
+        waiting = await flow.run(Task(), host, id="r")
+        await host.cancel("r")
+        assert open_store(database).get(waiting.requests[0].id) is not None
+        assert await host.purge(before=time.time() + 1) == 1
+        assert open_store(database).get(waiting.requests[0].id) is None

@@ -204,6 +204,7 @@ class Activations:
             return Performed(delivery="done")
         if active.row.status != "running":
             _log.error("run %r: %s", row.id, active.row.problem)
+            await self._tell_end(active.row)
             return Performed(delivery="done", row=active.row)
         _runs_log.info("run %r begins, activation %d", row.id, active.row.epoch)
         return None
@@ -269,14 +270,14 @@ class Activations:
         """Write how the activation has ended, or give it back if it did not come to an end."""
         if task.cancelled():
             if active.is_fenced:
-                return Performed(delivery="lost")
+                return await self._leave(active)
             return await self._give_back(active)
         error = task.exception()
         if isinstance(error, Fenced):
             if isinstance(error, WorkerEnds):
                 return await self._give_back(active)
             if not await self._is_newest(active.row):
-                return Performed(delivery="lost")
+                return await self._leave(active)
         if isinstance(error, DurableError) and error.why == "store":
             _log.warning("run %r is given back, because the journal cannot be used: %s", active.row.id, error)
             return await self._give_back(active)
@@ -288,7 +289,7 @@ class Activations:
         try:
             row = await self._write_end(active, task, error)
         except Fenced:
-            return Performed(delivery="lost")
+            return await self._leave(active)
         _runs_log.info("run %r is %s", row.id, row.status)
         await self._tell_end(row)
         return Performed(delivery="done", row=row, error=error)
@@ -332,10 +333,21 @@ class Activations:
                 is_ending=lambda: active.gate.is_closed,
             )
         except Fenced:
-            return Performed(delivery="lost")
+            return await self._leave(active)
         if not active.is_job:
             await self._tell_end(row)
         return Performed(delivery="return")
+
+    async def _leave(self, active: _Active) -> Performed:
+        """Leave the run to the process that has it now. If it was cancelled, this process is the last one."""
+        try:
+            row = await self.in_thread(lambda: self._journal.get(active.row.id))
+        except DurableError as error:
+            _log.warning("run %r was taken over, and cannot be read: %s", active.row.id, error)
+            row = None
+        if row is not None and row.status == "cancelled":
+            await self._tell_end(row)  # a request may have been made after the cancellation
+        return Performed(delivery="lost")
 
     async def _tell_end(self, row: RunRow) -> None:
         try:

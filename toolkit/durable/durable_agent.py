@@ -37,6 +37,7 @@ from ..approvals.sqlite_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest, Decision
 from ..providers.messages import UserMessage
+from .agent_requests import AgentRequests
 from .database_address import find_sqlite_path
 from .decision_attempts import resume_with_decisions
 from .engine import RunLimits
@@ -110,7 +111,13 @@ class DurableAgent(Generic[T]):
         if not keeps_approvals(agent):
             self._store = _open_approvals(self.host.database)
             self.agent = with_approval_store(agent, self._store)
-        self.host.register(_KIND, self._activate, find_requests=self._find_requests, describe_stop=self._describe_stop)
+        self.host.register(
+            _KIND,
+            self._activate,
+            find_requests=self._find_requests,
+            describe_stop=self._describe_stop,
+            requests=AgentRequests(self.agent),
+        )
 
     async def run(
         self,

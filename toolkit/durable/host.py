@@ -17,7 +17,7 @@ import asyncio
 import importlib.util
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -26,8 +26,7 @@ from .._option_checks import check_option_types
 from .._plumbing.distribution import install_hint
 from .._plumbing.forks import renew_in_children
 from ..approvals.process_owner import owner
-from ..concurrency.futures import retrieve_exception
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.uninterrupted import finish_work
 from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolkitError
 from .activations import Activations
@@ -40,15 +39,16 @@ from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus
 from .local_runs import LocalRuns
+from .over_runs import OverRuns
 from .refusals import find_refusal
 from .run_jobs import check_decided_requests, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, RunKind, RunKinds, describe_plain_stop
-from .run_purge import purge_runs
+from .run_kinds import Activate, RequestKeeper, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
 
 __all__ = ["DurableHost"]
 
 _CLEANUP_SECONDS = 10.0
+"""How long a caller who is cancelled waits: a run that the journal has changed needs a job as well."""
 
 T = TypeVar("T")
 
@@ -102,6 +102,7 @@ class DurableHost:
             find_requests=self._kinds.find_requests,
             clock=clock,
         )
+        self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
@@ -116,7 +117,7 @@ class DurableHost:
             self._kinds,
             worker=self.worker,
             max_lives=self._max_lives,
-            on_end=self._queue.continue_later,
+            on_end=self._over_runs.follow_up,
             clock=self._clock,
         )
         self._job_worker = JobWorker(
@@ -125,6 +126,7 @@ class DurableHost:
             name=self.worker,
             takeover_seconds=self._takeover_seconds,
             find_requests=self._kinds.find_requests,
+            withdraw_requests=self._over_runs.withdraw_requests,
             clock=self._clock,
         )
         self._local_runs = LocalRuns(
@@ -143,6 +145,7 @@ class DurableHost:
         *,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
         describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]] | None = None,
+        requests: RequestKeeper | None = None,
     ) -> None:
         """
         Let *activate* work on the runs of *kind*.
@@ -154,10 +157,16 @@ class DurableHost:
                 decision about another request is refused.
             describe_stop: Returns the outcome of a run that is stopped: from its row, its new status and the reason. By
                 default these are the outcome.
+            requests: Closes the requests of runs that are over, in the store of approvals.
         """
         self._kinds.add(
             kind,
-            RunKind(activate=activate, find_requests=find_requests, describe_stop=describe_stop or describe_plain_stop),
+            RunKind(
+                activate=activate,
+                find_requests=find_requests,
+                describe_stop=describe_stop or describe_plain_stop,
+                requests=requests,
+            ),
         )
 
     # Here and now.
@@ -198,10 +207,10 @@ class DurableHost:
             ApprovalError: One of *decisions* was refused, here or by another process that worked on the run.
         """
         try:
-            await _finish(self._decide(id, decisions))
+            await finish_work(self._decide(id, decisions), _CLEANUP_SECONDS)
             row = await self._local_runs.bring_to_rest(id, resources)
         except asyncio.CancelledError:
-            await _finish(self._leave_to_workers(id))
+            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
             raise
         refusal = find_refusal(await self.events(id), decisions) if row.status == "waiting" else None
         if refusal is not None:
@@ -235,7 +244,7 @@ class DurableHost:
                 await self._queue.enqueue(row, priority=priority)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
@@ -246,7 +255,7 @@ class DurableHost:
                 await self._queue.enqueue(row)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def retry(self, id: str, *, deadline_seconds: float | None = None) -> RunRow:  # noqa: A002 -- as above
         """
@@ -262,16 +271,25 @@ class DurableHost:
             await self._queue.enqueue(row)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
-        """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
-        before = await self.get(id)
-        row = await self._in_thread(lambda: self._journal.cancel(id, reason, now=self._clock()))
-        self._activations.fence(id, before.epoch)
-        if before.status in ("queued", "waiting"):
-            await self._queue.withdraw(before)
-        return row
+        """
+        Cancel a run that is not over. A process that works on it stops with its next step or its next beat.
+
+        Its requests for approval are withdrawn: here, or by a worker if this host does not have the kind of the run.
+        """
+
+        async def work() -> RunRow:
+            before = await self.get(id)
+            row = await self._in_thread(lambda: self._journal.cancel(id, reason, now=self._clock()))
+            self._activations.fence(id, before.epoch)
+            if before.status in ("queued", "waiting"):
+                await self._queue.withdraw(before)
+            await self._over_runs.close_cancelled(row)
+            return row
+
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def work(self, *, concurrency: int | None = None, grace_seconds: float = 10.0) -> None:
         """
@@ -308,10 +326,14 @@ class DurableHost:
         return await self._in_thread(lambda: self._journal.read_events(id))
 
     async def purge(self, *, before: float) -> int:
-        """Delete the runs that were over before that time, in seconds since 1970, and return how many."""
+        """
+        Delete the runs that were over before that time, in seconds since 1970, and return how many.
+
+        Their requests are deleted from the store of approvals, if this host has the kind of the runs and the store can
+        delete the records of single sessions, as those of this package can.
+        """
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
-        engine = await self._queue.open_engine()
-        return await self._in_thread(lambda: purge_runs(self._journal, engine, before=before))
+        return await self._over_runs.purge(before)
 
     # The life of a host.
 
@@ -365,16 +387,3 @@ class DurableHost:
         if not data:
             return row
         return await self._in_thread(lambda: self._journal.decide(run_id, data, now=now))
-
-
-async def _finish(work: Coroutine[Any, Any, T]) -> T:
-    """
-    Return what *work* returns. A caller who is cancelled waits for its end.
-
-    A run that the journal has changed needs a job of the engine as well.
-    """
-    task, cancelled = await run_to_end(work, _CLEANUP_SECONDS)
-    if cancelled is not None:
-        retrieve_exception(task)
-        raise cancelled
-    return task.result()

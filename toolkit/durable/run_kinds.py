@@ -5,7 +5,7 @@ Kinds of runs: what the program that has them gives to a host, and what it gets 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from ..decisions import ApprovalRequest, Decision
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus
 
-__all__ = ["Activate", "Activation", "Ended", "RunKind", "RunKinds", "describe_plain_stop"]
+__all__ = ["Activate", "Activation", "Ended", "RequestKeeper", "RunKind", "RunKinds", "describe_plain_stop"]
 
 _log = logging.getLogger("toolkit")
 
@@ -64,6 +64,26 @@ class Activate(Protocol):
     def __call__(self, activation: Activation, /) -> Awaitable[Ended]: ...
 
 
+class RequestKeeper(Protocol):
+    """The requests for approval of the runs of one kind, in the store of approvals."""
+
+    async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
+        """
+        Withdraw the requests of a run that is over, but for those with *kept_ids*.
+
+        Raises:
+            ApprovalError: The store cannot be used.
+        """
+
+    async def delete(self, rows: Sequence[RunRow]) -> None:
+        """
+        Delete what the store has about requests of runs that were deleted, if the store can do that.
+
+        Raises:
+            ApprovalError: The store cannot be used.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
     """
@@ -74,11 +94,13 @@ class RunKind:
         find_requests: Returns the requests that a run which waits has, from its row; None if that is not known.
         describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status and the
             reason.
+        requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
     """
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]]
+    requests: RequestKeeper | None = None
 
 
 class RunKinds:
@@ -119,6 +141,11 @@ class RunKinds:
         if kind is None or kind.find_requests is None or row.outcome is None:
             return ()
         return kind.find_requests(row)
+
+    def find_keeper(self, name: str) -> RequestKeeper | None:
+        """Return what closes the requests of runs of the kind *name*; None if this host has nothing that does."""
+        kind = self._kinds.get(name)
+        return None if kind is None else kind.requests
 
     def describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
         """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""

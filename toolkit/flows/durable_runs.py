@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import ref
 
 from ..approvals import Approvals
@@ -20,21 +20,21 @@ from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus
 from ..durable.run_kinds import Activation, Ended
+from ..errors import DefinitionError
 from ..session import Session
 from .effects import list_left
+from .flow_requests import FlowRequests
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
 from .step_calls import StepCaller
+from .step_dispatchers import StepDispatchers
 from .value_types import FlowValue
 from .visits import Paused
 
-__all__ = ["BuildDispatcher", "DurableRuns", "find_host"]
+__all__ = ["DurableRuns", "find_host"]
 
 _VERSION = 1
-
-BuildDispatcher: TypeAlias = Callable[[Mapping[Any, Any], Callable[[Approvals], Approvals]], Dispatcher]
-"""Returns a dispatcher for the steps, from resources and from a function that chooses the approvals."""
 
 
 def find_host(durable: object) -> DurableHost:
@@ -67,7 +67,7 @@ class DurableRuns:
         *,
         max_visits: int,
         resources: Mapping[Any, Any],
-        build_dispatcher: BuildDispatcher,
+        dispatchers: StepDispatchers,
     ) -> None:
         self._host = ref(host)
         self.kind = f"flow:{flow}"
@@ -75,9 +75,15 @@ class DurableRuns:
         self._find_graph = find_graph
         self._max_visits = max_visits
         self.resources = dict(resources)
-        self._build_dispatcher = build_dispatcher
+        self._dispatchers = dispatchers
         self._store: ApprovalStore | None = None
-        host.register(self.kind, self._activate, find_requests=self._find_requests, describe_stop=self._describe_stop)
+        host.register(
+            self.kind,
+            self._activate,
+            find_requests=self._find_requests,
+            describe_stop=self._describe_stop,
+            requests=FlowRequests(self._open_requests, self._name_session),
+        )
 
     @property
     def host(self) -> DurableHost:
@@ -89,7 +95,7 @@ class DurableRuns:
 
     def check_resources(self, resources: Mapping[Any, Any] | None) -> None:
         """Raise `DefinitionError` if a run with these resources would miss one."""
-        self._build_dispatcher({**self.resources, **(resources or {})}, lambda approvals: approvals)
+        self._dispatchers.build(None, {**self.resources, **(resources or {})})
 
     async def get(self, run_id: str) -> RunRow:
         """Return the row of a run of this flow; raise `DurableError` if it is of another kind."""
@@ -137,9 +143,9 @@ class DurableRuns:
             )
         resources = {**self.resources, **(activation.resources or {})}
         caller = StepCaller(
-            self._build_dispatcher(resources, self._choose_approvals),
+            self._dispatchers.build(None, resources, self._choose_approvals),
             activation.steps,
-            Session(id=f"{self.kind}:{row.id}", principal=row.principal),
+            Session(id=self._name_session(row), principal=row.principal),
             run_id=row.id,
             secret=row.secret,
             decisions=activation.decisions,
@@ -173,6 +179,16 @@ class DurableRuns:
     def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
         failed = Failed("", (reason or f"the run was {status}",))
         return {"version": _VERSION, "failed": failed.to_json()}
+
+    def _name_session(self, row: RunRow) -> str:
+        return f"{self.kind}:{row.id}"
+
+    def _open_requests(self) -> Dispatcher:
+        """Return a dispatcher for the requests of runs that are over. With the tools, what it does is in the audit."""
+        try:
+            return self._dispatchers.build(None, self.resources, self._choose_approvals)
+        except DefinitionError:  # each run has resources of its own
+            return self._dispatchers.build_without_tools(self._choose_approvals)
 
     def _choose_approvals(self, approvals: Approvals) -> Approvals:
         """Return *approvals*, or the same with a store beside the runs if their requests would end with the process."""

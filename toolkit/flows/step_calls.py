@@ -8,7 +8,8 @@ start, after a crash, finds what it had done.
 If a hook or a person has changed the arguments of a call, they are kept under its key with `/changed` added.
 
 Each record has a digest of the arguments. If the program was changed meanwhile, so that the step gets another value,
-the record is not used. A request that was made for another value, or for a step that has changed, is made again.
+the record is not used. A request that was made for another value, or for a step that has changed, is made again, and so
+is one that was withdrawn when the run had ended.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from ..agent.run_steps import CallStep, RunSteps, escape_key
+from ..agent.session_requests import find_withdrawn_ids
 from ..agent.step_calls import build_claim_mark, resume_in_step
 from ..agent.steps import Steps
 from ..approvals import ApprovalError
@@ -140,7 +142,9 @@ class StepCaller:
                 step: CallStep, request: ApprovalRequest = request, is_stale: bool = is_stale
             ) -> ToolResult:
                 await self._wait_for_same_call(call)
-                own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
+                own = None
+                if not is_stale and request.id not in await find_withdrawn_ids(self._dispatcher, [request]):
+                    own = await self._resume(request, resources, call.idempotency_key or "")
                 if own is None:
                     call.request_id = self._steps.derive_request_id(step.key)
                     own = await self._dispatcher.call(call, resources=resources)
