@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from ..approvals.records import ApprovalError
+from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN
 from ..approvals.store import ApprovalStore, may_purge_sessions
 from ..decisions import ApprovalRequest, Decision
@@ -46,12 +46,22 @@ async def withdraw_session_requests(
 
 
 async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[ApprovalRequest]) -> frozenset[str]:
-    """Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can."""
+    """
+    Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can.
+
+    Raises:
+        ApprovalError: The store cannot be used.
+    """
     runner, withdrawn = dispatcher.settings.store_runner, set[str]()
-    for request_id in [request.id for request in requests]:
-        record = await runner.run("find request", request_id, lambda store, name=request_id: store.get(name))
+    for request in requests:
+        try:
+            record = await runner.run("find request", request.id, partial(_get, request.id))
+        except ApprovalError as error:
+            if error.why == "store":
+                raise
+            continue  # the record was altered, and whoever uses it is told so
         if record is not None and record.state == "denied" and record.decided_by == WITHDRAWN:
-            withdrawn.add(request_id)
+            withdrawn.add(request.id)
     return frozenset(withdrawn)
 
 
@@ -70,6 +80,10 @@ async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collectio
 
     await dispatcher.settings.store_runner.run("delete requests", "", purge)
     return True
+
+
+def _get(request_id: str, store: ApprovalStore) -> Record | None:
+    return store.get(request_id)
 
 
 def _deny(request_id: str, by: str | None, now: float, store: ApprovalStore) -> bool:

@@ -155,6 +155,8 @@ class DurableRuns:
             graph, caller, max_visits=self._max_visits, count_retries=lambda: self._count_retries(row.id)
         )
         outcome = await runner.run(start)
+        if isinstance(outcome, Paused) and caller.postponed is not None:
+            raise caller.postponed  # the host gives the run back, with its decisions
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}

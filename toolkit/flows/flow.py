@@ -347,6 +347,8 @@ class Flow(Generic[E]):
             outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
         for error in caller.refused.values():
             raise error
+        if isinstance(outcome, Paused) and caller.postponed is not None:
+            raise caller.postponed
         if isinstance(outcome, Paused):
             return Waiting(outcome.requests, id=memory.run_id, memory=memory)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)

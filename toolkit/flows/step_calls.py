@@ -28,6 +28,7 @@ from ..agent.steps import Steps
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
+from ..durable.decision_attempts import is_temporary, try_patiently
 from ..durable.errors import DurableError
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
@@ -38,8 +39,8 @@ from .outcomes import Problems
 
 __all__ = ["CallHeldBack", "StepCaller", "build_key"]
 
-# The person who answers can correct these and answer again: as another principal, with another answer, or later.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
+# The person who answers can correct these and answer again: as another principal, or with another answer.
+_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
 
 _CHANGED = "changed"
 """The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
@@ -74,6 +75,7 @@ class StepCaller:
 
     Attributes:
         refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
+        postponed: Why an answer could not be applied now, although it may be right; None if all could be.
         held_back: The keys of calls that must not start any more. Those that were recorded return their records.
     """
 
@@ -95,6 +97,7 @@ class StepCaller:
         self._now = now
         self.run_id = run_id
         self.refused: dict[str, Exception] = {}
+        self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any]] = {}
         self.max_concurrency = dispatcher.settings.max_concurrency
@@ -142,9 +145,7 @@ class StepCaller:
                 step: CallStep, request: ApprovalRequest = request, is_stale: bool = is_stale
             ) -> ToolResult:
                 await self._wait_for_same_call(call)
-                own = None
-                if not is_stale and request.id not in await find_withdrawn_ids(self._dispatcher, [request]):
-                    own = await self._resume(request, resources, call.idempotency_key or "")
+                own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
                 if own is None:
                     call.request_id = self._steps.derive_request_id(step.key)
                     own = await self._dispatcher.call(call, resources=resources)
@@ -230,7 +231,24 @@ class StepCaller:
     async def _resume(
         self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
     ) -> ToolResult | None:
-        """Return the result of a call that a person has answered; None if the person was asked about another tool."""
+        """
+        Return the result of a call that a person has answered.
+
+        Return None if the request has to be made again: it was withdrawn, or is about another tool.
+        """
+        try:
+            return await try_patiently(lambda: self._answer(request, resources, idempotency_key), self.run_id)
+        except ApprovalError as error:
+            # The calls beside this one go on. Then the run is given back, with its decisions.
+            self.postponed = error
+            raise _Unanswered from error
+
+    async def _answer(
+        self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
+    ) -> ToolResult | None:
+        """Do the work of `_resume`; raise `ApprovalError` if that is not possible now, but may be a little later."""
+        if await find_withdrawn_ids(self._dispatcher, [request]):
+            return None
         decision = self._decisions.get(request.id)
         if decision is None:
             now = self._dispatcher.approvals.clock() if self._now is None else self._now
@@ -249,6 +267,8 @@ class StepCaller:
                 idempotency_key=idempotency_key,
             )
         except ApprovalError as error:
+            if is_temporary(error):
+                raise
             if error.why in _CORRECTABLE:
                 self.refused[request.id] = error
                 raise _Unanswered from error
