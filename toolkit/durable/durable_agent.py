@@ -44,7 +44,7 @@ from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
 from .journal.records import EventRow, RunRow, RunStatus
-from .run_input import has_same_prompt, pack_input, unpack_prompt, unpack_session
+from .run_input import create_or_find, pack_input, unpack_prompt, unpack_session
 from .run_kinds import Activation, Ended
 
 __all__ = ["DurableAgent"]
@@ -184,16 +184,9 @@ class DurableAgent(Generic[T]):
     ) -> RunRow:
         """Return what *create* returns for the run, which has the session of the agent as it was at the first call."""
         principal, state = read_own_session(self.agent, principal)
-        data = pack_input(prompt, state)
-        try:
-            return await create(data, principal=principal)
-        except DurableError as error:
-            if error.why != "changed":
-                raise
-            row = await self.get(run_id)
-            if row.input == data or not has_same_prompt(row.input, data):
-                raise
-        return await create(row.input, principal=principal)
+        return await create_or_find(
+            partial(create, principal=principal), lambda: self.get(run_id), pack_input(prompt, state)
+        )
 
     async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
         """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""

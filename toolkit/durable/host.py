@@ -286,7 +286,8 @@ class DurableHost:
             self._activations.fence(id, before.epoch)
             if before.status in ("queued", "waiting"):
                 await self._queue.withdraw(before)
-            await self._over_runs.close_cancelled(row)
+            if before.epoch:  # a run that has never begun has no requests
+                await self._over_runs.close_cancelled(row)
             return row
 
         return await finish_work(work(), _CLEANUP_SECONDS)

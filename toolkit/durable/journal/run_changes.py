@@ -37,15 +37,30 @@ ENDINGS: frozenset[RunStatus] = frozenset({"waiting", "planned", "done", "stoppe
 
 def check_same(old: RunRow, new: RunRow) -> None:
     """Raise `DurableError` unless the run *old* is the one that a caller wants to create as *new*."""
+    remedy = "give another id"
     if old.kind != new.kind:
         problem = f"of kind {old.kind!r}, not {new.kind!r}"
     elif not is_same_json(old.input, new.input):
-        problem = "with another input"
+        problem = f"with another input ({_describe_difference(old.input, new.input)})"
     elif old.principal != new.principal:
         problem = f"of the principal {old.principal!r}, not {new.principal!r}"
+        remedy = "give that principal, or another id" if old.principal else "give no principal, or another id"
     else:
         return
-    raise DurableError(f"there is a run {old.id!r} {problem} already; give another id", why="changed")
+    raise DurableError(f"there is a run {old.id!r} {problem} already; {remedy}", why="changed")
+
+
+def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the parts in which two inputs differ, such as "`prompt` differs". Their values may be secret or long."""
+    missing = object()
+    names = [
+        f"`{name}`"
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name, missing) is missing
+        or new.get(name, missing) is missing
+        or not is_same_json({"part": old[name]}, {"part": new[name]})
+    ]
+    return f"{' and '.join(names)} {'differs' if len(names) == 1 else 'differ'}"
 
 
 def activate_run(row: RunRow, *, worker: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
