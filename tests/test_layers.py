@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "attribute_layout decompression distribution forks records tracebacks versioned_json wording __init__",
-    "agent": "budgets compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps run_steps events call_watcher plan_mode options result_marks kept_messages conversation own_tools step_calls session_requests toolbox active_run answer_checks lifecycle summarizer loop resume subruns agent_inputs event_stream agent stepped_runs run_seal __init__",
+    "agent": "budgets compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps run_steps events call_watcher plan_mode options result_marks kept_messages conversation own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns agent_inputs event_stream agent stepped_runs run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle ask_user_tool tool_search_tool __init__",
@@ -35,7 +35,7 @@ ORDER = {
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline steps uninterrupted __init__",
-    "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds decision_attempts refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue over_runs takeover activations job_worker local_runs host run_input agent_requests durable_agent __init__",
+    "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds decision_attempts refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker local_runs host approvals_beside run_input agent_outcomes agent_requests durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder memory_steps changed_arguments step_dispatchers step_calls returned_values visits runner mermaid answers story effects flow_requests durable_runs flow __init__",

@@ -12,18 +12,22 @@ it has read are in the records of its steps.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hmac
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..approvals.memory_store import MemoryApprovals
+from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
 from ..approvals.store import ApprovalStore
+from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
 from .agent import Agent
 from .call_watcher import EventListener
+from .plan_execution import check_execution, claim_plan, is_plan_claimed
 from .resume import ASK_AGAIN, Decisions
 from .run_steps import StepSetup
 from .runs import Run
@@ -32,7 +36,9 @@ from .session_requests import delete_session_requests, find_withdrawn_ids, withd
 from .steps import Steps
 
 __all__ = [
+    "check_plan_is_open",
     "delete_run_requests",
+    "execute_with_steps",
     "keeps_approvals",
     "read_own_session",
     "resume_with_steps",
@@ -141,6 +147,42 @@ async def resume_with_steps(
     decisions = {**decisions, **dict.fromkeys(withdrawn, ASK_AGAIN)}
     setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
     return await agent._resume_run(run, decisions, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
+
+
+async def execute_with_steps(
+    agent: Agent[T],
+    run: Run[Any],
+    prompt: str | UserMessage,
+    mode: Mode | None,
+    *,
+    steps: Steps,
+    secret: str,
+    spent_seconds: float = 0.0,
+    resources: Mapping[Any, Any] | None = None,
+) -> Run[T]:
+    """
+    Carry out the plan of *run* in *mode*, as `Agent.execute` does, with *steps*.
+
+    What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
+    """
+    toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
+    with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
+        await claim_plan(toolbox, run.session, run)
+    setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
+    return await agent._execute_run(run, prompt, mode, resources, setup)  # noqa: SLF001 -- as above
+
+
+async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:
+    """
+    Check that the plan of *run* can be carried out in *mode*.
+
+    Raises:
+        ApprovalError: The plan was carried out already, by `Agent.execute`.
+        ValueError: *run* has not planned, or *mode* is "plan".
+    """
+    check_execution(run, mode)
+    if await is_plan_claimed(agent._toolbox, run):  # noqa: SLF001 -- the agent's own package
+        raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")
 
 
 async def withdraw_run_requests(

@@ -23,7 +23,7 @@ from .decisions_json import decision_from_json
 from .engine import Delivery
 from .errors import DurableError, Fenced
 from .journal.base import Journal
-from .journal.records import RunRow, RunStatus
+from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal_steps import JournalSteps
 from .refusals import describe_refusals
 from .run_kinds import Activation, Ended, RunKinds
@@ -243,7 +243,9 @@ class Activations:
             read_time=self._clock,
         )
         active.gate.open(steps)
-        decisions = {request: decision_from_json(data) for request, data in row.decisions.items()}
+        decisions = {
+            request: decision_from_json(data) for request, data in row.decisions.items() if request != PLAN_ORDER
+        }
         activation = Activation(
             row=row,
             steps=active.gate,

@@ -31,7 +31,6 @@ from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolkitError
 from .activations import Activations
 from .database_address import resolve_address
-from .decisions_json import decision_to_json
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
@@ -41,7 +40,8 @@ from .journal.records import EventRow, RunRow, RunStatus
 from .local_runs import LocalRuns
 from .over_runs import OverRuns
 from .refusals import find_refusal
-from .run_jobs import check_decided_requests, check_priority, check_queue_name, check_status, find_deadline
+from .run_answers import RunAnswers
+from .run_jobs import check_priority, check_queue_name, check_status, find_deadline
 from .run_kinds import Activate, RequestKeeper, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
 
@@ -103,6 +103,7 @@ class DurableHost:
             clock=clock,
         )
         self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
+        self._answers = RunAnswers(self._journal, self._kinds, self._in_thread, self.get, clock=clock)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
@@ -207,7 +208,7 @@ class DurableHost:
             ApprovalError: One of *decisions* was refused, here or by another process that worked on the run.
         """
         try:
-            await finish_work(self._decide(id, decisions), _CLEANUP_SECONDS)
+            await finish_work(self._answers.decide(id, decisions), _CLEANUP_SECONDS)
             row = await self._local_runs.bring_to_rest(id, resources)
         except asyncio.CancelledError:
             await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
@@ -217,10 +218,29 @@ class DurableHost:
             raise refusal
         return row
 
+    async def execute(
+        self,
+        id: str,  # noqa: A002 -- as above
+        order: Mapping[str, Any],
+        *,
+        resources: Mapping[Any, Any] | None = None,
+    ) -> RunRow:
+        """
+        Carry out the plan of a run here and now, and return its row. *order* says how, for the kind of the run.
+
+        The same order again goes on with the run, or returns its row. The errors are those of `RunAnswers.order`.
+        """
+        try:
+            await finish_work(self._answers.order(id, order), _CLEANUP_SECONDS)
+            return await self._local_runs.bring_to_rest(id, resources)
+        except asyncio.CancelledError:
+            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
+            raise
+
     async def _leave_to_workers(self, run_id: str) -> None:
-        """Enqueue a run that waits and has decisions, because its caller does not go on with it."""
+        """Enqueue a run that can go on, because its caller does not go on with it."""
         row = await self.get(run_id)
-        if row.status == "waiting" and row.decisions:
+        if row.status == "queued" or (row.status == "waiting" and row.decisions):
             await self._queue.enqueue(row)
 
     # For workers.
@@ -250,7 +270,7 @@ class DurableHost:
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
 
         async def work() -> RunRow:
-            row = await self._decide(id, decisions)
+            row = await self._answers.decide(id, decisions)
             if row.status == "waiting":  # the activation of one that is running looks for decisions when it ends
                 await self._queue.enqueue(row)
             return row
@@ -330,8 +350,7 @@ class DurableHost:
         """
         Delete the runs that were over before that time, in seconds since 1970, and return how many.
 
-        Their requests are deleted from the store of approvals, if this host has the kind of the runs and the store can
-        delete the records of single sessions, as those of this package can.
+        The records about their requests are deleted too, if this host has the kind of the runs and the store can do it.
         """
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
         return await self._over_runs.purge(before)
@@ -376,15 +395,3 @@ class DurableHost:
             lambda: self._journal.create(run_id, kind, data, principal=principal, deadline=deadline, now=now)
         )
         return row
-
-    async def _decide(self, run_id: str, decisions: Mapping[str, Decision]) -> RunRow:
-        if isinstance(decisions, Decision) or not isinstance(decisions, Mapping):
-            raise TypeError("decisions are a dictionary: {request.id: Decision.approve()}")
-        row = await self.get(run_id)
-        now = self._clock()
-        data = {request_id: decision_to_json(decision, decided_at=now) for request_id, decision in decisions.items()}
-        if self._kinds.knows_requests(row):
-            check_decided_requests(row, data, self._kinds.find_requests(row), now)
-        if not data:
-            return row
-        return await self._in_thread(lambda: self._journal.decide(run_id, data, now=now))

@@ -11,11 +11,10 @@ from weakref import ref
 
 from ..approvals import Approvals
 from ..approvals.memory_store import MemoryApprovals
-from ..approvals.sqlite_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
-from ..durable.database_address import find_sqlite_path
+from ..durable.approvals_beside import open_approvals_beside
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus
@@ -197,14 +196,5 @@ class DurableRuns:
         if not isinstance(approvals.store, MemoryApprovals):
             return approvals
         if self._store is None:
-            self._store = _open_store(self.host.database)
+            self._store = open_approvals_beside(self.host.database)
         return approvals.with_store(self._store)
-
-
-def _open_store(database: str) -> ApprovalStore:
-    path = find_sqlite_path(database)
-    if path is not None:
-        return SQLiteApprovals(f"{path}.approvals.sqlite")
-    from ..approvals.postgres_store import PostgresApprovals  # it needs a package of the extra
-
-    return PostgresApprovals(database)

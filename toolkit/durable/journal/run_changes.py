@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._plumbing.wording import format_count
 from ..errors import DurableError, Fenced
-from .records import RunRow, RunStatus
+from .records import PLAN_ORDER, RunRow, RunStatus
 from .row_texts import is_same_json
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "check_newest",
     "check_same",
     "end_run",
+    "execute_run",
     "give_back_run",
     "retry_run",
 ]
@@ -138,10 +139,19 @@ def cancel_run(row: RunRow, reason: str, *, now: float) -> RunRow:
     return replace(row, status="cancelled", epoch=row.epoch + 1, problem=reason, worker="", updated_at=now)
 
 
+def execute_run(row: RunRow, order: Mapping[str, Any], *, now: float) -> RunRow:
+    """Queue a run again that has planned, with the *order* to carry out the plan, which stands for a decision."""
+    if row.status != "planned":
+        raise DurableError(f"the run {row.id!r} is {row.status}; only one that has planned can be executed", why="over")
+    decisions = {**row.decisions, PLAN_ORDER: order}
+    return replace(row, status="queued", outcome=None, decisions=decisions, lives=0, worker="", updated_at=now)
+
+
 def retry_run(row: RunRow, *, now: float, deadline: float | None = None) -> RunRow:
     """Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives."""
     if row.status in ("done", "planned"):
-        raise DurableError(f"the run {row.id!r} is {row.status}; start a run with another id", why="over")
+        remedy = "execute it, or " if row.status == "planned" else ""
+        raise DurableError(f"the run {row.id!r} is {row.status}; {remedy}start a run with another id", why="over")
     if row.status not in OVER:
         raise DurableError(f"the run {row.id!r} is {row.status}; only a run that is over can be retried", why="busy")
     deadline = row.deadline if deadline is None else deadline
