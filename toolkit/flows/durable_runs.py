@@ -149,10 +149,9 @@ class DurableRuns:
             secret=row.secret,
             decisions=activation.decisions,
             now=activation.now,
+            epoch=row.epoch,
         )
-        runner = FlowRunner(
-            graph, caller, max_visits=self._max_visits, count_retries=lambda: self._count_retries(row.id)
-        )
+        runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)
         if isinstance(outcome, Paused) and caller.postponed is not None:
             raise caller.postponed  # the host gives the run back, with its decisions
@@ -164,15 +163,16 @@ class DurableRuns:
             return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
         return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
 
-    async def _count_retries(self, run_id: str) -> int:
-        """Return how often the run was retried after it had ended as `Failed`, and not for another reason."""
-        count, has_failed = 0, False
+    async def _find_retries(self, run_id: str) -> Sequence[int]:
+        """Return after which activations the run was retried that had ended as `Failed`, and not for another reason."""
+        epochs, has_failed = list[int](), False
         for event in await self.host.events(run_id):
             if event.kind == "ended":  # an exception has a problem; the failure of a step is an outcome
                 has_failed = event.data.get("status") == "failed" and not event.data.get("problem")
             elif event.kind == "retried":
-                count, has_failed = count + has_failed, False
-        return count
+                epochs += [event.epoch] * has_failed
+                has_failed = False
+        return epochs
 
     def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
         return [ApprovalRequest.from_json(data) for data in (row.outcome or {}).get("requests", ())]

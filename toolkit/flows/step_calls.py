@@ -48,6 +48,9 @@ _CHANGED = "changed"
 _DIGEST = "toolkit.arguments"
 """The name of the digest of the arguments in the metadata of a result."""
 
+_EPOCH = "toolkit.epoch"
+"""The name of the number of the activation in which a call was made, in the metadata of its result."""
+
 
 def build_key(*parts: object) -> str:
     """Return the parts of a key with slashes between them; a slash in a part is escaped."""
@@ -72,10 +75,12 @@ class StepCaller:
         secret: A random text of the run, from which the ids of requests are derived.
         decisions: The answers of people by the ids of their requests.
         now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
+        epoch: The number of the activation, for a durable run.
 
     Attributes:
         refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
         postponed: Why an answer could not be applied now, although it may be right; None if all could be.
+        newest_epoch: The newest activation in which one of the calls was made that were needed so far.
         held_back: The keys of calls that must not start any more. Those that were recorded return their records.
     """
 
@@ -89,12 +94,15 @@ class StepCaller:
         secret: str,
         decisions: Mapping[str, Decision],
         now: float | None = None,
+        epoch: int = 0,
     ) -> None:
         self._dispatcher = dispatcher
         self._steps = RunSteps(steps, build_key(run_id), secret=secret)
         self._session = session
         self._decisions = decisions
         self._now = now
+        self._epoch = epoch
+        self.newest_epoch = 0
         self.run_id = run_id
         self.refused: dict[str, Exception] = {}
         self.postponed: ApprovalError | None = None
@@ -127,7 +135,7 @@ class StepCaller:
 
         def prepare(result: ToolResult) -> ToolResult:
             result = finish(_count_attempt(result))
-            result.metadata = {**(result.metadata or {}), _DIGEST: digest}
+            result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._epoch}
             return result
 
         async def start(step: CallStep) -> ToolResult:
@@ -156,6 +164,7 @@ class StepCaller:
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
+        self.newest_epoch = max(self.newest_epoch, _read_epoch(result))
         return result
 
     async def wait_until_over(self, tool: Tool) -> bool:
@@ -175,9 +184,10 @@ class StepCaller:
         facts = call.tool.facts
         may_repeat = facts.idempotent and not facts.destructive
 
-        async def tell_arguments(arguments: Mapping[str, Any]) -> None:
-            if arguments != call.arguments:
-                await self._keep_changed(call, arguments)
+        async def tell_arguments(shown: ShownCall) -> None:
+            is_own = (shown.name, shown.id) == (call.name, call.id)  # the step may make other calls
+            if is_own and shown.arguments != call.arguments:
+                await self._keep_changed(call, shown.arguments)
 
         async def work_unless_held_back(step: CallStep) -> ToolResult:
             if call.id in self.held_back:
@@ -296,6 +306,12 @@ def _compute_digest(arguments: Mapping[str, Any]) -> str:
 def _read_digest(result: ToolResult, default: str) -> str:
     # A call that was cut off has no digest, because the steps make its result.
     return str((result.metadata or {}).get(_DIGEST, default))
+
+
+def _read_epoch(result: ToolResult) -> int:
+    # A call that was cut off has none, and so have records that an earlier version has written.
+    epoch = (result.metadata or {}).get(_EPOCH)
+    return epoch if isinstance(epoch, int) else 0
 
 
 def _check_digest(result: ToolResult, digest: str, key: str) -> None:
