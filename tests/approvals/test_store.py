@@ -4,6 +4,7 @@ What every store promises.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 import time
@@ -396,6 +397,24 @@ def test_a_list_can_be_of_one_session_or_principal(store, asked, found):
     for number, (session, principal) in enumerate(owners):
         store.add(record(id=str(number), session=session, principal=principal))
     assert [each.id for each in store.pending(now=NOW, **asked)] == found
+
+
+def test_what_is_over_is_forgotten_for_single_sessions(store):
+    """What others have stays, and so does a claim without an outcome."""
+    for name, session in (("denied", "a"), ("open", "a"), ("claimed", "a"), ("other", "b"), ("none", None)):
+        store.add(record(id=name, session=session))
+    for name in ("denied", "other", "none"):
+        deny(store, name)
+    claim(store, "claimed")
+    assert store.purge(before=math.inf, sessions=["a", "unknown"]) == 1
+    assert [name for name in ("denied", "open", "claimed", "other", "none") if store.get(name)] == [
+        "open",
+        "claimed",
+        "other",
+        "none",
+    ]
+    assert store.purge(before=NOW, sessions=["b"]) == 0
+    assert store.purge(before=math.inf, sessions=[]) == 0
 
 
 def test_what_is_over_is_forgotten(store):

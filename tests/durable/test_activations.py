@@ -9,7 +9,7 @@ import pytest
 from toolkit.durable.activations import Activations
 from toolkit.durable.errors import DurableError, Fenced
 from toolkit.durable.journal.opening import open_journal
-from toolkit.durable.run_kinds import Ended, RunKind
+from toolkit.durable.run_kinds import Ended, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio
 
@@ -47,8 +47,10 @@ class Bench:
             find_requests=None,
             describe_stop=lambda row, status, reason: self.describe_stop(status, reason),
         )
+        self.kinds = RunKinds()
+        self.kinds.add("toy", kind)
         self.activations = Activations(
-            self.journal, {"toy": kind}, worker="w", max_lives=2, on_end=self.on_end, clock=lambda: 5.0
+            self.journal, self.kinds, worker="w", max_lives=2, on_end=self.on_end, clock=lambda: 5.0
         )
 
     async def on_end(self, row):

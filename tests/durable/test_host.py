@@ -149,7 +149,7 @@ async def test_a_run_of_a_kind_that_a_worker_does_not_have_fails(host, toys, tmp
     async with toys.open_host(tmp_path, engine=engine) as other:
         other.register("other", toys.activate)
         await other.start("other", "a", {})
-    host._build_engine = lambda: engine
+    host._queue._build_engine = lambda: engine
     async with running(host.work()):
         row = await wait_for_status(host, "a", "failed")
     assert "has no 'other'" in row.problem
@@ -245,7 +245,7 @@ async def test_a_worker_that_ends_gives_its_runs_back(host, toys):
         await wait_until(lambda: toys.begun)
     row = await host.get("a")
     assert (row.status, row.lives) == ("queued", 0)
-    assert list(host._engine.jobs) == ["a/1"]
+    assert list(host._queue._engine.jobs) == ["a/1"]
 
 
 async def test_closing_a_host_gives_its_runs_back(toys, tmp_path):
@@ -305,7 +305,7 @@ async def test_a_worker_that_cannot_end_in_good_order_says_so(host, caplog):
 
     async with running(host.work()):
         await wait_until(lambda: host._job_worker._until_end is not None)
-        host._engine.stop_worker = fail
+        host._queue._engine.stop_worker = fail
     assert "could not give all its runs back" in caplog.text
     assert "the engine is stuck" in caplog.text
 

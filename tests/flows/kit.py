@@ -103,7 +103,7 @@ async def run_with(flow, value, steps, *, decisions=None, resources=None, dispat
     from toolkit.flows.step_calls import StepCaller
 
     caller = StepCaller(
-        flow._build_dispatcher(dispatcher, resources or {}),
+        flow._dispatchers.build(dispatcher, resources or {}),
         steps,
         Session(id="flow-run"),
         run_id="run/1",

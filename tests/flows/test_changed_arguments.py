@@ -6,7 +6,7 @@ import pytest
 
 from tests.durable.kit import LocalEngine
 from tests.flows.kit import CrashingSteps, Disk, Edited, Killed, Part, run_with
-from toolkit import Catalog, Decision, Dispatcher
+from toolkit import Catalog, Decision, Dispatcher, Inject
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow
 from toolkit.hooks import Modify, Proceed
@@ -59,6 +59,22 @@ async def test_a_person_changes_the_value_of_a_durable_run(tmp_path):
         story = [str(event) for event in await flow.replay("r", host)]
     assert log == ["edit 50", "check 50", "undo 50"]
     assert "edit got another value, from a hook or a person" in story
+
+
+async def test_a_call_inside_a_step_is_none_of_its_arguments():
+    """The step makes another call with the same dispatcher, and is undone with its own value."""
+    log = []
+    flow = Flow("nested")
+
+    @flow.step(check=lambda before, after: "bad", undo=lambda before: log.append(f"undo {before.number}"))
+    async def edit(part: Part, dispatcher: Inject[Dispatcher]) -> Edited:
+        if part.number == 1:
+            await dispatcher.call("edit", {"part": {"number": 9}}, resources={Dispatcher: dispatcher})
+        return Edited("")
+
+    dispatcher = flow._dispatchers.build(None, {Dispatcher: Dispatcher(Catalog())})
+    assert await flow.run(Part(1), resources={Dispatcher: dispatcher}) == Failed("edit", ("bad",))
+    assert log == ["undo 1"]
 
 
 @pytest.mark.parametrize("kill_at", range(13))

@@ -8,8 +8,9 @@ import pytest
 
 from tests.durable.kit import LocalEngine
 from tests.flows.kit import Edited, Plan, Released, Task
-from toolkit import Decision
+from toolkit import Decision, ToolError
 from toolkit.durable import DurableError, DurableHost
+from toolkit.durable.step_gate import WorkerEnds
 from toolkit.flows import Failed, Flow, Waiting
 
 pytestmark = pytest.mark.anyio
@@ -106,6 +107,66 @@ async def test_a_step_that_gets_another_value_is_asked_about_again(database):
         assert again.requests[0].arguments == {"what": {"file": "reviewed"}}
         assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")
     assert log == ["edit", "review", "publish Task(file='reviewed')"]
+
+
+async def test_a_retry_is_for_the_failure_that_it_came_after(database):
+    """A step that a new program has in place of the failed one is not run twice if it fails too."""
+    log = []
+
+    def build(name):
+        flow = Flow[Released]("release")
+
+        @flow.step(name=name)
+        def publish(plan: Plan) -> Released:
+            log.append(name)
+            raise ToolError(f"{name} is down")
+
+        return flow
+
+    async with open_host(database) as host:
+        await build("old").run(Plan(), host, id="r")
+        await host.retry("r")
+    async with open_host(database) as host:
+        flow = build("new")
+        assert (await flow.run(Plan(), host, id="r")).problems == ("new is down",)
+        assert log == ["old", "new"]
+        # A retry of the new failure counts.
+        await host.retry("r")
+        assert (await flow.run(Plan(), host, id="r")).problems == ("new is down",)
+    assert log == ["old", "new", "new"]
+
+
+async def test_a_failure_is_not_repeated_after_a_crash(database):
+    """The process ends after the new failure was recorded, and before the end of the run was."""
+    log = []
+
+    def build(name):
+        flow = Flow[Released]("release")
+
+        @flow.step(name=name)
+        def publish(plan: Plan) -> Released:
+            log.append(name)
+            raise ToolError(f"{name} is down")
+
+        return flow
+
+    async with open_host(database) as host:
+        await build("old").run(Plan(), host, id="r")
+        await host.retry("r")
+        flow, end = build("new"), host._journal.end
+        del host._kinds._kinds["flow:release"]  # the program is replaced
+
+        def fail(*args, **options):
+            raise WorkerEnds("the process ends")
+
+        host._journal.end = fail
+        flow.register(host)
+        row = await host.get("r")
+        await host._activations.perform(row)
+        host._journal.end = end
+        assert log == ["old", "new"]
+        assert (await flow.run(Plan(), host, id="r")).problems == ("new is down",)
+    assert log == ["old", "new"]
 
 
 async def test_a_record_of_a_step_that_gets_another_value_is_not_used(database):

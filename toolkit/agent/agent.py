@@ -21,7 +21,6 @@ from typing import Any, Generic, TypeAlias, overload
 from typing_extensions import TypeVar, Unpack
 
 from .._option_checks import OptionTypes, check_option_types
-from ..approvals import ApprovalError
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode, check_mode
@@ -40,7 +39,8 @@ from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
 from .own_tools import with_own_tools
-from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, build_plan_request, resolve_plan_tools, with_plan
+from .plan_execution import check_execution, claim_plan
+from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .run_inbox import RunInboxes
 from .run_steps import StepSetup
@@ -221,23 +221,21 @@ class Agent(Generic[T]):
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
             ValueError: *run* has not planned, or *mode* is "plan".
         """
-        if check_run(run).status != "planned":
-            raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
-        if mode == "plan":
-            raise ValueError('a plan cannot be executed in mode "plan"; choose another mode, such as "default"')
-        execution_mode = None if mode is None else check_mode(mode)
-        message, active_run = (
-            build_prompt(prompt, self._toolbox),
-            self._build_active_run(run, resources, None, Spent()),
-        )
+        return await self._execute_run(run, prompt, mode, resources)
+
+    async def _execute_run(
+        self,
+        run: Run[Any],
+        prompt: str | UserMessage,
+        mode: Mode | None,
+        resources: Resources | None,
+        setup: StepSetup | None = None,
+    ) -> Run[T]:
+        execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
+        # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
+        active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)
-        is_ours, cancelled = await self._toolbox.claim_plan(active_run.session, build_plan_request(run))
-        if not is_ours:
-            raise cancelled or ApprovalError(
-                "the plan of this run was carried out already, or is being carried out; "
-                "continue with the run that `execute` returned, or let the model plan again",
-                why="answered",
-            )
+        cancelled = None if setup is not None else await claim_plan(self._toolbox, active_run.session, run)
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()

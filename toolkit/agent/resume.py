@@ -19,14 +19,21 @@ from ..results import GeneratedId, ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .runs import Run, check_run
-from .step_calls import may_repeat, resume_in_step
+from .step_calls import may_repeat, prepare_step_call, resume_in_step
 from .valid_messages import build_unfinished_result
 
-__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
+__all__ = ["ASK_AGAIN", "Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
+
+ASK_AGAIN = Decision.deny("the request was withdrawn, and nobody was asked again")
+"""
+Stands in place of a decision about a request that was withdrawn. The call is made again, and asks again if it has to.
+
+Only a run with steps can do this, because the new request needs a key of its own.
+"""
 
 _MAX_SHOWN_IDS = 5
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
@@ -162,14 +169,33 @@ async def _apply_decision(
     if active_run.steps is None:
         result = await _resume_call(active_run, call, request, decision)
     else:
+        key = active_run.steps.make_resume_key(request.id)
+        own_call = ToolCall(call.name, call.arguments, call.id, tool=toolbox.dispatcher.catalog.get(request.tool))
         result = await active_run.do_call_step(
-            active_run.steps.make_resume_key(request.id),
-            ToolCall(call.name, call.arguments, call.id, tool=toolbox.dispatcher.catalog.get(request.tool)),
-            lambda: _resume_call(active_run, call, request, decision),
+            key,
+            own_call,
+            lambda: (
+                _ask_again(active_run, own_call, key)
+                if decision is ASK_AGAIN
+                else _resume_call(active_run, call, request, decision)
+            ),
             may_repeat=may_repeat(toolbox.dispatcher.catalog, request.tool),
         )
     result.call_id, result.tool = call.id, request.tool
     return active_run.watcher.record_result(call, result)
+
+
+async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolResult:
+    """Return the result of *call*, which is made once more in the step *key*, because its request was withdrawn."""
+    assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
+    seconds_left = active_run.ledger.remaining_seconds()
+    if seconds_left == 0:
+        return build_unfinished_result(call, "no time is left")
+    prepare_step_call(call, active_run.steps, key)
+    with watch_calls(active_run):
+        return await active_run.toolbox.dispatcher.call(
+            call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
+        )
 
 
 async def _resume_call(

@@ -23,7 +23,7 @@ from .run_steps import RunSteps
 from .steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .valid_messages import build_unfinished_result
 
-__all__ = ["build_claim_mark", "call_in_step", "may_repeat", "resume_in_step"]
+__all__ = ["build_claim_mark", "call_in_step", "may_repeat", "prepare_step_call", "resume_in_step"]
 
 
 async def call_in_step(
@@ -36,9 +36,7 @@ async def call_in_step(
 ) -> ToolResult:
     """Return the result of *call*: the one that the *steps* of *run* have kept, or a new one by *dispatcher*."""
     key = steps.make_call_key(call.id)
-    call.request_id = steps.derive_request_id(key)
-    call.idempotency_key = steps.derive_idempotency_key(call.id)
-    call.claim_mark = build_claim_mark(call.idempotency_key)
+    prepare_step_call(call, steps, key)
     call.tool = dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
 
     async def start() -> ToolResult:
@@ -50,6 +48,13 @@ async def call_in_step(
     run.watcher.record_start(call, summarize)
     result = await run.do_call_step(key, call, start, may_repeat=may_repeat(dispatcher.catalog, call.name))
     return run.watcher.record_result(call, result)
+
+
+def prepare_step_call(call: ToolCall, steps: RunSteps, key: str) -> None:
+    """Give *call* the ids that it has in every attempt at the step *key*."""
+    call.request_id = steps.derive_request_id(key)
+    call.idempotency_key = steps.derive_idempotency_key(call.id)
+    call.claim_mark = build_claim_mark(call.idempotency_key)
 
 
 def may_repeat(catalog: CatalogView, name: str) -> bool:

@@ -12,24 +12,40 @@ it has read are in the records of its steps.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..approvals.memory_store import MemoryApprovals
+from ..approvals.records import ApprovalError
+from ..approvals.repeated_calls import WITHDRAWN
 from ..approvals.store import ApprovalStore
+from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
 from .agent import Agent
 from .call_watcher import EventListener
-from .resume import Decisions
+from .plan_execution import check_execution, claim_plan, is_plan_claimed
+from .resume import ASK_AGAIN, Decisions
 from .run_steps import StepSetup
 from .runs import Run
 from .session_changes import apply_changes, describe_changes, read_state
+from .session_requests import delete_session_requests, find_withdrawn_ids, withdraw_session_requests
 from .steps import Steps
 
-__all__ = ["keeps_approvals", "read_own_session", "resume_with_steps", "run_with_steps", "with_approval_store"]
+__all__ = [
+    "check_plan_is_open",
+    "delete_run_requests",
+    "execute_with_steps",
+    "keeps_approvals",
+    "read_own_session",
+    "resume_with_steps",
+    "run_with_steps",
+    "with_approval_store",
+    "withdraw_run_requests",
+]
 
 T = TypeVar("T")
 
@@ -104,8 +120,7 @@ async def run_with_steps(
     """
     if session_state is None:
         principal, session_state = read_own_session(agent, principal)
-    session_id = hmac.new(secret.encode(), f"toolkit session {run_id}".encode(), "sha256").hexdigest()[:32]
-    session = Session(id=session_id, principal=principal)
+    session = Session(id=_derive_session_id(run_id, secret), principal=principal)
     apply_changes(session_state, session)
     setup = StepSetup(steps=steps, run_id=run_id, secret=secret, spent_seconds=spent_seconds, session=session)
     return await agent._run_prompt(prompt, None, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
@@ -125,7 +140,77 @@ async def resume_with_steps(
     """
     Resume *run*, which waits, as `Agent.resume` does, with *steps*. The arguments are those of `run_with_steps`.
 
-    Read a saved run with `step_records.load_run`, so that its session has its principal, grants and mode.
+    Read a saved run with `step_records.load_run`, so that its session has its principal, grants and mode. If a request
+    of *run* was withdrawn, its decision does not count, and the call is made again.
     """
+    withdrawn = await find_withdrawn_ids(agent._toolbox.dispatcher, run.requests)  # noqa: SLF001 -- as below
+    decisions = {**decisions, **dict.fromkeys(withdrawn, ASK_AGAIN)}
     setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
     return await agent._resume_run(run, decisions, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
+
+
+async def execute_with_steps(
+    agent: Agent[T],
+    run: Run[Any],
+    prompt: str | UserMessage,
+    mode: Mode | None,
+    *,
+    steps: Steps,
+    secret: str,
+    spent_seconds: float = 0.0,
+    resources: Mapping[Any, Any] | None = None,
+) -> Run[T]:
+    """
+    Carry out the plan of *run* in *mode*, as `Agent.execute` does, with *steps*.
+
+    What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
+    """
+    toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
+    with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
+        await claim_plan(toolbox, run.session, run)
+    setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
+    return await agent._execute_run(run, prompt, mode, resources, setup)  # noqa: SLF001 -- as above
+
+
+async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:
+    """
+    Check that the plan of *run* can be carried out in *mode*.
+
+    Raises:
+        ApprovalError: The plan was carried out already, by `Agent.execute`.
+        ValueError: *run* has not planned, or *mode* is "plan".
+    """
+    check_execution(run, mode)
+    if await is_plan_claimed(agent._toolbox, run):  # noqa: SLF001 -- the agent's own package
+        raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")
+
+
+async def withdraw_run_requests(
+    agent: Agent[Any], run_id: str, secret: str, *, kept_ids: Collection[str], reason: str
+) -> None:
+    """
+    Withdraw the requests of a run that is over, but for those with *kept_ids*.
+
+    A run that goes on all the same makes the calls again; see `resume_with_steps`.
+
+    Raises:
+        ApprovalError: The store of approvals cannot be used.
+    """
+    session_id = _derive_session_id(run_id, secret)
+    dispatcher = agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    await withdraw_session_requests(dispatcher, session_id, kept_ids=kept_ids, reason=reason, by=WITHDRAWN)
+
+
+async def delete_run_requests(agent: Agent[Any], runs: Iterable[tuple[str, str]]) -> bool:
+    """
+    Delete the records about requests of runs that are over and were deleted. *runs* are their ids and secrets.
+
+    Return False if the store of approvals cannot do this.
+    """
+    session_ids = {_derive_session_id(run_id, secret) for run_id, secret in runs}
+    dispatcher = agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    return await delete_session_requests(dispatcher, session_ids)
+
+
+def _derive_session_id(run_id: str, secret: str) -> str:
+    return hmac.new(secret.encode(), f"toolkit session {run_id}".encode(), "sha256").hexdigest()[:32]

@@ -14,12 +14,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
-from ..approvals.records import ApprovalError, Record
+from ..approvals.records import Record
 from ..approvals.store import ApprovalStore
 from ..calls.attempt import must_propagate
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
@@ -27,7 +26,7 @@ from ..calls.unstarted import finish_unstarted
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
-from ..decisions import ApprovalRequest, Decision
+from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError
 from ..permissions import Permissions
@@ -40,6 +39,7 @@ from .call_watcher import current_run
 from .own_tools import SEARCH_TOOL
 from .plan_mode import EXIT_PLAN, PlanGuard, is_for_planning
 from .run_steps import BEGIN_HOOK
+from .session_requests import withdraw_session_requests
 from .step_calls import call_in_step
 from .valid_messages import build_unfinished_result
 
@@ -253,21 +253,7 @@ class Toolbox:
         A process that was killed may have made a request after its run was saved. The run that is continued from the
         saved state makes the request again. So an approval of the older request would run the same call twice.
         """
-        approvals, runner = self.dispatcher.settings.approvals, self.dispatcher.settings.store_runner
-        if approvals.seal is not None:
-            return  # the caller has the sealed requests; they are not in the store
-        for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
-            if request.id in known_ids:
-                continue
-            decision = Decision.deny(_WITHDRAWN_REASON, principal=request.principal)
-            try:
-                await self.dispatcher.resume(
-                    request.id, decision, session=Session(id=session.id, principal=request.principal)
-                )
-            except ApprovalError:
-                # The tool has changed or was removed. The request cannot be approved here then, but perhaps in another
-                # process.
-                await runner.run("deny request", request.id, partial(_deny, request.id, approvals.clock()))
+        await withdraw_session_requests(self.dispatcher, session.id, kept_ids=known_ids, reason=_WITHDRAWN_REASON)
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
         """
@@ -349,10 +335,6 @@ def _check_not_leaving_plan(session: Session) -> None:
 def _is_same_tool(own: Tool, other: Tool) -> bool:
     is_renamed = own.function is other.function and other.name in (own.name, *own.former)
     return own is other or is_renamed
-
-
-def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
-    return store.settle(request_id, "denied", by=None, owner=None, now=now)
 
 
 def _try_add_record(store: ApprovalStore, record: Record) -> bool:

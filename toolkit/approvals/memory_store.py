@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from types import EllipsisType
 
 from .._plumbing.forks import renew_in_children
@@ -115,17 +116,21 @@ class MemoryApprovals(ApprovalStoreBase):
         ]
         return [packed.unpack().request for packed in sorted(waiting, key=lambda packed: packed.created_at)]
 
-    def purge(self, *, before: float) -> int:
+    def purge(self, *, before: float, sessions: Collection[str] | None = None) -> int:
         """
         Forget the records that were denied, done or expired *before* that time, and return how many.
 
+        With *sessions*, only records of these sessions are forgotten.
         If the store was made with `until_expired`, a denied or done record stays until its request has expired.
         """
         with self._lock:
             old = [
                 name
                 for name, packed in self._records.items()
-                if self._may_forget(packed, before) and packed.over_since is not None and packed.over_since < before
+                if self._may_forget(packed, before)
+                and packed.over_since is not None
+                and packed.over_since < before
+                and (sessions is None or packed.session in sessions)
             ]
             for name in old:
                 self._drop(name)

@@ -9,7 +9,7 @@ text, and the next attempt recognises its own change by it. The table holds argu
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from .._option_checks import OptionTypes, check_option_types
@@ -175,17 +175,23 @@ class PostgresApprovals(StoredRows):
             return None
         return watch_owner(remove_mark(owner), self._connections, seconds=self._lost_seconds)
 
-    def purge(self, *, before: float) -> int:
+    def purge(self, *, before: float, sessions: Collection[str] | None = None) -> int:
         """
         Delete the records that were denied, done or expired *before* that time, and return how many.
 
-        The server keeps their bytes on its disk until it vacuums the table.
+        With *sessions*, only records of these sessions are deleted. The server keeps the bytes of what is deleted on
+        its disk until it vacuums the table.
         """
-        return self._run(
-            lambda connection: (
-                connection.execute("DELETE FROM toolkit_approvals WHERE over_since < %s", (before,)).rowcount
-            )
-        )
+        is_old = "FROM toolkit_approvals WHERE over_since < %s"
+
+        def work(connection: Connection) -> int:
+            if sessions is None:
+                return connection.execute(f"DELETE {is_old}", (before,)).rowcount
+            rows = connection.execute(f"SELECT id, state, record {is_old}", (before,)).fetchall()
+            keys = self._select_keys(rows, sessions)
+            return connection.execute(f"DELETE {is_old} AND id = ANY(%s)", (before, keys)).rowcount
+
+        return self._run(work)
 
     def _find_pending_rows(self) -> Iterable[tuple[Any, Any, Any]]:
         return self._run(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -129,10 +129,19 @@ class SQLiteApprovals(StoredRows):
                 "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
 
-    def purge(self, *, before: float) -> int:
-        """Delete the records that were denied, done or expired *before* that time, and return how many."""
+    def purge(self, *, before: float, sessions: Collection[str] | None = None) -> int:
+        """
+        Delete the records that were denied, done or expired *before* that time, and return how many.
+
+        With *sessions*, only records of these sessions are deleted.
+        """
         with self._open(change=True) as connection:
-            return connection.execute("DELETE FROM approvals WHERE over_since < ?", (before,)).rowcount
+            if sessions is None:
+                return connection.execute("DELETE FROM approvals WHERE over_since < ?", (before,)).rowcount
+            rows = connection.execute("SELECT id, state, record FROM approvals WHERE over_since < ?", (before,))
+            keys = self._select_keys(rows.fetchall(), sessions)
+            connection.executemany("DELETE FROM approvals WHERE id = ?", [(key,) for key in keys])
+            return len(keys)
 
     def _change(self, request_id: str, change: Change) -> bool:
         with self._open(change=True) as connection:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias
@@ -25,6 +25,7 @@ __all__ = [
     "SignsRecords",
     "check_takes_answers",
     "is_pending",
+    "may_purge_sessions",
     "may_settle_with",
 ]
 
@@ -108,11 +109,12 @@ class ApprovalStore(Protocol):
         or without a principal.
         """
 
-    def purge(self, *, before: float) -> int:
+    def purge(self, *, before: float, sessions: Collection[str] | None = None) -> int:
         """
         Delete the records that were denied, done or expired *before* that time, and return how many they were.
 
-        A claim without an outcome stays.
+        A claim without an outcome stays. With *sessions*, only records of these sessions are deleted. It is given only
+        to a store that has the parameter.
         """
 
 
@@ -256,7 +258,16 @@ def check_takes_answers(store: ApprovalStore) -> None:
 
 def may_settle_with(store: ApprovalStore, name: str) -> bool:
     """Return whether `settle` of *store*, which a user may have written, has a parameter *name*."""
-    parameters = inspect.signature(store.settle).parameters
+    return _has_parameter(store.settle, name)
+
+
+def may_purge_sessions(store: ApprovalStore) -> bool:
+    """Return whether *store*, which a user may have written, can delete the records of single sessions."""
+    return _has_parameter(store.purge, "sessions")
+
+
+def _has_parameter(method: Callable[..., Any], name: str) -> bool:
+    parameters = inspect.signature(method).parameters
     return name in parameters or any(value.kind is value.VAR_KEYWORD for value in parameters.values())
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import EllipsisType
 from typing import Any
 
@@ -49,6 +49,12 @@ class StoredRows(ApprovalStoreBase):
     def _error(self, problem: str) -> ApprovalError:
         """Return the error for a *problem* of the database, such as "is damaged"."""
 
+    def _select_keys(self, rows: Iterable[tuple[Any, Any, Any]], sessions: Collection[str]) -> list[Any]:
+        """Return the keys of those of *rows* whose records belong to one of *sessions*."""
+        wanted = frozenset(sessions)
+        records = ((row[0], self._read_for_list(*row)) for row in rows)
+        return [key for key, record in records if record is not None and record.request.session in wanted]
+
     def _read_row(self, key: Any, state: Any, text: Any) -> Record:
         try:
             record = load_record(text)
@@ -71,7 +77,7 @@ class StoredRows(ApprovalStoreBase):
         except ApprovalError as error:
             if error.why != "forged":
                 raise
-            _log.warning("left out of the list of pending requests: %s", error)
+            _log.warning("a record is left out: %s", error)
             return None
 
 

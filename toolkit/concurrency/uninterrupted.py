@@ -8,9 +8,20 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["run_to_end"]
+from .futures import retrieve_exception
+
+__all__ = ["finish_work", "run_to_end"]
 
 T = TypeVar("T")
+
+
+async def finish_work(work: Coroutine[Any, Any, T], cleanup_seconds: float) -> T:
+    """Return what *work* returns. A caller who is cancelled waits for its end, at most *cleanup_seconds*."""
+    task, cancelled = await run_to_end(work, cleanup_seconds)
+    if cancelled is not None:
+        retrieve_exception(task)
+        raise cancelled
+    return task.result()
 
 
 async def run_to_end(

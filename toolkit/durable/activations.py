@@ -23,10 +23,10 @@ from .decisions_json import decision_from_json
 from .engine import Delivery
 from .errors import DurableError, Fenced
 from .journal.base import Journal
-from .journal.records import RunRow, RunStatus
+from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal_steps import JournalSteps
 from .refusals import describe_refusals
-from .run_kinds import Activation, Ended, RunKind
+from .run_kinds import Activation, Ended, RunKinds
 from .step_gate import StepGate, WorkerEnds
 from .step_seconds import measure_steps
 from .store_retries import persist
@@ -89,7 +89,7 @@ class Activations:
     def __init__(
         self,
         journal: Journal,
-        kinds: Mapping[str, RunKind],
+        kinds: RunKinds,
         *,
         worker: str,
         max_lives: int,
@@ -204,6 +204,7 @@ class Activations:
             return Performed(delivery="done")
         if active.row.status != "running":
             _log.error("run %r: %s", row.id, active.row.problem)
+            await self._tell_end(active.row)
             return Performed(delivery="done", row=active.row)
         _runs_log.info("run %r begins, activation %d", row.id, active.row.epoch)
         return None
@@ -231,14 +232,7 @@ class Activations:
 
     async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> Ended:
         row = active.row
-        kind = self._kinds.get(row.kind)
-        if kind is None:
-            known = ", ".join(map(repr, self._kinds)) or "none"
-            raise DurableError(
-                f"this worker has no {row.kind!r}, which the run was started with (it has {known}); start a worker "
-                "that has it, and retry the run",
-                why="changed",
-            )
+        kind = self._kinds.require(row)
         step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
         steps = JournalSteps(
             self._journal,
@@ -249,7 +243,9 @@ class Activations:
             read_time=self._clock,
         )
         active.gate.open(steps)
-        decisions = {request: decision_from_json(data) for request, data in row.decisions.items()}
+        decisions = {
+            request: decision_from_json(data) for request, data in row.decisions.items() if request != PLAN_ORDER
+        }
         activation = Activation(
             row=row,
             steps=active.gate,
@@ -263,27 +259,27 @@ class Activations:
         reason = "the deadline of the run has passed"
         remaining = row.deadline - self._clock()
         if remaining <= 0:
-            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
         try:
             async with asyncio.timeout(remaining) as deadline:
                 return await kind.activate(activation)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return Ended(status="stopped", outcome=self._describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
 
     async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
         if task.cancelled():
             if active.is_fenced:
-                return Performed(delivery="lost")
+                return await self._leave(active)
             return await self._give_back(active)
         error = task.exception()
         if isinstance(error, Fenced):
             if isinstance(error, WorkerEnds):
                 return await self._give_back(active)
             if not await self._is_newest(active.row):
-                return Performed(delivery="lost")
+                return await self._leave(active)
         if isinstance(error, DurableError) and error.why == "store":
             _log.warning("run %r is given back, because the journal cannot be used: %s", active.row.id, error)
             return await self._give_back(active)
@@ -295,7 +291,7 @@ class Activations:
         try:
             row = await self._write_end(active, task, error)
         except Fenced:
-            return Performed(delivery="lost")
+            return await self._leave(active)
         _runs_log.info("run %r is %s", row.id, row.status)
         await self._tell_end(row)
         return Performed(delivery="done", row=row, error=error)
@@ -310,7 +306,7 @@ class Activations:
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)
             problem = f"{type(error).__name__}: {error}"
-            outcome = self._describe_stop(row, "failed", problem)
+            outcome = self._kinds.describe_stop(row, "failed", problem)
         for request_id, reason in refused.items():
             _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
         # A run that is retried is resumed from where it waited, with the same decisions.
@@ -324,15 +320,6 @@ class Activations:
             )
 
         return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)
-
-    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
-        """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
-        kind = self._kinds.get(row.kind)
-        try:
-            return {} if kind is None else kind.describe_stop(row, status, reason)
-        except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
-            _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
-            return {}
 
     async def _is_newest(self, taken: RunRow) -> bool:
         """Return whether no other process has the run *taken*, so that no other process can write how it ended."""
@@ -348,10 +335,21 @@ class Activations:
                 is_ending=lambda: active.gate.is_closed,
             )
         except Fenced:
-            return Performed(delivery="lost")
+            return await self._leave(active)
         if not active.is_job:
             await self._tell_end(row)
         return Performed(delivery="return")
+
+    async def _leave(self, active: _Active) -> Performed:
+        """Leave the run to the process that has it now. If it was cancelled, this process is the last one."""
+        try:
+            row = await self.in_thread(lambda: self._journal.get(active.row.id))
+        except DurableError as error:
+            _log.warning("run %r was taken over, and cannot be read: %s", active.row.id, error)
+            row = None
+        if row is not None and row.status == "cancelled":
+            await self._tell_end(row)  # a request may have been made after the cancellation
+        return Performed(delivery="lost")
 
     async def _tell_end(self, row: RunRow) -> None:
         try:

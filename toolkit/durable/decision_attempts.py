@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..agent.runs import Run
 from ..approvals.records import ApprovalError
 from ..decisions import Decision
 
-__all__ = ["is_temporary", "resume_with_decisions"]
+__all__ = ["is_temporary", "resume_with_decisions", "try_patiently"]
 
 Resume: TypeAlias = Callable[[Run[Any], Mapping[str, Decision]], Awaitable[Run[Any]]]
 
 _WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 
 _log = logging.getLogger("toolkit")
+T = TypeVar("T")
 
 
 def is_temporary(error: BaseException | None) -> bool:
@@ -60,12 +61,22 @@ async def resume_with_decisions(
 
 
 async def _resume_patiently(resume: Resume, run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
+    return await try_patiently(lambda: resume(run, decisions), run.id)
+
+
+async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:
+    """
+    Return what *apply* returns, which applies decisions to the run *run_id*.
+
+    Raises:
+        ApprovalError: The decisions were refused, or could not be applied for half a minute.
+    """
     for wait_seconds in _WAITS_SECONDS:
         try:
-            return await resume(run, decisions)
+            return await apply()
         except ApprovalError as error:
             if not is_temporary(error):
                 raise
-            _log.warning("run %r: a decision could not be applied, and is tried again: %s", run.id, error)
+            _log.warning("run %r: a decision could not be applied, and is tried again: %s", run_id, error)
         await asyncio.sleep(wait_seconds)
-    return await resume(run, decisions)
+    return await apply()

@@ -22,28 +22,31 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
-from ..agent.run_fields import Status, Stop
+from ..agent.plan_mode import EXECUTE_PROMPT
 from ..agent.runs import Run
 from ..agent.step_records import dump_run, load_run
 from ..agent.stepped_runs import (
+    check_plan_is_open,
+    execute_with_steps,
     keeps_approvals,
     read_own_session,
     resume_with_steps,
     run_with_steps,
     with_approval_store,
 )
-from ..approvals.postgres_store import PostgresApprovals
-from ..approvals.sqlite_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest, Decision
+from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
-from .database_address import find_sqlite_path
+from .agent_outcomes import build_end, deny_expired, stop_run
+from .agent_requests import AgentRequests
+from .approvals_beside import open_approvals_beside
 from .decision_attempts import resume_with_decisions
 from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
-from .journal.records import EventRow, RunRow, RunStatus
-from .run_input import has_same_prompt, pack_input, unpack_prompt, unpack_session
+from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
+from .run_input import create_or_find, pack_input, pack_prompt, unpack_message, unpack_prompt, unpack_session
 from .run_kinds import Activation, Ended
 
 __all__ = ["DurableAgent"]
@@ -108,9 +111,15 @@ class DurableAgent(Generic[T]):
         self._store: ApprovalStore | None = None
         self.agent = agent
         if not keeps_approvals(agent):
-            self._store = _open_approvals(self.host.database)
+            self._store = open_approvals_beside(self.host.database)
             self.agent = with_approval_store(agent, self._store)
-        self.host.register(_KIND, self._activate, find_requests=self._find_requests, describe_stop=self._describe_stop)
+        self.host.register(
+            _KIND,
+            self._activate,
+            find_requests=self._find_requests,
+            describe_stop=self._describe_stop,
+            requests=AgentRequests(self.agent),
+        )
 
     async def run(
         self,
@@ -159,6 +168,32 @@ class DurableAgent(Generic[T]):
         """
         return self.read_run(await self.host.resume(id, decisions, resources=resources))
 
+    async def execute(
+        self,
+        id: str,  # noqa: A002 -- as above
+        prompt: str | UserMessage = EXECUTE_PROMPT,
+        *,
+        mode: Mode | None = "default",
+        resources: Mapping[Any, Any] | None = None,
+    ) -> Run[T]:
+        """
+        Carry out the plan of a run in *mode* here and now, in the same conversation, as `Agent.execute` does.
+
+        Its steps are kept, and the budget counts over the plan and its execution. The same call again continues the
+        run, or returns what came of it. If the process ends, a worker goes on.
+
+        Raises:
+            DurableError: The run has not planned (`why="over"`), or its plan was ordered with another prompt or in
+                another mode (`why="changed"`).
+            ApprovalError: The plan was carried out already, by `Agent.execute` (`why="answered"`).
+            ValueError: *mode* is "plan", or no mode.
+        """
+        row = await self.get(id)
+        if row.status == "planned":
+            await check_plan_is_open(self.agent, self.read_run(row), mode)
+        order = {**pack_prompt(prompt), "mode": mode}
+        return self.read_run(await self.host.execute(id, order, resources=resources))
+
     async def start(
         self,
         prompt: str | UserMessage,
@@ -177,16 +212,9 @@ class DurableAgent(Generic[T]):
     ) -> RunRow:
         """Return what *create* returns for the run, which has the session of the agent as it was at the first call."""
         principal, state = read_own_session(self.agent, principal)
-        data = pack_input(prompt, state)
-        try:
-            return await create(data, principal=principal)
-        except DurableError as error:
-            if error.why != "changed":
-                raise
-            row = await self.get(run_id)
-            if row.input == data or not has_same_prompt(row.input, data):
-                raise
-        return await create(row.input, principal=principal)
+        return await create_or_find(
+            partial(create, principal=principal), lambda: self.get(run_id), pack_input(prompt, state)
+        )
 
     async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
         """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""
@@ -260,13 +288,13 @@ class DurableAgent(Generic[T]):
         if row.outcome:
             run = load_run(row.outcome)
         else:
-            run = Run(status="running", id=row.id, messages=(_as_message(unpack_prompt(row.input)),))
+            run = Run(status="running", id=row.id, messages=(unpack_message(row.input),))
         if row.status in ("queued", "running"):
-            return _stop_run(run, "running", None, "the run is under way")
+            return stop_run(run, "running", None, "the run is under way")
         if row.status == "cancelled":
-            return _stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
+            return stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
         if row.status == "failed" and run.status != "failed":
-            return _stop_run(run, "failed", None, row.problem)
+            return stop_run(run, "failed", None, row.problem)
         answer_format = self.agent._options.output  # noqa: SLF001 -- it has no public name, and only reads the answer
         if run.answer is None or answer_format is None:
             return run
@@ -277,6 +305,8 @@ class DurableAgent(Generic[T]):
     async def _activate(self, activation: Activation) -> Ended:
         row = activation.row
         resources = {**self._resources, **(activation.resources or {})} or None
+        if PLAN_ORDER in row.decisions:
+            return await self._execute(activation, resources)
         if row.outcome is not None:
             return await self._resume(activation, resources)
         session_state = unpack_session(row.input)
@@ -293,7 +323,21 @@ class DurableAgent(Generic[T]):
             session_state=session_state,
             resources=resources,
         )
-        return _build_end(run)
+        return build_end(run)
+
+    async def _execute(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
+        row, order = activation.row, activation.row.decisions[PLAN_ORDER]
+        run = await execute_with_steps(
+            self.agent,
+            self._load_waiting(row),
+            unpack_prompt(order),
+            order.get("mode"),
+            steps=activation.steps,
+            secret=row.secret,
+            spent_seconds=activation.spent_seconds,
+            resources=resources,
+        )
+        return build_end(run)
 
     async def _resume(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
         row = activation.row
@@ -310,11 +354,11 @@ class DurableAgent(Generic[T]):
                 resources=resources,
             )
 
-        decisions = {**_deny_expired(run, activation.now), **activation.decisions}
+        decisions = {**deny_expired(run, activation.now), **activation.decisions}
         known = {request.id for request in run.requests}
         decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
         run, refused = await resume_with_decisions(resume, run, decisions)
-        return replace(_build_end(run), refused=refused)
+        return replace(build_end(run), refused=refused)
 
     def _load_waiting(self, row: RunRow) -> Run[Any]:
         try:
@@ -332,37 +376,5 @@ class DurableAgent(Generic[T]):
     def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
         run = self._read_run(replace(row, status="running"))
         if status == "failed":
-            return dump_run(_stop_run(run, "failed", None, reason))
-        return dump_run(_stop_run(run, "stopped", "seconds", reason))
-
-
-def _stop_run(run: Run[Any], status: Status, stop: Stop | None, reason: str) -> Run[Any]:
-    """Return *run* with another status. Calls that wait are left out of it, because only a run that waits has some."""
-    messages = run.messages[:-2] if run.requests else run.messages
-    return replace(run, status=status, stop=stop, reason=reason, messages=messages, subs=(), answer=None, plan=None)
-
-
-def _build_end(run: Run[Any]) -> Ended:
-    # A run that is "running" was interrupted, and an exception says so.
-    return Ended(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
-
-
-def _deny_expired(run: Run[Any], now: float) -> dict[str, Decision]:
-    """Return a denial for each request of *run* that can be answered no more. It is not run then."""
-    reason = "nobody answered in time, so it was not run"
-    return {
-        request.id: Decision.deny(reason, principal=request.principal)
-        for request in run.requests
-        if request.expires_at is not None and request.expires_at <= now
-    }
-
-
-def _as_message(prompt: str | UserMessage) -> UserMessage:
-    return UserMessage.of(prompt) if isinstance(prompt, str) else prompt
-
-
-def _open_approvals(database: str) -> ApprovalStore:
-    path = find_sqlite_path(database)
-    if path is not None:
-        return SQLiteApprovals(f"{path}.approvals.sqlite")
-    return PostgresApprovals(database)
+            return dump_run(stop_run(run, "failed", None, reason))
+        return dump_run(stop_run(run, "stopped", "seconds", reason))

@@ -16,9 +16,8 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import secrets
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -27,42 +26,31 @@ from .._option_checks import check_option_types
 from .._plumbing.distribution import install_hint
 from .._plumbing.forks import renew_in_children
 from ..approvals.process_owner import owner
-from ..concurrency.futures import retrieve_exception
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.uninterrupted import finish_work
 from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolkitError
 from .activations import Activations
 from .database_address import resolve_address
-from .decisions_json import decision_to_json
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus
+from .local_runs import LocalRuns
+from .over_runs import OverRuns
 from .refusals import find_refusal
-from .run_jobs import (
-    AT_REST,
-    build_job,
-    check_decided_requests,
-    check_priority,
-    check_queue_name,
-    check_status,
-    find_deadline,
-    find_due_time,
-    job_ids,
-)
-from .run_kinds import Activate, RunKind
+from .run_answers import RunAnswers
+from .run_jobs import check_priority, check_queue_name, check_status, find_deadline
+from .run_kinds import Activate, RequestKeeper, RunKind, RunKinds, describe_plain_stop
+from .run_queue import RunQueue, open_dbos
 
 __all__ = ["DurableHost"]
 
-_MAX_POLL_SECONDS = 0.5
-_PAGE = 100
 _CLEANUP_SECONDS = 10.0
+"""How long a caller who is cancelled waits: a run that the journal has changed needs a job as well."""
 
 T = TypeVar("T")
-
-_engines_of_parents: list[Engine | None] = []
 
 
 class DurableHost:
@@ -103,23 +91,26 @@ class DurableHost:
             raise ToolkitError(f"durable runs need the extra; {install_hint('durable')}")
         self.database = resolve_address(database)
         self.limits = limits
-        self._build_engine = engine or (lambda: _open_dbos(self.database, name, poll_seconds))
         self._max_lives = max_lives
         self._takeover_seconds = takeover_seconds
         self._clock = clock
         self._journal: Journal = open_journal(self.database)
-        self._kinds: dict[str, RunKind] = {}
-        self._engine: Engine | None = None
+        self._kinds = RunKinds()
+        self._queue = RunQueue(
+            engine or (lambda: open_dbos(self.database, name, poll_seconds)),
+            self._in_thread,
+            find_requests=self._kinds.find_requests,
+            clock=clock,
+        )
+        self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
+        self._answers = RunAnswers(self._journal, self._kinds, self._in_thread, self.get, clock=clock)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
 
     def renew_after_fork(self) -> None:
         """Become a host of this process: with a name of its own, and without the threads and connections of another."""
-        # A connection that is freed in the child would be closed for the parent too.
-        _engines_of_parents.append(self._engine)
-        self._engine = None
-        self._engine_lock = threading.Lock()
+        self._queue.renew_after_fork()
         self._closing = asyncio.Lock()
         self.worker = f"{owner()}.{secrets.token_hex(4)}"
         self._activations = Activations(
@@ -127,7 +118,7 @@ class DurableHost:
             self._kinds,
             worker=self.worker,
             max_lives=self._max_lives,
-            on_end=self._continue_later,
+            on_end=self._over_runs.follow_up,
             clock=self._clock,
         )
         self._job_worker = JobWorker(
@@ -135,7 +126,16 @@ class DurableHost:
             self._activations,
             name=self.worker,
             takeover_seconds=self._takeover_seconds,
-            find_requests=self._find_requests,
+            find_requests=self._kinds.find_requests,
+            withdraw_requests=self._over_runs.withdraw_requests,
+            clock=self._clock,
+        )
+        self._local_runs = LocalRuns(
+            self._activations,
+            self._job_worker,
+            self.get,
+            find_requests=self._kinds.find_requests,
+            is_closed=lambda: self._is_closed,
             clock=self._clock,
         )
 
@@ -146,6 +146,7 @@ class DurableHost:
         *,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
         describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]] | None = None,
+        requests: RequestKeeper | None = None,
     ) -> None:
         """
         Let *activate* work on the runs of *kind*.
@@ -157,11 +158,16 @@ class DurableHost:
                 decision about another request is refused.
             describe_stop: Returns the outcome of a run that is stopped: from its row, its new status and the reason. By
                 default these are the outcome.
+            requests: Closes the requests of runs that are over, in the store of approvals.
         """
-        if kind in self._kinds:
-            raise ValueError(f"this host has runs of kind {kind!r} already; give another name")
-        self._kinds[kind] = RunKind(
-            activate=activate, find_requests=find_requests, describe_stop=describe_stop or _describe_stop
+        self._kinds.add(
+            kind,
+            RunKind(
+                activate=activate,
+                find_requests=find_requests,
+                describe_stop=describe_stop or describe_plain_stop,
+                requests=requests,
+            ),
         )
 
     # Here and now.
@@ -186,7 +192,7 @@ class DurableHost:
             DurableError: There is a run with this id and another input (`why="changed"`).
         """
         row = await self._create(kind, id, input, principal, deadline_seconds)
-        return await self._bring_to_rest(row.id, resources)
+        return await self._local_runs.bring_to_rest(row.id, resources)
 
     async def resume(
         self,
@@ -202,43 +208,40 @@ class DurableHost:
             ApprovalError: One of *decisions* was refused, here or by another process that worked on the run.
         """
         try:
-            await _finish(self._decide(id, decisions))
-            row = await self._bring_to_rest(id, resources)
+            await finish_work(self._answers.decide(id, decisions), _CLEANUP_SECONDS)
+            row = await self._local_runs.bring_to_rest(id, resources)
         except asyncio.CancelledError:
-            await _finish(self._leave_to_workers(id))
+            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
             raise
         refusal = find_refusal(await self.events(id), decisions) if row.status == "waiting" else None
         if refusal is not None:
             raise refusal
         return row
 
+    async def execute(
+        self,
+        id: str,  # noqa: A002 -- as above
+        order: Mapping[str, Any],
+        *,
+        resources: Mapping[Any, Any] | None = None,
+    ) -> RunRow:
+        """
+        Carry out the plan of a run here and now, and return its row. *order* says how, for the kind of the run.
+
+        The same order again goes on with the run, or returns its row. The errors are those of `RunAnswers.order`.
+        """
+        try:
+            await finish_work(self._answers.order(id, order), _CLEANUP_SECONDS)
+            return await self._local_runs.bring_to_rest(id, resources)
+        except asyncio.CancelledError:
+            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
+            raise
+
     async def _leave_to_workers(self, run_id: str) -> None:
-        """Enqueue a run that waits and has decisions, because its caller does not go on with it."""
+        """Enqueue a run that can go on, because its caller does not go on with it."""
         row = await self.get(run_id)
-        if row.status == "waiting" and row.decisions:
-            await self._enqueue(row)
-
-    async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
-        wait_seconds = 0.05
-        while True:
-            row = await self.get(run_id)
-            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
-                return row
-            if await self._job_worker.may_activate(row):
-                performed = await self._activations.perform(row, resources=resources)
-                if performed.error is not None:
-                    raise performed.error
-                if performed.delivery == "done":
-                    continue
-            if self._is_closed:
-                raise DurableError(f"the host was closed, and a worker goes on with the run {run_id!r}", why="busy")
-            await asyncio.sleep(wait_seconds)
-            wait_seconds = min(_MAX_POLL_SECONDS, wait_seconds * 1.5)
-
-    def _is_due(self, row: RunRow) -> bool:
-        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
-        due = find_due_time(row, self._find_requests(row))
-        return bool(row.decisions) or (due is not None and due <= self._clock())
+        if row.status == "queued" or (row.status == "waiting" and row.decisions):
+            await self._queue.enqueue(row)
 
     # For workers.
 
@@ -258,21 +261,21 @@ class DurableHost:
         async def work() -> RunRow:
             row = await self._create(kind, id, input, principal, deadline_seconds)
             if row.status == "queued":
-                await self._enqueue(row, priority=priority)
+                await self._queue.enqueue(row, priority=priority)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
 
         async def work() -> RunRow:
-            row = await self._decide(id, decisions)
+            row = await self._answers.decide(id, decisions)
             if row.status == "waiting":  # the activation of one that is running looks for decisions when it ends
-                await self._enqueue(row)
+                await self._queue.enqueue(row)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def retry(self, id: str, *, deadline_seconds: float | None = None) -> RunRow:  # noqa: A002 -- as above
         """
@@ -285,20 +288,29 @@ class DurableHost:
 
         async def work() -> RunRow:
             row = await self._in_thread(lambda: self._journal.retry(id, now=now, deadline=deadline))
-            await self._enqueue(row)
+            await self._queue.enqueue(row)
             return row
 
-        return await _finish(work())
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
-        """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
-        before = await self.get(id)
-        row = await self._in_thread(lambda: self._journal.cancel(id, reason, now=self._clock()))
-        self._activations.fence(id, before.epoch)
-        if before.status in ("queued", "waiting"):
-            engine = await self._in_thread(self._open_engine)
-            await self._in_thread(lambda: engine.withdraw([build_job(before).id]))
-        return row
+        """
+        Cancel a run that is not over. A process that works on it stops with its next step or its next beat.
+
+        Its requests for approval are withdrawn: here, or by a worker if this host does not have the kind of the run.
+        """
+
+        async def work() -> RunRow:
+            before = await self.get(id)
+            row = await self._in_thread(lambda: self._journal.cancel(id, reason, now=self._clock()))
+            self._activations.fence(id, before.epoch)
+            if before.status in ("queued", "waiting"):
+                await self._queue.withdraw(before)
+            if before.epoch:  # a run that has never begun has no requests
+                await self._over_runs.close_cancelled(row)
+            return row
+
+        return await finish_work(work(), _CLEANUP_SECONDS)
 
     async def work(self, *, concurrency: int | None = None, grace_seconds: float = 10.0) -> None:
         """
@@ -311,7 +323,7 @@ class DurableHost:
             DurableError: This process has a worker already, or uses DBOS for something else (`why="busy"`).
         """
         limits = self.limits if concurrency is None else replace(self.limits, concurrency=concurrency)
-        engine = await self._in_thread(self._open_engine)
+        engine = await self._queue.open_engine()
         await self._job_worker.work(engine, limits, grace_seconds)
 
     # Looking at runs.
@@ -335,24 +347,13 @@ class DurableHost:
         return await self._in_thread(lambda: self._journal.read_events(id))
 
     async def purge(self, *, before: float) -> int:
-        """Delete the runs that were over before that time, in seconds since 1970, and return how many."""
+        """
+        Delete the runs that were over before that time, in seconds since 1970, and return how many.
+
+        The records about their requests are deleted too, if this host has the kind of the runs and the store can do it.
+        """
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
-        engine = await self._in_thread(self._open_engine)
-
-        def work() -> int:
-            jobs = [job_id for row in self._iterate_over(before) for job_id in job_ids(row)]
-            count = self._journal.purge(before=before)
-            engine.forget(jobs)
-            return count
-
-        return await self._in_thread(work)
-
-    def _iterate_over(self, before: float) -> Iterator[RunRow]:
-        for status in sorted(AT_REST):
-            after: str | None = None
-            while rows := self._journal.list(status=status, limit=_PAGE, after=after):
-                yield from (row for row in rows if row.updated_at < before)
-                after = rows[-1].id
+        return await self._over_runs.purge(before)
 
     # The life of a host.
 
@@ -365,8 +366,7 @@ class DurableHost:
             await self._job_worker.end()
             await self._activations.give_back_all(0.0, only_jobs=False)
             await self._in_thread(self._job_worker.stop)
-            if self._engine is not None:
-                await self._in_thread(self._engine.close)
+            await self._queue.close()
             await self._in_thread(self._journal.close)
             self._has_closed = True
             self._activations.close()
@@ -384,12 +384,6 @@ class DurableHost:
             raise DurableError("this host was closed; make a new one", why="store")
         return await self._activations.in_thread(work)
 
-    def _open_engine(self) -> Engine:
-        with self._engine_lock:
-            if self._engine is None:
-                self._engine = self._build_engine()
-            return self._engine
-
     async def _create(
         self, kind: str, run_id: str, data: Mapping[str, Any], principal: str | None, deadline_seconds: float | None
     ) -> RunRow:
@@ -401,61 +395,3 @@ class DurableHost:
             lambda: self._journal.create(run_id, kind, data, principal=principal, deadline=deadline, now=now)
         )
         return row
-
-    async def _decide(self, run_id: str, decisions: Mapping[str, Decision]) -> RunRow:
-        if isinstance(decisions, Decision) or not isinstance(decisions, Mapping):
-            raise TypeError("decisions are a dictionary: {request.id: Decision.approve()}")
-        row = await self.get(run_id)
-        now = self._clock()
-        data = {request_id: decision_to_json(decision, decided_at=now) for request_id, decision in decisions.items()}
-        kind = self._kinds.get(row.kind)
-        if kind is not None and kind.find_requests is not None:
-            check_decided_requests(row, data, self._find_requests(row), now)
-        if not data:
-            return row
-        return await self._in_thread(lambda: self._journal.decide(run_id, data, now=now))
-
-    async def _enqueue(self, row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> None:
-        engine = await self._in_thread(self._open_engine)
-        job = build_job(row, priority=priority, delay_seconds=delay_seconds)
-        await self._in_thread(lambda: engine.enqueue(job))
-
-    async def _continue_later(self, row: RunRow) -> None:
-        """Enqueue the next activation of *row*, whose activation has ended or was given back, if there will be one."""
-        if row.status == "queued":
-            await self._enqueue(row)
-        elif row.status == "waiting":
-            due = find_due_time(row, self._find_requests(row))
-            if row.decisions:
-                await self._enqueue(row)
-            elif due is not None:
-                await self._enqueue(row, delay_seconds=due - self._clock())
-
-    def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
-        kind = self._kinds.get(row.kind)
-        if kind is None or kind.find_requests is None or row.outcome is None:
-            return ()
-        return kind.find_requests(row)
-
-
-async def _finish(work: Coroutine[Any, Any, T]) -> T:
-    """
-    Return what *work* returns. A caller who is cancelled waits for its end.
-
-    A run that the journal has changed needs a job of the engine as well.
-    """
-    task, cancelled = await run_to_end(work, _CLEANUP_SECONDS)
-    if cancelled is not None:
-        retrieve_exception(task)
-        raise cancelled
-    return task.result()
-
-
-def _describe_stop(row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
-    return {"status": status, "reason": reason}
-
-
-def _open_dbos(database: str, name: str, poll_seconds: float) -> Engine:
-    from .dbos_engine import DbosEngine
-
-    return DbosEngine(database, name=name, poll_seconds=poll_seconds)

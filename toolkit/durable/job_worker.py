@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from ..concurrency.uninterrupted import run_to_end
 from ..decisions import ApprovalRequest
@@ -45,6 +45,7 @@ class JobWorker:
         name: The name of the worker.
         takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
         find_requests: Returns the requests that a run waits for.
+        withdraw_requests: Withdraws the open requests of a run that is over.
         clock: A function that returns seconds since 1970.
     """
 
@@ -56,10 +57,12 @@ class JobWorker:
         name: str,
         takeover_seconds: float,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
+        withdraw_requests: Callable[[RunRow], Awaitable[object]],
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
         self._activations = activations
+        self._withdraw_requests = withdraw_requests
         self._name = name
         self._takeover_seconds = takeover_seconds
         self._find_requests = find_requests
@@ -198,12 +201,19 @@ class JobWorker:
 
     async def _try_job(self, run_id: str) -> Delivery | None:
         """Work on a run, and return what becomes of its job; None if another worker seems to work on the run."""
-        row = await self._activations.in_thread(lambda: self._journal.get(run_id))
+        row = await self._read_row(run_id)
+        if row is not None and row.status in AT_REST:
+            # A run that was cancelled by a process without its kind leaves this to a worker.
+            await self._withdraw_requests(row)
+            row = await self._read_row(run_id)  # it may have been retried meanwhile
         if row is None or row.status in AT_REST:
             return "done"
         if not await self.may_activate(row):
             return None
         return (await self._activations.perform(row, is_job=True)).delivery
+
+    async def _read_row(self, run_id: str) -> RunRow | None:
+        return await self._activations.in_thread(lambda: self._journal.get(run_id))
 
     def _handle_beat(self) -> None:
         """Stop activations that were taken over, and take over those of dead workers. The heart calls this method."""

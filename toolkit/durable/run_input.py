@@ -7,22 +7,36 @@ no other authority.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ..providers.messages import UserMessage, message_from_json
+from .errors import DurableError
+from .journal.records import RunRow
 
-__all__ = ["has_same_prompt", "pack_input", "unpack_prompt", "unpack_session"]
+__all__ = [
+    "create_or_find",
+    "has_same_prompt",
+    "pack_input",
+    "pack_prompt",
+    "unpack_message",
+    "unpack_prompt",
+    "unpack_session",
+]
 
 
 def pack_input(prompt: str | UserMessage, session_state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input of a run with *prompt*, whose session begins with *session_state*."""
-    session = dict(session_state)
+    return {**pack_prompt(prompt), "session": dict(session_state)}
+
+
+def pack_prompt(prompt: str | UserMessage) -> dict[str, Any]:
+    """Return *prompt* as JSON, which `unpack_prompt` reads."""
     if isinstance(prompt, UserMessage):
-        return {"message": prompt.to_json(), "session": session}
+        return {"message": prompt.to_json()}
     if not isinstance(prompt, str) or not prompt.strip():
         raise TypeError(f"a prompt is a text that is not empty, or a UserMessage; got {prompt!r:.60}")
-    return {"prompt": prompt, "session": session}
+    return {"prompt": prompt}
 
 
 def unpack_prompt(data: Mapping[str, Any]) -> str | UserMessage:
@@ -31,6 +45,12 @@ def unpack_prompt(data: Mapping[str, Any]) -> str | UserMessage:
     if not isinstance(message, (str, UserMessage)):
         raise ValueError("the run has no prompt")  # noqa: TRY004 -- unread JSON
     return message
+
+
+def unpack_message(data: Mapping[str, Any]) -> UserMessage:
+    """Return the prompt of the input *data* as a message."""
+    prompt = unpack_prompt(data)
+    return UserMessage.of(prompt) if isinstance(prompt, str) else prompt
 
 
 def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -51,3 +71,28 @@ def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def has_same_prompt(data: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two inputs differ in their sessions at most."""
     return {**data, "session": None} == {**other, "session": None}
+
+
+async def create_or_find(
+    create: Callable[[Mapping[str, Any]], Awaitable[RunRow]],
+    find: Callable[[], Awaitable[RunRow]],
+    data: Mapping[str, Any],
+) -> RunRow:
+    """
+    Return what *create* returns for a run with the input *data*.
+
+    A run that was started with the same prompt and another session is the same run, and keeps its session. *find*
+    returns the run with the same id.
+
+    Raises:
+        DurableError: There is a run with this id and another prompt, kind or principal (`why="changed"`).
+    """
+    try:
+        return await create(data)
+    except DurableError as error:
+        if error.why != "changed":
+            raise
+        row = await find()
+        if row.input == data or not has_same_prompt(row.input, data):
+            raise
+    return await create(row.input)

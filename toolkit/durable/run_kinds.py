@@ -4,15 +4,19 @@ Kinds of runs: what the program that has them gives to a host, and what it gets 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
+from .errors import DurableError
 from .journal.records import RunRow, RunStatus
 
-__all__ = ["Activate", "Activation", "Ended", "RunKind"]
+__all__ = ["Activate", "Activation", "Ended", "RequestKeeper", "RunKind", "RunKinds", "describe_plain_stop"]
+
+_log = logging.getLogger("toolkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,26 @@ class Activate(Protocol):
     def __call__(self, activation: Activation, /) -> Awaitable[Ended]: ...
 
 
+class RequestKeeper(Protocol):
+    """The requests for approval of the runs of one kind, in the store of approvals."""
+
+    async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
+        """
+        Withdraw the requests of a run that is over, but for those with *kept_ids*.
+
+        Raises:
+            ApprovalError: The store cannot be used.
+        """
+
+    async def delete(self, rows: Sequence[RunRow]) -> None:
+        """
+        Delete what the store has about requests of runs that were deleted, if the store can do that.
+
+        Raises:
+            ApprovalError: The store cannot be used.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
     """
@@ -70,8 +94,69 @@ class RunKind:
         find_requests: Returns the requests that a run which waits has, from its row; None if that is not known.
         describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status and the
             reason.
+        requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
     """
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]]
+    requests: RequestKeeper | None = None
+
+
+class RunKinds:
+    """The kinds of runs that a host has, by their names."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, RunKind] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
+
+    def add(self, name: str, kind: RunKind) -> None:
+        """Add *kind*; raise `ValueError` if there is one of this name."""
+        if name in self._kinds:
+            raise ValueError(f"this host has runs of kind {name!r} already; give another name")
+        self._kinds[name] = kind
+
+    def require(self, row: RunRow) -> RunKind:
+        """Return the kind of the run *row*; raise `DurableError` if this host does not have it."""
+        kind = self._kinds.get(row.kind)
+        if kind is None:
+            known = ", ".join(map(repr, self._kinds)) or "none"
+            raise DurableError(
+                f"this worker has no {row.kind!r}, which the run was started with (it has {known}); start a worker "
+                "that has it, and retry the run",
+                why="changed",
+            )
+        return kind
+
+    def knows_requests(self, row: RunRow) -> bool:
+        """Return whether the requests that the run *row* waits for can be found."""
+        kind = self._kinds.get(row.kind)
+        return kind is not None and kind.find_requests is not None
+
+    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
+        """Return the requests that the run *row* waits for, as far as they are known."""
+        kind = self._kinds.get(row.kind)
+        if kind is None or kind.find_requests is None or row.outcome is None:
+            return ()
+        return kind.find_requests(row)
+
+    def find_keeper(self, name: str) -> RequestKeeper | None:
+        """Return what closes the requests of runs of the kind *name*; None if this host has nothing that does."""
+        kind = self._kinds.get(name)
+        return None if kind is None else kind.requests
+
+    def describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+        """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
+        kind = self._kinds.get(row.kind)
+        try:
+            return {} if kind is None else kind.describe_stop(row, status, reason)
+        except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
+            _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
+            return {}
+
+
+def describe_plain_stop(row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+    """Return the outcome of a run that is stopped, of a kind that says nothing about it."""
+    return {"status": status, "reason": reason}

@@ -7,9 +7,8 @@ before the tool begins, which is after the verdict, and recorded if they are not
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any
 
 from ..hooks.base import Run as RunInner
 from ..hooks.base import ShownCall
@@ -17,10 +16,10 @@ from ..results import ToolResult
 
 __all__ = ["ARGUMENTS_HOOK", "on_arguments"]
 
-on_arguments: ContextVar[Callable[[Mapping[str, Any]], Awaitable[None]] | None] = ContextVar(
+on_arguments: ContextVar[Callable[[ShownCall], Awaitable[None]] | None] = ContextVar(
     "toolkit_flow_arguments", default=None
 )
-"""Called with the arguments of the current call before its tool begins."""
+"""Called with each call before its tool begins: with that of the step, and with those that are made inside it."""
 
 
 class _ArgumentsHook:
@@ -30,7 +29,7 @@ class _ArgumentsHook:
         """Tell the arguments, and run the tool."""
         tell = on_arguments.get()
         if tell is not None:
-            await tell(call.arguments)
+            await tell(call)
         return await run()
 
 

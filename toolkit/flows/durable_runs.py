@@ -6,35 +6,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import ref
 
 from ..approvals import Approvals
 from ..approvals.memory_store import MemoryApprovals
-from ..approvals.sqlite_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
-from ..durable.database_address import find_sqlite_path
+from ..durable.approvals_beside import open_approvals_beside
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus
 from ..durable.run_kinds import Activation, Ended
+from ..errors import DefinitionError
 from ..session import Session
 from .effects import list_left
+from .flow_requests import FlowRequests
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
 from .step_calls import StepCaller
+from .step_dispatchers import StepDispatchers
 from .value_types import FlowValue
 from .visits import Paused
 
-__all__ = ["BuildDispatcher", "DurableRuns", "find_host"]
+__all__ = ["DurableRuns", "find_host"]
 
 _VERSION = 1
-
-BuildDispatcher: TypeAlias = Callable[[Mapping[Any, Any], Callable[[Approvals], Approvals]], Dispatcher]
-"""Returns a dispatcher for the steps, from resources and from a function that chooses the approvals."""
 
 
 def find_host(durable: object) -> DurableHost:
@@ -67,7 +66,7 @@ class DurableRuns:
         *,
         max_visits: int,
         resources: Mapping[Any, Any],
-        build_dispatcher: BuildDispatcher,
+        dispatchers: StepDispatchers,
     ) -> None:
         self._host = ref(host)
         self.kind = f"flow:{flow}"
@@ -75,9 +74,15 @@ class DurableRuns:
         self._find_graph = find_graph
         self._max_visits = max_visits
         self.resources = dict(resources)
-        self._build_dispatcher = build_dispatcher
+        self._dispatchers = dispatchers
         self._store: ApprovalStore | None = None
-        host.register(self.kind, self._activate, find_requests=self._find_requests, describe_stop=self._describe_stop)
+        host.register(
+            self.kind,
+            self._activate,
+            find_requests=self._find_requests,
+            describe_stop=self._describe_stop,
+            requests=FlowRequests(self._open_requests, self._name_session),
+        )
 
     @property
     def host(self) -> DurableHost:
@@ -89,7 +94,7 @@ class DurableRuns:
 
     def check_resources(self, resources: Mapping[Any, Any] | None) -> None:
         """Raise `DefinitionError` if a run with these resources would miss one."""
-        self._build_dispatcher({**self.resources, **(resources or {})}, lambda approvals: approvals)
+        self._dispatchers.build(None, {**self.resources, **(resources or {})})
 
     async def get(self, run_id: str) -> RunRow:
         """Return the row of a run of this flow; raise `DurableError` if it is of another kind."""
@@ -137,18 +142,19 @@ class DurableRuns:
             )
         resources = {**self.resources, **(activation.resources or {})}
         caller = StepCaller(
-            self._build_dispatcher(resources, self._choose_approvals),
+            self._dispatchers.build(None, resources, self._choose_approvals),
             activation.steps,
-            Session(id=f"{self.kind}:{row.id}", principal=row.principal),
+            Session(id=self._name_session(row), principal=row.principal),
             run_id=row.id,
             secret=row.secret,
             decisions=activation.decisions,
             now=activation.now,
+            epoch=row.epoch,
         )
-        runner = FlowRunner(
-            graph, caller, max_visits=self._max_visits, count_retries=lambda: self._count_retries(row.id)
-        )
+        runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)
+        if isinstance(outcome, Paused) and caller.postponed is not None:
+            raise caller.postponed  # the host gives the run back, with its decisions
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}
@@ -157,15 +163,16 @@ class DurableRuns:
             return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
         return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
 
-    async def _count_retries(self, run_id: str) -> int:
-        """Return how often the run was retried after it had ended as `Failed`, and not for another reason."""
-        count, has_failed = 0, False
+    async def _find_retries(self, run_id: str) -> Sequence[int]:
+        """Return after which activations the run was retried that had ended as `Failed`, and not for another reason."""
+        epochs, has_failed = list[int](), False
         for event in await self.host.events(run_id):
             if event.kind == "ended":  # an exception has a problem; the failure of a step is an outcome
                 has_failed = event.data.get("status") == "failed" and not event.data.get("problem")
             elif event.kind == "retried":
-                count, has_failed = count + has_failed, False
-        return count
+                epochs += [event.epoch] * has_failed
+                has_failed = False
+        return epochs
 
     def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
         return [ApprovalRequest.from_json(data) for data in (row.outcome or {}).get("requests", ())]
@@ -174,19 +181,20 @@ class DurableRuns:
         failed = Failed("", (reason or f"the run was {status}",))
         return {"version": _VERSION, "failed": failed.to_json()}
 
+    def _name_session(self, row: RunRow) -> str:
+        return f"{self.kind}:{row.id}"
+
+    def _open_requests(self) -> Dispatcher:
+        """Return a dispatcher for the requests of runs that are over. With the tools, what it does is in the audit."""
+        try:
+            return self._dispatchers.build(None, self.resources, self._choose_approvals)
+        except DefinitionError:  # each run has resources of its own
+            return self._dispatchers.build_without_tools(self._choose_approvals)
+
     def _choose_approvals(self, approvals: Approvals) -> Approvals:
         """Return *approvals*, or the same with a store beside the runs if their requests would end with the process."""
         if not isinstance(approvals.store, MemoryApprovals):
             return approvals
         if self._store is None:
-            self._store = _open_store(self.host.database)
+            self._store = open_approvals_beside(self.host.database)
         return approvals.with_store(self._store)
-
-
-def _open_store(database: str) -> ApprovalStore:
-    path = find_sqlite_path(database)
-    if path is not None:
-        return SQLiteApprovals(f"{path}.approvals.sqlite")
-    from ..approvals.postgres_store import PostgresApprovals  # it needs a package of the extra
-
-    return PostgresApprovals(database)

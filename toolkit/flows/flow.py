@@ -13,11 +13,8 @@ from weakref import WeakKeyDictionary
 from typing_extensions import TypeVar, Unpack
 
 from ..agent.resume import Decisions
-from ..agent.run_steps import BEGIN_HOOK
-from ..approvals import Approvals
-from ..calls.resources import PER_CALL, check_resource_keys
+from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
-from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow
@@ -25,19 +22,18 @@ from ..errors import DefinitionError
 from ..facts import build_facts, check_name
 from ..functions.callables import get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
-from ..permissions import Permissions
 from ..session import Session
 from ..spec import get_attached_tool
 from .answers import check_answers
-from .changed_arguments import ARGUMENTS_HOOK
 from .durable_runs import DurableRuns, find_host
 from .graph import Graph
 from .graph_builder import build_graph
 from .memory_steps import MemorySteps
 from .mermaid import draw_graph
-from .outcomes import Failed, Problems, Waiting
+from .outcomes import Failed, Waiting
 from .runner import FlowRunner
 from .step_calls import StepCaller
+from .step_dispatchers import StepDispatchers
 from .step_hints import StepHints
 from .step_options import StepOptions, StepSpec, describe_location, split_options
 from .story import FlowEvent, tell_events, tell_results
@@ -92,13 +88,12 @@ class Flow(Generic[E]):
         self.name = check_name(name, "a flow")
         if not isinstance(max_visits, int) or isinstance(max_visits, bool) or max_visits < 1:
             raise ValueError(f"max_visits has to be a whole number from 1, got {max_visits!r}")
-        _check_dispatcher(dispatcher)
+        self._dispatchers = StepDispatchers(dispatcher, lambda: self.graph)
         self.catalog = Catalog()
         self.max_visits = max_visits
         self._specs: dict[str, StepSpec] = {}
         self._hints: dict[str, StepHints] = {}
         self._graph: Graph | None = None
-        self._own_dispatcher = dispatcher
         self._durable_runs: WeakKeyDictionary[DurableHost, DurableRuns] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -235,7 +230,7 @@ class Flow(Generic[E]):
             value=start,
             steps=MemorySteps(),
             session=session or Session(id=f"flow:{self.name}:{run_id}", principal=principal),
-            dispatcher=self._build_dispatcher(dispatcher, resources or {}),
+            dispatcher=self._dispatchers.build(dispatcher, resources or {}),
         )
         return await self._run_in_memory(memory, {})
 
@@ -312,7 +307,7 @@ class Flow(Generic[E]):
             lambda: self.graph,
             max_visits=self.max_visits,
             resources=own,
-            build_dispatcher=lambda own, choose: self._build_dispatcher(None, own, choose),
+            dispatchers=self._dispatchers,
         )
 
     async def replay(self, run: str | Waiting, durable: object = None) -> list[FlowEvent]:
@@ -352,6 +347,8 @@ class Flow(Generic[E]):
             outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
         for error in caller.refused.values():
             raise error
+        if isinstance(outcome, Paused) and caller.postponed is not None:
+            raise caller.postponed
         if isinstance(outcome, Paused):
             return Waiting(outcome.requests, id=memory.run_id, memory=memory)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
@@ -371,29 +368,3 @@ class Flow(Generic[E]):
 
     def _decode_end(self, value: FlowValue) -> E:
         return cast("E", self.graph.types.decode(value, f"the end of `{self.name}`"))
-
-    def _build_dispatcher(
-        self,
-        dispatcher: Dispatcher | None,
-        resources: Mapping[Any, Any],
-        choose_approvals: Callable[[Approvals], Approvals] = lambda approvals: approvals,
-    ) -> Dispatcher:
-        """Return a dispatcher for the steps with *resources*, under the policies of *dispatcher* or of the flow."""
-        _check_dispatcher(dispatcher)
-        if self._own_dispatcher is None and dispatcher is None:
-            self._own_dispatcher = Dispatcher(Catalog(), permissions=Permissions("auto"))
-        source = dispatcher or self._own_dispatcher
-        assert source is not None  # noqa: S101 -- for the type checker
-        own = dict(check_resource_keys(resources))
-        view = self._view_tools().provided({Problems: PER_CALL, **own})
-        return source.extended(view, hooks=[ARGUMENTS_HOOK, BEGIN_HOOK], approvals=choose_approvals(source.approvals))
-
-    def _view_tools(self) -> CatalogView:
-        nodes = self.graph.nodes.values()
-        helpers = [tool for node in nodes for tool in (node.check, node.undo) if tool is not None]
-        return Catalog(*(node.tool for node in nodes), *helpers)
-
-
-def _check_dispatcher(dispatcher: object) -> None:
-    if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
-        raise TypeError(f"dispatcher has to be a Dispatcher, got {type(dispatcher).__name__}")

@@ -28,8 +28,8 @@ __all__ = ["FlowOutcome", "FlowRunner"]
 FlowOutcome: TypeAlias = FlowValue | Failed | Paused
 
 
-async def _count_no_retries() -> int:
-    return 0
+async def _find_no_retries() -> Sequence[int]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ class FlowRunner:
     Runs a flow from a value to its end.
 
     Args:
-        count_retries: Returns how often the run has failed and was retried. It is called when a step cannot be done.
+        find_retries: Returns after which activations the run was retried, in order, because it had failed. It is called
+            when a step cannot be done.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class FlowRunner:
         caller: StepCaller,
         *,
         max_visits: int,
-        count_retries: Callable[[], Awaitable[int]] = _count_no_retries,
+        find_retries: Callable[[], Awaitable[Sequence[int]]] = _find_no_retries,
     ) -> None:
         self._graph = graph
         self._caller = caller
@@ -92,8 +93,8 @@ class FlowRunner:
         self._history: list[_StepVisit] = []
         # What the flow went back over and could not undo, with the places of the visits.
         self._left_behind: list[tuple[int, str]] = []
-        self._count_retries = count_retries
-        self._retries_used = 0
+        self._find_retries = find_retries
+        self._next_retry = self._retries_used = 0
         # The items of a step that has failed which have passed, and cannot be undone. A retry does not run them again.
         self._kept_items: dict[int, ItemVisit] = {}
 
@@ -129,15 +130,27 @@ class FlowRunner:
 
     async def _is_retried(self, failure: _FailedVisit) -> bool:
         """Return whether the run was retried after this failure. The step is visited again then."""
-        if failure.obstacle or self._retries_used >= await self._count_retries():
+        retry = None if failure.obstacle else await self._find_retry()
+        if retry is None:
             return False
+        self._next_retry = retry + 1
         self._retries_used += 1
         self._left_behind += [(self._place, label) for label in failure.left]
         return True
 
+    async def _find_retry(self) -> int | None:
+        """
+        Return the place of the first unused retry that came after the failure at which the flow is now; None if none.
+
+        An earlier one was for a failure that the flow does not come to any more, because its program was changed.
+        """
+        epochs = await self._find_retries()
+        places = range(self._next_retry, len(epochs))
+        return next((place for place in places if epochs[place] >= self._caller.newest_epoch), None)
+
     async def _explain_obstacle(self, failure: _FailedVisit) -> Failed:
         """Return how the flow has ended. If a retry was of no use, the outcome says why."""
-        if not failure.obstacle or self._retries_used >= await self._count_retries():
+        if not failure.obstacle or await self._find_retry() is None:
             return failure.outcome
         reason = f"a retry does not run it again, because {failure.obstacle}; start a run with another id"
         return replace(failure.outcome, problems=(*failure.outcome.problems, reason))

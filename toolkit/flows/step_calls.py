@@ -8,7 +8,8 @@ start, after a crash, finds what it had done.
 If a hook or a person has changed the arguments of a call, they are kept under its key with `/changed` added.
 
 Each record has a digest of the arguments. If the program was changed meanwhile, so that the step gets another value,
-the record is not used. A request that was made for another value, or for a step that has changed, is made again.
+the record is not used. A request that was made for another value, or for a step that has changed, is made again, and so
+is one that was withdrawn when the run had ended.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from ..agent.run_steps import CallStep, RunSteps, escape_key
+from ..agent.session_requests import find_withdrawn_ids
 from ..agent.step_calls import build_claim_mark, resume_in_step
 from ..agent.steps import Steps
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
+from ..durable.decision_attempts import is_temporary, try_patiently
 from ..durable.errors import DurableError
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
@@ -36,14 +39,17 @@ from .outcomes import Problems
 
 __all__ = ["CallHeldBack", "StepCaller", "build_key"]
 
-# The person who answers can correct these and answer again: as another principal, with another answer, or later.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
+# The person who answers can correct these and answer again: as another principal, or with another answer.
+_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
 
 _CHANGED = "changed"
 """The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
 
 _DIGEST = "toolkit.arguments"
 """The name of the digest of the arguments in the metadata of a result."""
+
+_EPOCH = "toolkit.epoch"
+"""The name of the number of the activation in which a call was made, in the metadata of its result."""
 
 
 def build_key(*parts: object) -> str:
@@ -69,9 +75,12 @@ class StepCaller:
         secret: A random text of the run, from which the ids of requests are derived.
         decisions: The answers of people by the ids of their requests.
         now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
+        epoch: The number of the activation, for a durable run.
 
     Attributes:
         refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
+        postponed: Why an answer could not be applied now, although it may be right; None if all could be.
+        newest_epoch: The newest activation in which one of the calls was made that were needed so far.
         held_back: The keys of calls that must not start any more. Those that were recorded return their records.
     """
 
@@ -85,14 +94,18 @@ class StepCaller:
         secret: str,
         decisions: Mapping[str, Decision],
         now: float | None = None,
+        epoch: int = 0,
     ) -> None:
         self._dispatcher = dispatcher
         self._steps = RunSteps(steps, build_key(run_id), secret=secret)
         self._session = session
         self._decisions = decisions
         self._now = now
+        self._epoch = epoch
+        self.newest_epoch = 0
         self.run_id = run_id
         self.refused: dict[str, Exception] = {}
+        self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any]] = {}
         self.max_concurrency = dispatcher.settings.max_concurrency
@@ -122,7 +135,7 @@ class StepCaller:
 
         def prepare(result: ToolResult) -> ToolResult:
             result = finish(_count_attempt(result))
-            result.metadata = {**(result.metadata or {}), _DIGEST: digest}
+            result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._epoch}
             return result
 
         async def start(step: CallStep) -> ToolResult:
@@ -151,6 +164,7 @@ class StepCaller:
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
+        self.newest_epoch = max(self.newest_epoch, _read_epoch(result))
         return result
 
     async def wait_until_over(self, tool: Tool) -> bool:
@@ -170,9 +184,10 @@ class StepCaller:
         facts = call.tool.facts
         may_repeat = facts.idempotent and not facts.destructive
 
-        async def tell_arguments(arguments: Mapping[str, Any]) -> None:
-            if arguments != call.arguments:
-                await self._keep_changed(call, arguments)
+        async def tell_arguments(shown: ShownCall) -> None:
+            is_own = (shown.name, shown.id) == (call.name, call.id)  # the step may make other calls
+            if is_own and shown.arguments != call.arguments:
+                await self._keep_changed(call, shown.arguments)
 
         async def work_unless_held_back(step: CallStep) -> ToolResult:
             if call.id in self.held_back:
@@ -226,7 +241,24 @@ class StepCaller:
     async def _resume(
         self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
     ) -> ToolResult | None:
-        """Return the result of a call that a person has answered; None if the person was asked about another tool."""
+        """
+        Return the result of a call that a person has answered.
+
+        Return None if the request has to be made again: it was withdrawn, or is about another tool.
+        """
+        try:
+            return await try_patiently(lambda: self._answer(request, resources, idempotency_key), self.run_id)
+        except ApprovalError as error:
+            # The calls beside this one go on. Then the run is given back, with its decisions.
+            self.postponed = error
+            raise _Unanswered from error
+
+    async def _answer(
+        self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
+    ) -> ToolResult | None:
+        """Do the work of `_resume`; raise `ApprovalError` if that is not possible now, but may be a little later."""
+        if await find_withdrawn_ids(self._dispatcher, [request]):
+            return None
         decision = self._decisions.get(request.id)
         if decision is None:
             now = self._dispatcher.approvals.clock() if self._now is None else self._now
@@ -245,6 +277,8 @@ class StepCaller:
                 idempotency_key=idempotency_key,
             )
         except ApprovalError as error:
+            if is_temporary(error):
+                raise
             if error.why in _CORRECTABLE:
                 self.refused[request.id] = error
                 raise _Unanswered from error
@@ -272,6 +306,12 @@ def _compute_digest(arguments: Mapping[str, Any]) -> str:
 def _read_digest(result: ToolResult, default: str) -> str:
     # A call that was cut off has no digest, because the steps make its result.
     return str((result.metadata or {}).get(_DIGEST, default))
+
+
+def _read_epoch(result: ToolResult) -> int:
+    # A call that was cut off has none, and so have records that an earlier version has written.
+    epoch = (result.metadata or {}).get(_EPOCH)
+    return epoch if isinstance(epoch, int) else 0
 
 
 def _check_digest(result: ToolResult, digest: str, key: str) -> None:

@@ -19,7 +19,7 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import CatalogError, DefinitionError
 
-__all__ = ["catalog_of", "load_object"]
+__all__ = ["catalog_of", "load_module", "load_object"]
 
 
 def catalog_of(
@@ -46,7 +46,7 @@ def catalog_of(
     where, _, name = target.partition(":")
     if name:
         return _as_catalog(load_object(target))
-    module = _load_module(where)
+    module = load_module(where)
     catalog = Catalog().load(module)
     if undecorated:
         _add_functions(catalog, module, on_refused or _leave_out)
@@ -68,7 +68,7 @@ def load_object(target: str) -> Any:
         CatalogError: The module cannot be loaded, or the name is not in it.
     """
     where, _, name = target.partition(":")
-    module = value = _load_module(where)
+    module = value = load_module(where)
     for part in name.split("."):
         try:
             value = getattr(value, part)
@@ -77,7 +77,13 @@ def load_object(target: str) -> Any:
     return value
 
 
-def _load_module(source: str) -> ModuleType:
+def load_module(source: str) -> ModuleType:
+    """
+    Return the module with the name *source*, or the one of the file *source*, which ends in `.py`.
+
+    Raises:
+        CatalogError: The module cannot be loaded.
+    """
     if not source:
         raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
     try:

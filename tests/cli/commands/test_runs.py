@@ -289,6 +289,23 @@ def test_a_run_is_started_cancelled_and_retried(shop, journal):
     assert "the prompt is empty" in shop.run("runs", "start", "fix-2", " ", **environment).err
 
 
+def test_a_run_that_a_program_has_started_is_the_same_run(shop, journal):
+    """A program also gives a session to the run, which the command line has not."""
+    session = {"grants": [], "mode": "default"}
+    journal.create("a", "agent", {"prompt": "Fix it.", "session": session}, principal="ada", now=time.time())
+    journal.activate("a", worker="w", now=time.time(), max_lives=3)
+    words = ["--principal", "ada", "--database", DATABASE]
+    ran = shop.run("runs", "start", "a", "Fix it.", *words)
+    assert (ran.code, ran.json["status"]) == (0, "running"), ran.err
+    assert journal.get("a").input["session"] == session
+    refused = shop.run("runs", "start", "a", "Break it.", *words)
+    assert (
+        "there is a run 'a' with another input (`prompt` and `session` differ) already; give another id" in refused.err
+    )
+    refused = shop.run("runs", "start", "a", "Fix it.", "--database", DATABASE)
+    assert "of the principal 'ada', not None already; give that principal, or another id" in refused.err
+
+
 # Databases.
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.commands.test_workloads import FLOWS
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.durable.kit import holding
 from tests.providers.stub import KEY
@@ -270,13 +271,16 @@ async def start_other(database):
 
 
 @pytest.mark.long
-def test_a_flow_waits_in_one_worker_and_ends_in_the_next(agents):
+@pytest.mark.parametrize("target", ["agents.py:release", "flows.py"])
+def test_a_flow_waits_in_one_worker_and_ends_in_the_next(agents, target):
     """Its requests are answered as those of an agent, and its story is told in sentences."""
-    asyncio.run(start_release(load_object("agents.py:release"), load_object("agents.py:Plan")))
+    agents.write("flows.py", FLOWS)
+    file = target.partition(":")[0]
+    asyncio.run(start_release(load_object(f"{file}:release"), load_object(f"{file}:Plan")))
     with contextlib.closing(open_journal(DATABASE)) as journal:
         for status in ("waiting", "done"):
             with ending_when(lambda wanted=status: journal.get("release-7").status == wanted):
-                ran = agents.run("worker", "agents.py:release", "--database", DATABASE)
+                ran = agents.run("worker", target, "--database", DATABASE)
             assert ran.code == 0, ran.err
             if status == "waiting":
                 shown = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text")

@@ -146,6 +146,14 @@ class JournalModel:
         run.status, run.outcome, run.lives, run.updated_at = "queued", None, 0, now
         self._log(run, "retried")
 
+    def execute(self, run_id, order, now):
+        run = self._require(run_id)
+        if run.status != "planned":
+            raise RefusedError("over")
+        run.status, run.outcome, run.lives, run.updated_at = "queued", None, 0, now
+        run.decisions["(plan)"] = order
+        self._log(run, "executed")
+
     def purge(self, before):
         old = [key for key, run in self.runs.items() if run.status in OVER and run.updated_at < before]
         for key in old:

@@ -40,7 +40,7 @@ def test_a_run_is_created_once(journal):
     ("kind", "prompt", "principal", "problem"),
     [
         ("flow:x", "go", None, "of kind 'agent', not 'flow:x'"),
-        ("agent", "stop", None, "with another input"),
+        ("agent", "stop", None, r"with another input \(`prompt` differs\) already; give another id"),
         ("agent", "go", "eve", "of the principal None, not 'eve'"),
     ],
 )

@@ -179,6 +179,12 @@ class JournalMachine(RuleBasedStateMachine):
         """Retry a run."""
         self.do(fault, lambda j: j.retry(run, now=now), lambda m: m.retry(run, now))
 
+    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    def execute(self, fault, run, now):
+        """Carry out the plan of a run."""
+        order = {"prompt": "Go.", "mode": "default"}
+        self.do(fault, lambda j: j.execute(run, order, now=now), lambda m: m.execute(run, order, now))
+
     @rule(fault=FAULTS, before=TIMES)
     def purge(self, fault, before):
         """Purge old runs."""

@@ -159,6 +159,8 @@ class RunReport:
                 return _line("cancelled", _describe_data(data), "red")
             case "retried":
                 return Text("queued again")
+            case "executed":
+                return _line("the plan is to be carried out", f"in mode {data.get('mode')}", "bold")
             case "given_back":
                 return Text("the worker ends, and gives the run back")
         return _line(" ".join(filter(None, (event.kind, subject))), _describe_data(data))

@@ -16,6 +16,7 @@ from rich.text import Text
 from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
+from ...durable.run_input import create_or_find
 from ..command import subcommand
 from ..output import Output
 from ..run_database import (
@@ -282,22 +283,22 @@ def start_command(
     """Start a run of an agent with the id ID, for any worker of the database.
 
     If PROMPT is -, it is read from standard input. A run with this id and this prompt that
-    exists already is not started again.
+    exists already is not started again, also if a program has started it.
 
     \b
     Examples:
       toolkit runs start fix-418 'Fix the failing test.'
     """
     text = read_prompt(prompt)
-    row = use_host(
-        find_database(database),
-        queue,
-        AGENT,
-        lambda host: host.start(
-            AGENT, run_id, {"prompt": text}, principal=principal, priority=priority, deadline_seconds=deadline
-        ),
-    )
-    _show_row(output, row)
+
+    async def start(host: DurableHost) -> RunRow:
+        options = {"principal": principal, "priority": priority, "deadline_seconds": deadline}
+        # A program that has started the run has also given it a session, which this command has not.
+        return await create_or_find(
+            lambda data: host.start(AGENT, run_id, data, **options), lambda: host.get(run_id), {"prompt": text}
+        )
+
+    _show_row(output, use_host(find_database(database), queue, AGENT, start))
 
 
 def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:

@@ -74,8 +74,9 @@ def command(
     """Work on the durable runs of a database.
 
     TARGET is module:name of an Agent, a Flow, a list of flows, a DurableAgent, a DurableHost,
-    or of a function that returns one of these. It may also name tools, as for 'toolkit agent';
-    then the provider, the model and the rules are those of your settings.
+    or of a function that returns one of these; or a module or file with flows. It may also name
+    tools, as for 'toolkit agent'; then the provider, the model and the rules are those of your
+    settings.
 
     Any number of workers may share a database: on one machine with SQLite, on several with
     PostgreSQL. If a worker dies, another one continues its runs. No one is asked here: a

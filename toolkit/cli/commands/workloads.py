@@ -4,6 +4,7 @@ The target of `toolkit worker`: an object that works on durable runs, or tools f
     module:agent       an `Agent`, a `Flow`, or a list of flows with at most one agent
     module:durable     a `DurableAgent` or a `DurableHost`, which have a database of their own
     module:build       a function without parameters that returns one of these
+    flows.py           a module or a file with flows: all of them, with its agent if it has one
     tools.py, builtin  tools, as for `toolkit agent`; the agent is made by the settings
 """
 
@@ -22,8 +23,9 @@ from ...dispatcher import Dispatcher
 from ...settings import MergedSettings, build_agent, build_provider
 from ...settings.builders import find_instructions
 from ...spec import Tool
-from ...testing.load_target import load_object
+from ...testing.load_target import catalog_of, load_module, load_object
 from ..call_policy import CallPolicy, dispatcher_for
+from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
@@ -32,7 +34,7 @@ from ..run_database import find_database, show_database
 from ..server_targets import is_server
 from ..settings_options import note_instructions
 from ..settings_servers import open_extended_target
-from ..targets import open_target
+from ..targets import open_target, split_targets
 
 if TYPE_CHECKING:  # they load the engine
     from ...durable import DurableAgent, DurableHost
@@ -85,7 +87,8 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
     from ...durable import DurableAgent, DurableHost
     from ...flows import Flow
 
-    value = _load_worker(target)
+    flows, has_more = _find_flows(target)
+    value = _load_worker(target) if has_more else flows
     if isinstance(value, (DurableAgent, DurableHost)):
         with _close_if_refused(value):
             _refuse_model_options(options, "it has its own")
@@ -100,7 +103,7 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
         return
     _refuse_data(target, value)
     with _open_agent(target, options, output) as (agent, resources):
-        yield _make_durable([agent], options, resources=resources)
+        yield _make_durable([agent, *flows], options, resources=resources)
 
 
 def find_host(workload: Workload) -> DurableHost:
@@ -130,6 +133,26 @@ def _load_worker(target: str) -> object:
     if isinstance(built, (CatalogView, Dispatcher, Tool)) or built is None:
         raise Failure(f"{target} returned {type(built).__name__}; return an Agent, a Flow or a DurableHost")
     return built
+
+
+def _find_flows(target: str) -> tuple[Sequence[Agent[Any] | Flow[Any]], bool]:
+    """
+    Return the flows of the module that *target* names, and whether it also has tools, for which an agent is made.
+
+    An agent that the module has works on its runs, with its flows. Then no agent is made.
+    """
+    from ...flows import Flow
+
+    if ":" in target or target == BUILTIN or is_server(target) or len(split_targets(target)) > 1:
+        return (), True
+    values = {id(value): value for value in vars(load_module(target)).values()}.values()
+    flows = [value for value in values if isinstance(value, Flow)]
+    agents = [value for value in values if isinstance(value, Agent)]
+    if not flows or agents:
+        return [*agents, *flows] if flows else (), not flows
+    tools = catalog_of(target, on_refused=lambda function, error: None)
+    steps = {tool.function for flow in flows for tool in flow.catalog}
+    return flows, any(tool.function not in steps for tool in tools)
 
 
 def _refuse_data(target: str, value: object) -> None:

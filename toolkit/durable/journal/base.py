@@ -131,6 +131,14 @@ class Journal(Protocol):
     def cancel(self, run_id: str, reason: str, *, now: float) -> RunRow:
         """Cancel a run that is not over, and take the next epoch, so that a process that works on it cannot go on."""
 
+    def execute(self, run_id: str, order: Mapping[str, Any], *, now: float) -> RunRow:
+        """
+        Queue a run again that has planned, and keep the *order* among its decisions. Its outcome stays the plan.
+
+        Raises:
+            DurableError: The run has not planned, or its plan was ordered already.
+        """
+
     def retry(self, run_id: str, *, now: float, deadline: float | None = None) -> RunRow:
         """
         Queue a run again that has failed, was stopped or was cancelled. Its steps are kept.

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["EventRow", "RunRow", "RunStatus", "StepRow"]
+__all__ = ["PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow"]
 
 RunStatus: TypeAlias = Literal["queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"]
+
+PLAN_ORDER = "(plan)"
+"""Stands in `RunRow.decisions`, in place of the id of a request, for the order to carry out the plan of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._plumbing.wording import format_count
 from ..errors import DurableError, Fenced
-from .records import RunRow, RunStatus
+from .records import PLAN_ORDER, RunRow, RunStatus
 from .row_texts import is_same_json
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "check_newest",
     "check_same",
     "end_run",
+    "execute_run",
     "give_back_run",
     "retry_run",
 ]
@@ -37,15 +38,30 @@ ENDINGS: frozenset[RunStatus] = frozenset({"waiting", "planned", "done", "stoppe
 
 def check_same(old: RunRow, new: RunRow) -> None:
     """Raise `DurableError` unless the run *old* is the one that a caller wants to create as *new*."""
+    remedy = "give another id"
     if old.kind != new.kind:
         problem = f"of kind {old.kind!r}, not {new.kind!r}"
     elif not is_same_json(old.input, new.input):
-        problem = "with another input"
+        problem = f"with another input ({_describe_difference(old.input, new.input)})"
     elif old.principal != new.principal:
         problem = f"of the principal {old.principal!r}, not {new.principal!r}"
+        remedy = "give that principal, or another id" if old.principal else "give no principal, or another id"
     else:
         return
-    raise DurableError(f"there is a run {old.id!r} {problem} already; give another id", why="changed")
+    raise DurableError(f"there is a run {old.id!r} {problem} already; {remedy}", why="changed")
+
+
+def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the parts in which two inputs differ, such as "`prompt` differs". Their values may be secret or long."""
+    missing = object()
+    names = [
+        f"`{name}`"
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name, missing) is missing
+        or new.get(name, missing) is missing
+        or not is_same_json({"part": old[name]}, {"part": new[name]})
+    ]
+    return f"{' and '.join(names)} {'differs' if len(names) == 1 else 'differ'}"
 
 
 def activate_run(row: RunRow, *, worker: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
@@ -123,10 +139,19 @@ def cancel_run(row: RunRow, reason: str, *, now: float) -> RunRow:
     return replace(row, status="cancelled", epoch=row.epoch + 1, problem=reason, worker="", updated_at=now)
 
 
+def execute_run(row: RunRow, order: Mapping[str, Any], *, now: float) -> RunRow:
+    """Queue a run again that has planned, with the *order* to carry out the plan, which stands for a decision."""
+    if row.status != "planned":
+        raise DurableError(f"the run {row.id!r} is {row.status}; only one that has planned can be executed", why="over")
+    decisions = {**row.decisions, PLAN_ORDER: order}
+    return replace(row, status="queued", outcome=None, decisions=decisions, lives=0, worker="", updated_at=now)
+
+
 def retry_run(row: RunRow, *, now: float, deadline: float | None = None) -> RunRow:
     """Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives."""
     if row.status in ("done", "planned"):
-        raise DurableError(f"the run {row.id!r} is {row.status}; start a run with another id", why="over")
+        remedy = "execute it, or " if row.status == "planned" else ""
+        raise DurableError(f"the run {row.id!r} is {row.status}; {remedy}start a run with another id", why="over")
     if row.status not in OVER:
         raise DurableError(f"the run {row.id!r} is {row.status}; only a run that is over can be retried", why="busy")
     deadline = row.deadline if deadline is None else deadline

@@ -34,6 +34,7 @@ from .run_changes import (
     check_newest,
     check_same,
     end_run,
+    execute_run,
     give_back_run,
     retry_run,
 )
@@ -178,6 +179,14 @@ class SQLJournal(Journal):
             return cancel_run(row, text, now=now)
 
         return self._change_run(run_id, "cancelled", change, now, {"reason": text})
+
+    def execute(self, run_id: str, order: Mapping[str, Any], *, now: float) -> RunRow:
+        """Queue a run again that has planned, and keep the *order* among its decisions."""
+
+        def change(row: RunRow, now: float) -> RunRow:
+            return execute_run(row, order, now=now)
+
+        return self._change_run(run_id, "executed", change, now, order)
 
     def retry(self, run_id: str, *, now: float, deadline: float | None = None) -> RunRow:
         """Queue a run again that has failed, was stopped or was cancelled. Its steps are kept."""

@@ -1,0 +1,98 @@
+"""The target of `toolkit worker`: a file with flows, with tools, or with an agent."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from toolkit.cli.commands.workloads import WorkerOptions, find_host, open_workload
+from toolkit.cli.output import Output
+from toolkit.cli.settings_options import load_command_settings
+
+FLOWS = """\
+from dataclasses import dataclass
+
+from toolkit.flows import Flow
+
+
+@dataclass
+class Plan:
+    file: str
+
+
+@dataclass
+class Released:
+    file: str
+
+
+release, check = Flow("release"), Flow("check")
+
+
+@release.step(destructive=True)
+def publish(plan: Plan) -> Released:
+    return Released(plan.file)
+
+
+@check.step(read_only=True)
+def look(plan: Plan) -> Released:
+    return Released(plan.file)
+"""
+
+TOOLS = """
+
+from toolkit import tool
+
+
+@tool(catalog=None)
+def pay(bill: str) -> str:
+    "Pay a bill."
+    return bill
+"""
+
+AGENT = """
+
+from toolkit import Agent, Catalog, Dispatcher
+from toolkit.providers import ScriptedProvider
+
+agent = Agent(ScriptedProvider(["done"]), Dispatcher(Catalog(pay)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (FLOWS, "no database is named"),
+        (FLOWS + TOOLS, "no provider is chosen"),
+        (FLOWS + TOOLS + AGENT, "no database is named"),
+        (TOOLS, "no provider is chosen"),
+    ],
+)
+def test_only_an_agent_that_is_made_needs_a_provider(shop, content, message):
+    """A file with flows is worked on without one."""
+    shop.write("work.py", content)
+    ran = shop.run("worker", "work.py")
+    assert (ran.code, message in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "kinds"),
+    [(FLOWS, ["flow:check", "flow:release"]), (FLOWS + TOOLS + AGENT, ["agent", "flow:check", "flow:release"])],
+)
+def test_all_flows_of_a_file_are_worked_on(shop, content, kinds):
+    """With its agent, if it has one."""
+    shop.write("work.py", content)
+    settings = load_command_settings(database="sqlite:///runs.sqlite")
+    options = WorkerOptions(
+        database=None,
+        queue=None,
+        concurrency=1,
+        settings=settings,
+        audit=None,
+        resource_names=(),
+        starts_servers=False,
+    )
+    with open_workload("work.py", options, Output()) as workload:
+        host = find_host(workload)
+        assert sorted(host._kinds._kinds) == kinds
+        asyncio.run(workload.close())

@@ -1,0 +1,116 @@
+"""
+What is done about runs that are over: their requests for approval are withdrawn, and their records deleted.
+
+A request that stays open could be approved, and the call would run although its run is over. A run that is retried
+makes the calls again whose requests were withdrawn, and asks again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+from ..approvals.records import ApprovalError
+from .journal.base import Journal
+from .journal.records import RunRow, RunStatus
+from .run_jobs import AT_REST, job_ids
+from .run_kinds import RunKinds
+from .run_queue import RunQueue
+
+__all__ = ["OverRuns"]
+
+_PAGE = 100
+
+# The statuses of a run that can be retried. Runs that are done or have planned have no open request.
+_CUT_SHORT: frozenset[RunStatus] = frozenset({"failed", "stopped", "cancelled"})
+
+_log = logging.getLogger("toolkit")
+
+
+class OverRuns:
+    """
+    The runs of one host that are over.
+
+    Args:
+        in_thread: Returns what a function returns that blocks.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        kinds: RunKinds,
+        queue: RunQueue,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._journal = journal
+        self._kinds = kinds
+        self._queue = queue
+        self._in_thread = in_thread
+
+    async def follow_up(self, row: RunRow) -> None:
+        """Do what follows from the end of an activation: enqueue the next one, or close the requests of the run."""
+        if row.status not in AT_REST:
+            await self._queue.continue_later(row)
+        elif not await self.withdraw_requests(row) and self._kinds.find_keeper(row.kind) is not None:
+            await self._queue.enqueue(row)
+
+    async def close_cancelled(self, row: RunRow) -> None:
+        """Close the requests of a run that was cancelled. A worker does that if this host cannot."""
+        if not await self.withdraw_requests(row):
+            await self._queue.enqueue(row)
+
+    async def withdraw_requests(self, row: RunRow) -> bool:
+        """
+        Withdraw the open requests of the run *row*, if it is over, and return whether that is settled.
+
+        A run that has failed keeps the requests that people have answered: a retry goes on with the answers.
+        """
+        if row.status not in _CUT_SHORT:
+            return True
+        keeper = self._kinds.find_keeper(row.kind)
+        if keeper is None:
+            return False
+        try:
+            kept_ids = row.decisions if row.status == "failed" else ()
+            await keeper.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
+        except ApprovalError as error:
+            _log.warning("run %r is %s, and its requests could not be withdrawn: %s", row.id, row.status, error)
+            return False
+        return True
+
+    async def purge(self, before: float) -> int:
+        """Delete the runs that were over before that time, with their jobs and requests, and return how many."""
+        engine = await self._queue.open_engine()
+
+        def work() -> tuple[int, Sequence[RunRow]]:
+            # What the runs did is not needed for this, and may be large.
+            rows = [replace(row, input={}, outcome=None) for row in self._iterate_over(before)]
+            count = self._journal.purge(before=before)
+            engine.forget([job_id for row in rows for job_id in job_ids(row)])
+            # A run that was retried meanwhile is still there.
+            return count, [row for row in rows if self._journal.get(row.id) is None]
+
+        count, rows = await self._in_thread(work)
+        for kind, group in itertools.groupby(sorted(rows, key=attrgetter("kind")), key=attrgetter("kind")):
+            await self._delete_requests(kind, list(group))
+        return int(count)
+
+    async def _delete_requests(self, kind: str, rows: Sequence[RunRow]) -> None:
+        keeper = self._kinds.find_keeper(kind)
+        if keeper is None:
+            return
+        try:
+            await keeper.delete(rows)
+        except ApprovalError as error:
+            _log.warning("%d runs of kind %r were deleted, but not their requests: %s", len(rows), kind, error)
+
+    def _iterate_over(self, before: float) -> Iterator[RunRow]:
+        for status in sorted(AT_REST):
+            after: str | None = None
+            while rows := self._journal.list(status=status, limit=_PAGE, after=after):
+                yield from (row for row in rows if row.updated_at < before)
+                after = rows[-1].id
