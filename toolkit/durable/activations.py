@@ -110,6 +110,10 @@ class Activations:
         result: T = await run_in_thread(self._threads, work, "the journal")
         return result
 
+    def has_kind(self, kind: str) -> bool:
+        """Return whether this process can work on runs of *kind*."""
+        return kind in self._kinds
+
     def has(self, run_id: str) -> bool:
         """Return whether an activation of the run is under way here."""
         return run_id in self._active
