@@ -83,12 +83,14 @@ class Takeover:
         if row.kind not in self._kinds_told:
             self._kinds_told.add(row.kind)
             _log.warning(
-                "run %r is left to another worker, because this one has no %r; start a worker that has it", row.id, row.kind
+                "run %r is left to another worker, because this one has no %r; start a worker that has it",
+                row.id,
+                row.kind,
             )
         self._left_to_others[row.id] = row
 
     def pass_on(self) -> None:
-        """Give a job to each run that was left to others. It is delivered later, so that this worker is not kept busy."""
+        """Give a job to each run that was left to others. It comes later, so that this worker is not kept busy."""
         for run_id, row in list(self._left_to_others.items()):
             present = self._journal.get(run_id)
             if present is not None and (present.epoch, present.status) == (row.epoch, row.status):
