@@ -45,6 +45,7 @@ from .run_jobs import (
     AT_REST,
     build_job,
     check_decided_requests,
+    check_life_options,
     check_priority,
     check_queue_name,
     check_status,
@@ -96,8 +97,7 @@ class DurableHost:
         engine: Callable[[], Engine] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if max_lives < 1 or not takeover_seconds > 0:
-            raise ValueError("max_lives has to be at least 1, and takeover_seconds above 0")
+        check_life_options(max_lives, takeover_seconds)
         check_queue_name(name)
         if engine is None and importlib.util.find_spec("dbos") is None:
             raise ToolkitError(f"durable runs need the extra; {install_hint('durable')}")

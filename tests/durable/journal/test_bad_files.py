@@ -236,9 +236,7 @@ def test_a_file_that_is_read_only_can_be_read(path):
     mode = "mode=ro"
     journal = open_file(path, connect=connect)
     assert read_all(journal) == whole
-    with pytest.raises(
-        DurableError, match="cannot be written; check its folder, the file system, and files beside it"
-    ) as raised:
+    with pytest.raises(DurableError, match="cannot be written; check it, its folder, and files beside it") as raised:
         journal.create("r", "agent", {}, now=1.0)
     assert raised.value.why == "store"
     journal.close()
