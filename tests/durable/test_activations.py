@@ -106,6 +106,27 @@ async def test_work_that_loses_the_database_is_given_back(bench):
     assert (bench.status, bench.ended) == ("queued", ["queued"])
 
 
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (None, "TypeError: a run of kind 'toy' has to end with an `Ended`, got NoneType"),
+        (Ended(status="running", outcome={}), "ValueError: an activation cannot end as 'running'"),
+        (Ended(status="done", outcome={"x": float("nan")}), "DurableError: the outcome of the run 'a' is not JSON: x"),
+    ],
+)
+async def test_an_end_that_cannot_be_written_is_a_failure(bench, end, reason):
+    """Otherwise the run would be under way until the process ends, and the next process would end it in the same way."""
+
+    async def work(activation):
+        return end
+
+    bench.work = work
+    performed = await bench.perform()
+    assert (performed.delivery, bench.status, bench.ended) == ("done", "failed", ["failed"])
+    assert bench.journal.get("a").problem.startswith(reason)
+    assert type(performed.error).__name__ == reason.partition(":")[0]
+
+
 async def test_a_job_that_cannot_be_enqueued_is_left_to_the_workers(bench, caplog):
     """The end of the activation counts all the same."""
 

@@ -72,6 +72,15 @@ def test_the_delay_of_a_job_can_be_changed(engine):
         assert engine._read_status("a/1").status == status
 
 
+def test_a_job_that_is_made_once_more_keeps_its_priority(engine):
+    """A worker that has nothing for a run leaves its job to others, later."""
+    engine.enqueue(RunJob(id="a/1", run_id="a", priority=5))
+    before = engine._read_status("a/1").priority
+    engine.withdraw(["a/1"])
+    engine.enqueue(RunJob(id="a/1", run_id="a", delay_seconds=1000.0))
+    assert (engine._read_status("a/1").status, engine._read_status("a/1").priority) == ("DELAYED", before)
+
+
 @pytest.mark.long
 def test_jobs_are_delivered_by_priority_and_after_their_delay(engine):
     """A job that waits is delivered at once when it is enqueued again without a delay."""

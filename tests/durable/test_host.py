@@ -143,16 +143,13 @@ async def test_an_error_of_the_work_fails_the_run_and_reaches_the_caller(host, t
     assert toys.begun == [("a", 1), ("a", 2)]
 
 
-async def test_a_run_of_a_kind_that_a_worker_does_not_have_fails(host, toys, tmp_path):
-    """The run says which kind is missing."""
-    engine = LocalEngine()
-    async with toys.open_host(tmp_path, engine=engine) as other:
+async def test_a_run_of_a_kind_that_the_host_does_not_have_fails_here(host, toys, tmp_path):
+    """A worker leaves it to others; a caller who goes on with it here is told which kind is missing."""
+    async with toys.open_host(tmp_path, engine=LocalEngine()) as other:
         other.register("other", toys.activate)
-        await other.start("other", "a", {})
-    host._queue._build_engine = lambda: engine
-    async with running(host.work()):
-        row = await wait_for_status(host, "a", "failed")
-    assert "has no 'other'" in row.problem
+        assert (await other.run("other", "a", {"ask": True})).status == "waiting"
+    with pytest.raises(DurableError, match="has no 'other'"):
+        await host.resume("a", {"ask-a": Decision.approve()})
 
 
 async def test_cancelling_stops_the_work_at_once(host, toys):
@@ -379,8 +376,17 @@ async def test_options_are_checked_where_they_are_given(host, toys, tmp_path):
     for name in ("a", "Billing", "my queue", "", None, "x" * 300):
         with pytest.raises(ValueError, match="cannot be the name of a queue; give 3 to 256 characters"):
             toys.open_host(tmp_path, name=name)
-    with pytest.raises(ValueError, match="max_lives"):
-        toys.open_host(tmp_path, max_lives=0)
+    for options, error in (
+        ({"max_lives": 0}, ValueError),
+        ({"max_lives": "3"}, TypeError),
+        ({"max_lives": 1.5}, TypeError),
+        ({"takeover_seconds": 0}, ValueError),
+        ({"takeover_seconds": float("inf")}, ValueError),
+        ({"takeover_seconds": float("nan")}, ValueError),
+        ({"takeover_seconds": "10"}, TypeError),
+    ):
+        with pytest.raises(error, match=next(iter(options))):
+            toys.open_host(tmp_path, **options)
     with pytest.raises(DurableError, match="address"):
         type(host)("runs.sqlite")
     with pytest.raises(ValueError, match="already"):

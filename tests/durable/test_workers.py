@@ -264,6 +264,44 @@ async def test_the_heart_beats_while_lost_jobs_are_searched(toys, tmp_path):
     assert not [thread for thread in threading.enumerate() if thread.name == "toolkit-lost-jobs"]
 
 
+@pytest.mark.anyio
+async def test_a_run_that_the_worker_has_nothing_for_is_left_to_another(tmp_path, monkeypatch, caplog):
+    """It is not activated, so it does not fail; the worker is told of it again and again, but says so once."""
+    monkeypatch.setattr("toolkit.durable.takeover._PASS_ON_SECONDS", 0.01)
+    engine, toys = LocalEngine(), Toys()
+    newer = toys.open_host(tmp_path, engine=engine)
+    newer.register("new", toys.activate)
+    async with toys.open_host(tmp_path, engine=engine) as older, newer:
+        async with running(older.work()):
+            await newer.start("new", "n", {})
+            await newer.start("toy", "t", {})
+            await wait_until(lambda: engine.order.count("n") >= 3)
+            await wait_for_status(older, "t", "done")
+        row = await newer.get("n")
+        assert (row.status, row.epoch, row.lives, row.problem) == ("queued", 0, 0, "")
+        assert caplog.text.count("run 'n' is left to another worker, because this one has no 'new'") == 1
+        async with running(newer.work()):
+            await wait_for_status(newer, "n", "done")
+
+
+def test_a_run_that_was_left_to_another_and_taken_gets_no_job(tmp_path):
+    """Another worker may have been faster than the beat."""
+    journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
+    options = {"find_requests": lambda row: [], "clock": lambda: 100.0, "settle_seconds": 1.0}
+    takeover = Takeover(journal, engine, Observer(1.0, 1.0), **options)
+    for name in ("stays", "taken", "purged"):
+        takeover.leave_to_others(journal.create(name, "new", {}, now=1.0)[0])
+    journal.activate("taken", worker="w", now=2.0, max_lives=9)
+    journal.cancel("purged", "", now=2.0)
+    journal.purge(before=3.0)
+    takeover.pass_on()
+    assert [(job.run_id, job.delay_seconds) for job, _ in engine.jobs.values()] == [("stays", 10.0)]
+    engine.jobs.clear()
+    takeover.pass_on()
+    assert engine.jobs == {}
+    journal.close()
+
+
 def test_the_requests_of_a_run_that_waits_are_read_once(tmp_path):
     """A search reads a run again only if it has gone on since, and holds no more runs than a page."""
     journal = open_journal(f"sqlite:///{tmp_path}/runs.sqlite")

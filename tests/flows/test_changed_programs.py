@@ -175,7 +175,7 @@ async def test_a_record_of_a_step_that_gets_another_value_is_not_used(database):
     def build(text, **facts):
         flow = Flow[Released]("release")
 
-        @flow.step(name=f"edit_{text}")
+        @flow.step(name=f"edit_{text}", read_only=True)
         def edit(plan: Plan) -> Edited:
             return Edited(text)
 
@@ -200,3 +200,104 @@ async def test_a_record_of_a_step_that_gets_another_value_is_not_used(database):
         flow.register(host)
         await host.retry("r")
         assert await flow.run(Plan(), host, id="r") == Released("a")
+
+
+def build_renamed(log, name="edit", parameter="plan", **facts):
+    """Return one version of a program whose first step has another name, or another parameter, in each."""
+    flow = Flow[Released]("release")
+    scope = {"Plan": Plan, "Edited": Edited, "log": log}
+    exec(f"def edit({parameter}: Plan) -> Edited:\n    log.append('edit')\n    return Edited('')", scope)  # noqa: S102 -- the names differ
+    flow.step(name=name, **facts)(scope["edit"])
+
+    @flow.step(destructive=True)
+    def publish(edited: Edited) -> Released:
+        log.append("publish")
+        return Released("1")
+
+    return flow
+
+
+async def test_a_step_that_was_renamed_is_not_run_again(database):
+    """The run fails and names the step, and goes on once the step has its name again."""
+    log = []
+    async with open_host(database) as host:
+        waiting = await build_renamed(log).run(Plan(), host, id="r")
+    answers = {waiting.requests[0].id: Decision.approve()}
+    async with open_host(database) as host:
+        with pytest.raises(
+            DurableError, match="the run 'r' has done `edit`, which the flow `release` does not"
+        ) as caught:
+            await build_renamed(log, "write").resume("r", answers, host)
+        assert (caught.value.why, log) == ("changed", ["edit"])
+        assert '`name="edit"`' in str(caught.value)
+    async with open_host(database) as host:
+        flow = build_renamed(log)
+        flow.register(host)
+        await host.retry("r")
+        assert await flow.run(Plan(), host, id="r") == Released("1")
+    assert log == ["edit", "publish"]
+
+
+@pytest.mark.parametrize(
+    "facts", [{"read_only": True}, {"undo": lambda before: None, "check": lambda before, after: "no"}]
+)
+async def test_a_renamed_step_that_has_left_nothing_is_no_obstacle(database, facts):
+    """What only reads, or was undone, may be done again under its new name."""
+    log = []
+    async with open_host(database) as host:
+        await build_renamed(log, **facts).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build_renamed(log, "write", **{name: facts[name] for name in facts if name != "check"})
+        if (await host.get("r")).status == "failed":
+            flow.register(host)
+            await host.retry("r")
+        waiting = await flow.run(Plan(), host, id="r")
+        assert await flow.resume("r", {waiting.requests[0].id: Decision.approve()}, host) == Released("1")
+    assert log[-1] == "publish"
+
+
+async def test_a_parameter_may_be_renamed(database):
+    """The value of the step is the same."""
+    log = []
+    async with open_host(database) as host:
+        waiting = await build_renamed(log).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build_renamed(log, parameter="wish")
+        assert await flow.resume("r", {waiting.requests[0].id: Decision.approve()}, host) == Released("1")
+    assert log == ["edit", "publish"]
+
+
+async def test_a_value_of_another_type_with_the_same_fields_is_another_value(database):
+    """A person has agreed to what was edited, and not to what was reviewed."""
+
+    @dataclass
+    class Reviewed:
+        text: str
+
+    def build(*, inserts_review):
+        flow = Flow[Released]("release")
+
+        def edit(plan: Plan) -> Edited:
+            return Edited("text")
+
+        def review(edited: Edited) -> Reviewed:
+            return Reviewed(edited.text)
+
+        def publish(what):
+            return Released("1")
+
+        review.__annotations__["return"] = Reviewed
+        publish.__annotations__ = {"what": Reviewed if inserts_review else Edited, "return": Released}
+        for step in (edit, review) if inserts_review else (edit,):
+            flow.step(step)
+        flow.step(destructive=True)(publish)
+        return flow
+
+    async with open_host(database) as host:
+        waiting = await build(inserts_review=False).run(Plan(), host, id="r")
+    async with open_host(database) as host:
+        flow = build(inserts_review=True)
+        again = await flow.resume("r", {waiting.requests[0].id: Decision.approve()}, host)
+        assert isinstance(again, Waiting)
+        assert again.requests[0].id != waiting.requests[0].id
+        assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")

@@ -68,7 +68,7 @@ _PROBLEMS: dict[str, str] = {
     "42P01": "has lost the table ({}); restore it from a copy, or make the store anew",
     "42703": "has another table of the same name ({}); give another database",
     "53100": "cannot write: its disk is full; make room",
-    "55P03": "is busy: others have held the same request for too long; try again, or raise timeout_seconds",
+    "55P03": "is busy: others have held the same rows for too long; try again{patience}",
 }
 
 
@@ -91,6 +91,7 @@ class PostgresConnections:
         timeout_seconds: How long a server that is away is waited for, and a row that others have locked.
         subject: What the database holds, for messages and for the list of connections on the server.
         error_class: The class of the errors, which takes a message and `why="store"`.
+        has_timeout_option: Whether the user can choose *timeout_seconds*, so that messages may speak of it.
         prepare_after: How often a statement runs before the server keeps its plan; None for never, because a pooler
             between this process and the server may not know such plans.
 
@@ -105,11 +106,13 @@ class PostgresConnections:
         timeout_seconds: float,
         subject: str = "approvals",
         error_class: Callable[..., ToolkitError] = ApprovalError,
+        has_timeout_option: bool = True,
         prepare_after: int | None = None,
     ) -> None:
         self._psycopg = import_psycopg()
         self._subject = subject
         self._error_class = error_class
+        self._patience = ", or raise timeout_seconds" if has_timeout_option else ""
         self._prepare_after = prepare_after
         self._parameters = self._parse(url)
         password = str(self._parameters.get("password") or "")
@@ -197,9 +200,10 @@ class PostgresConnections:
         if self.is_worth_retrying(error):
             return self.error(
                 f"has been away for {format_seconds(self._timeout)}: {shown}; check that the server runs and can be "
-                "reached from here, or raise timeout_seconds"
+                f"reached from here{self._patience}"
             )
-        return self.error(_PROBLEMS.get(error.sqlstate or "", "cannot be used: {}").format(shown))
+        problem = _PROBLEMS.get(error.sqlstate or "", "cannot be used: {}")
+        return self.error(problem.format(shown, patience=self._patience))
 
     def is_worth_retrying(self, error: psycopg.Error) -> bool:
         """Return whether the same work may succeed a moment later, on a new connection."""

@@ -16,7 +16,7 @@ _PROBLEMS = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
-    sqlite3.SQLITE_READONLY: "cannot be written; check its folder and the file system",
+    sqlite3.SQLITE_READONLY: "cannot be written; check it, its folder, and files beside it that have its name",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its folder and the file system",
     sqlite3.SQLITE_IOERR: "cannot be read or written ({error}); check the disk",
     sqlite3.SQLITE_NOTADB: "is not a SQLite file, or damaged; {damaged}",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..calls.hook_runner import run_in_thread
+from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
 from .decision_attempts import is_temporary
@@ -109,6 +110,10 @@ class Activations:
         """Return what *work* returns in a thread, which is a call of the journal or of the engine."""
         result: T = await run_in_thread(self._threads, work, "the journal")
         return result
+
+    def has_kind(self, kind: str) -> bool:
+        """Return whether this process can work on runs of *kind*."""
+        return kind in self._kinds
 
     def has(self, run_id: str) -> bool:
         """Return whether an activation of the run is under way here."""
@@ -227,6 +232,7 @@ class Activations:
         if cancelled is None:
             cancelled = later
         if cancelled is not None:
+            retrieve_exception(ending)
             raise cancelled
         return ending.result()
 
@@ -289,7 +295,14 @@ class Activations:
             _log.warning("run %r is given back with its decisions: %s", active.row.id, error)
             return replace(await self._give_back(active), error=error)
         try:
-            row = await self._write_end(active, task, error)
+            try:
+                row = await self._write_end(active, task, error)
+            except (TypeError, ValueError, DurableError) as mistake:
+                if error is not None or (isinstance(mistake, DurableError) and mistake.why != "value"):
+                    raise
+                # Such an end can never be written, so the run would stay as it is until the process ends.
+                error = mistake
+                row = await self._write_end(active, task, error)
         except Fenced:
             return await self._leave(active)
         _runs_log.info("run %r is %s", row.id, row.status)
@@ -302,6 +315,8 @@ class Activations:
         refused: Mapping[str, Exception] = {}
         if error is None:
             ended = task.result()
+            if not isinstance(ended, Ended):
+                raise TypeError(f"a run of kind {row.kind!r} has to end with an `Ended`, got {type(ended).__name__}")
             status, outcome, refused = ended.status, ended.outcome, ended.refused
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)

@@ -132,8 +132,11 @@ class DbosEngine:
         if job.priority is not None:
             # DBOS begins with the lowest number, and takes 1 and above.
             return 1 + MAX_PRIORITY - job.priority
-        earlier = None if job.after is None else self._read_status(job.after)
-        return 1 + MAX_PRIORITY if earlier is None or not earlier.priority else earlier.priority
+        for job_id in (job.id, job.after):  # a job that is made once more keeps its own
+            earlier = None if job_id is None else self._read_status(job_id)
+            if earlier is not None and earlier.priority:
+                return earlier.priority
+        return 1 + MAX_PRIORITY
 
     def _read_status(self, job_id: str) -> WorkflowStatus | None:
         return next(iter(self._list(workflow_ids=[job_id])), None)

@@ -41,7 +41,7 @@ from .local_runs import LocalRuns
 from .over_runs import OverRuns
 from .refusals import find_refusal
 from .run_answers import RunAnswers
-from .run_jobs import check_priority, check_queue_name, check_status, find_deadline
+from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
 from .run_kinds import Activate, RequestKeeper, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
 
@@ -84,8 +84,7 @@ class DurableHost:
         engine: Callable[[], Engine] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if max_lives < 1 or not takeover_seconds > 0:
-            raise ValueError("max_lives has to be at least 1, and takeover_seconds above 0")
+        check_life_options(max_lives, takeover_seconds)
         check_queue_name(name)
         if engine is None and importlib.util.find_spec("dbos") is None:
             raise ToolkitError(f"durable runs need the extra; {install_hint('durable')}")

@@ -208,6 +208,11 @@ class JobWorker:
             row = await self._read_row(run_id)  # it may have been retried meanwhile
         if row is None or row.status in AT_REST:
             return "done"
+        if not self._activations.has_kind(row.kind):
+            if self._takeover is None:
+                return "return"
+            self._takeover.leave_to_others(row)
+            return "done"
         if not await self.may_activate(row):
             return None
         return (await self._activations.perform(row, is_job=True)).delivery
@@ -226,6 +231,7 @@ class JobWorker:
         if takeover is None:
             return
         takeover.take_over_dead()
+        takeover.pass_on()
         wait_seconds = _LOST_JOBS_BUSY_SECONDS if self._activations.list_epochs() else _LOST_JOBS_SECONDS
         if time.monotonic() - self._looked_for_jobs_at >= wait_seconds:
             self._search_lost_jobs(takeover)

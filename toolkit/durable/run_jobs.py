@@ -4,6 +4,7 @@ The jobs of runs: their ids, and when a run that waits has to go on by itself.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
@@ -19,6 +20,7 @@ __all__ = [
     "AT_REST",
     "build_job",
     "check_decided_requests",
+    "check_life_options",
     "check_priority",
     "check_queue_name",
     "check_status",
@@ -80,6 +82,18 @@ def find_due_time(row: RunRow, requests: Collection[ApprovalRequest]) -> float |
     """Return when a run that waits for *requests* has to go on without an answer; None if never."""
     times = [row.deadline, *(request.expires_at for request in requests)]
     return min((time for time in times if time is not None), default=None)
+
+
+def check_life_options(max_lives: int, takeover_seconds: float) -> None:
+    """Raise `TypeError` or `ValueError` if these cannot be options of a host."""
+    check_option_types(
+        {"max_lives": max_lives, "takeover_seconds": takeover_seconds},
+        {"max_lives": ((int,), "a whole number"), "takeover_seconds": ((int, float), "seconds")},
+    )
+    if max_lives < 1:
+        raise ValueError(f"max_lives has to be at least 1, got {max_lives}")
+    if not 0 < takeover_seconds < math.inf:
+        raise ValueError(f"takeover_seconds has to be a number above 0, got {takeover_seconds}")
 
 
 def check_queue_name(name: str) -> str:

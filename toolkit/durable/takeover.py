@@ -4,6 +4,9 @@ What a worker does at every beat for the runs of all workers: it finds work that
 A worker that dies leaves jobs that were delivered to it, and runs that it worked on without a job. A process that dies
 between a change of a run and its job leaves a run without a job. All of them get a job again. A job too many is
 harmless, because the worker that gets it sees in the journal that there is nothing to do.
+
+A run whose agent or flow this worker does not have, such as one of a newer program, is left to others: it gets a job
+that is delivered a little later.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from .workers import Observer
 __all__ = ["Takeover"]
 
 _PAGE = 100
+_PASS_ON_SECONDS = 10.0
 
 _log = logging.getLogger("toolkit")
 
@@ -54,6 +58,8 @@ class Takeover:
         self._clock = clock
         self._settle_seconds = settle_seconds
         self._due_times: Mapping[str, tuple[int, float | None]] = {}
+        self._left_to_others: dict[str, RunRow] = {}
+        self._kinds_told: set[str] = set()
 
     def take_over_dead(self) -> None:
         """Put all that dead workers have left behind into the queue, and remove their counters."""
@@ -71,6 +77,25 @@ class Takeover:
             # Last, so that another worker does all this again if this one dies before.
             self._journal.remove_worker(worker)
             _log.warning("worker %s is dead; its runs go on elsewhere", worker)
+
+    def leave_to_others(self, row: RunRow) -> None:
+        """Note that this worker cannot work on *row*. Its job can be ended; the next beat makes another one."""
+        if row.kind not in self._kinds_told:
+            self._kinds_told.add(row.kind)
+            _log.warning(
+                "run %r is left to another worker, because this one has no %r; start a worker that has it",
+                row.id,
+                row.kind,
+            )
+        self._left_to_others[row.id] = row
+
+    def pass_on(self) -> None:
+        """Give a job to each run that was left to others. It comes later, so that this worker is not kept busy."""
+        for run_id, row in list(self._left_to_others.items()):
+            present = self._journal.get(run_id)
+            if present is not None and (present.epoch, present.status) == (row.epoch, row.status):
+                self._engine.enqueue(build_job(row, delay_seconds=_PASS_ON_SECONDS))
+            self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
         """

@@ -21,7 +21,7 @@ from ..durable.journal.records import RunRow, RunStatus
 from ..durable.run_kinds import Activation, Ended
 from ..errors import DefinitionError
 from ..session import Session
-from .effects import list_left
+from .effects import find_steps_done, list_left
 from .flow_requests import FlowRequests
 from .graph import Graph
 from .outcomes import Failed, Waiting
@@ -140,6 +140,7 @@ class DurableRuns:
                 f"{' or '.join(starts)} by now; mark the old step with `start=True`, or start again under a new id",
                 why="changed",
             )
+        await self._check_steps(row, graph)
         resources = {**self.resources, **(activation.resources or {})}
         caller = StepCaller(
             self._dispatchers.build(None, resources, self._choose_approvals),
@@ -162,6 +163,20 @@ class DurableRuns:
         if isinstance(outcome, Failed):
             return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
         return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
+
+    async def _check_steps(self, row: RunRow, graph: Graph) -> None:
+        """Raise `DurableError` if a step has happened that is gone: under a new name it would happen again."""
+        if row.epoch == 1:
+            return
+        gone = [name for name in find_steps_done(await self.host.events(row.id)) if name not in graph.nodes]
+        if gone:
+            names = ", ".join(f"`{name}`" for name in gone)
+            raise DurableError(
+                f"the run {row.id!r} has done {names}, which the flow `{self._flow}` does not have any more; bring it "
+                f'back, under another function with `name="{gone[0]}"` if it was renamed, and retry the run, or start '
+                "again under a new id",
+                why="changed",
+            )
 
     async def _find_retries(self, run_id: str) -> Sequence[int]:
         """Return after which activations the run was retried that had ended as `Failed`, and not for another reason."""

@@ -7,7 +7,7 @@ start, after a crash, finds what it had done.
 
 If a hook or a person has changed the arguments of a call, they are kept under its key with `/changed` added.
 
-Each record has a digest of the arguments. If the program was changed meanwhile, so that the step gets another value,
+Each record has a digest of the value. If the program was changed meanwhile, so that the step gets another value,
 the record is not used. A request that was made for another value, or for a step that has changed, is made again, and so
 is one that was withdrawn when the run had ended.
 """
@@ -46,7 +46,7 @@ _CHANGED = "changed"
 """The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
 
 _DIGEST = "toolkit.arguments"
-"""The name of the digest of the arguments in the metadata of a result."""
+"""The name of the digest of the value in the metadata of a result."""
 
 _EPOCH = "toolkit.epoch"
 """The name of the number of the activation in which a call was made, in the metadata of its result."""
@@ -116,18 +116,24 @@ class StepCaller:
         tool: Tool,
         arguments: Mapping[str, Any],
         *,
+        value: object = None,
         problems: Problems | None = None,
         finish: Callable[[ToolResult], ToolResult] = lambda result: result,
     ) -> ToolResult:
         """
         Return the result of a call, which was recorded or is made now.
 
-        The result waits if a person has to answer first. *finish* prepares a result for its record.
+        The result waits if a person has to answer first.
+
+        Args:
+            value: The value with its type that the record is good for; *arguments* unless given.
+            finish: Prepares a result for its record.
 
         Raises:
             CallHeldBack: The call is held back, and has no record.
         """
-        resources, digest = {Problems: problems or Problems()}, _compute_digest(arguments)
+        resources = {Problems: problems or Problems()}
+        digest = _compute_digest(arguments if value is None else value)
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
         call.request_id = self._steps.derive_request_id(key)
         call.idempotency_key = self._steps.derive_idempotency_key(key)
@@ -299,8 +305,8 @@ def _count_attempt(result: ToolResult) -> ToolResult:
     return result
 
 
-def _compute_digest(arguments: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()[:32]
+def _compute_digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _read_digest(result: ToolResult, default: str) -> str:

@@ -161,7 +161,10 @@ class ItemVisit:
 
     async def _call_step(self, attempt: int, problems: Problems) -> ToolResult:
         arguments, key = {self._node.parameter: self._value.value}, self._build_run_key(attempt)
-        return await self._caller.call(key, self._node.tool, arguments, problems=problems, finish=self._tag_value)
+        # The type belongs to the value: another type may have the same fields. The name of the parameter does not.
+        return await self._caller.call(
+            key, self._node.tool, arguments, value=self._value.to_json(), problems=problems, finish=self._tag_value
+        )
 
     def _tag_value(self, result: ToolResult) -> ToolResult:
         """Store the value of a result with the name of its type, or return a failure if it has none of the step's."""

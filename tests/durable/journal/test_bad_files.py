@@ -255,7 +255,7 @@ def test_a_file_that_is_read_only_can_be_read(path):
     mode = "mode=ro"
     journal = open_file(path, connect=connect)
     assert read_all(journal) == whole
-    with pytest.raises(DurableError, match="cannot be written; check its folder and the file system") as raised:
+    with pytest.raises(DurableError, match="cannot be written; check it, its folder, and files beside it") as raised:
         journal.create("r", "agent", {}, now=1.0)
     assert raised.value.why == "store"
     journal.close()
@@ -312,3 +312,35 @@ def test_a_text_that_is_no_object_is_named():
     for text in ("[]", "{", None):
         with pytest.raises(DamagedRowError, match="the row"):
             load_json(text, "the row")
+
+
+# A file that goes while it is open.
+
+
+def test_file_that_is_gone_is_not_written_to(path):
+    """An open connection would go on in a file that has no name, and all that it keeps would be lost."""
+    journal = open_file(path)
+    fill(journal)
+    path.rename(path.with_name("elsewhere.sqlite"))
+    for use in (lambda: journal.get("r1"), lambda: journal.create("r4", "agent", {}, now=6.0)):
+        with pytest.raises(DurableError, match="is gone since it was opened; move it back") as raised:
+            use()
+        assert raised.value.why == "store"
+    assert not path.exists()
+    path.with_name("elsewhere.sqlite").rename(path)
+    assert journal.get("r4") is None
+    assert journal.get("r1").status == "waiting"
+    journal.close()
+
+
+def test_file_that_was_replaced_is_not_written_to(path):
+    """Another process that finds no file makes a new one, where a run with the same id begins once more."""
+    journal = open_file(path)
+    fill(journal)
+    path.unlink()
+    other = open_file(path)
+    with pytest.raises(DurableError, match="was replaced by another one since it was opened; start the program again"):
+        journal.activate("r1", worker="w", now=6.0, max_lives=3)
+    assert other.get("r1") is None
+    journal.close()
+    other.close()

@@ -8,7 +8,7 @@ import getpass
 import shlex
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Any, TextIO, cast, get_args
 
 import click
 from rich.text import Text
@@ -292,7 +292,7 @@ def start_command(
     text = read_prompt(prompt)
 
     async def start(host: DurableHost) -> RunRow:
-        options = {"principal": principal, "priority": priority, "deadline_seconds": deadline}
+        options: dict[str, Any] = {"principal": principal, "priority": priority, "deadline_seconds": deadline}
         # A program that has started the run has also given it a session, which this command has not.
         return await create_or_find(
             lambda data: host.start(AGENT, run_id, data, **options), lambda: host.get(run_id), {"prompt": text}

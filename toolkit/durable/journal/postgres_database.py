@@ -44,7 +44,12 @@ class PostgresDatabase(Database):
         self._is_closed = False
         try:
             self._connections = PostgresConnections(
-                url, timeout_seconds=timeout_seconds, subject="runs", error_class=DurableError, prepare_after=2
+                url,
+                timeout_seconds=timeout_seconds,
+                subject="runs",
+                error_class=DurableError,
+                has_timeout_option=False,
+                prepare_after=2,
             )
         except ValueError as error:
             raise DurableError(str(error), why="store") from None

@@ -69,6 +69,7 @@ class SQLiteDatabase(Database):
         renew_in_children(self)
         with self._translate_errors():
             make_private(self._path)
+            self._identity = _identify(self._path)
         try:
             self._prepare(statements)
         except BaseException:
@@ -126,6 +127,7 @@ class SQLiteDatabase(Database):
     @contextmanager
     def _use(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         with self._translate_errors():
+            self._check_identity()
             connection = self._take()
             try:
                 connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
@@ -138,6 +140,15 @@ class SQLiteDatabase(Database):
                 self._give_back(connection)
                 raise
             self._give_back(connection)
+
+    def _check_identity(self) -> None:
+        """Raise `DurableError` if the file is gone: an open connection would go on to write what nobody finds again."""
+        try:
+            is_same = _identify(self._path) == self._identity
+        except FileNotFoundError:
+            raise self.describe_error("is gone since it was opened; move it back, or start the program again") from None
+        if not is_same:
+            raise self.describe_error("was replaced by another one since it was opened; start the program again")
 
     def _take(self) -> sqlite3.Connection:
         with self._lock:
@@ -215,3 +226,9 @@ class SQLiteDatabase(Database):
         except FILE_ERRORS as error:
             problem = explain_file_error(error, if_busy="try again", if_damaged=_IF_DAMAGED)
             raise self.describe_error(problem) from error
+
+
+def _identify(path: str) -> tuple[int, int]:
+    """Return what tells the file at *path* from any other that may come to stand there."""
+    status = os.lstat(path)
+    return status.st_dev, status.st_ino
