@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
 from tests.formats.tools import Node, everything, made
 from toolkit import Catalog, Tool, tool
+from toolkit.formats import mcp
 
 
 def told(schema):
@@ -116,3 +118,35 @@ def test_an_output_schema_describes_an_object():
     assert listed(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
     assert "Node" in listed(trees)["outputSchema"]["$defs"]
     assert listed(either)["outputSchema"] == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "array", "items": {"$ref": "#"}}, [[], [[]]], [[1]]),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"$ref": "#/prefixItems/0"}]}, [1, 2], [1, "b"]),
+        ({"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "integer"}}}, [1], ["a"]),
+        ({"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"$ref": "#"}}}, [[[]]], [1]),
+        ({"type": "array", "items": {"$ref": "#/definitions/a"}, "definitions": {"a": {"$ref": "#"}}}, [[]], [1]),
+        ({"type": "array", "items": {"$ref": "#n"}, "$defs": {"a": {"$anchor": "n", "type": "null"}}}, [None], [1]),
+        (
+            {
+                "$id": "https://a.example/s",
+                "type": "array",
+                "items": {"$ref": "#/$defs/a"},
+                "$defs": {"a": {"not": {}}},
+            },
+            [],
+            [1],
+        ),
+    ],
+)
+def test_a_wrapped_schema_refers_to_what_it_referred_to(schema, good, bad):
+    """A value that is no object is wrapped for clients; they check the references of its schema there."""
+    tool = Tool.from_schema("walk", "Walk.", {"type": "object"}, lambda arguments: None, output_schema=schema)
+    [definition] = mcp.definitions(Catalog(tool))
+    validator = Draft202012Validator(definition["outputSchema"])
+
+    assert Draft202012Validator(schema).is_valid(good)
+    assert validator.is_valid({"result": good})
+    assert not validator.is_valid({"result": bad})

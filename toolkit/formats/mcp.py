@@ -10,6 +10,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..values.part_texts import describe_resource, render_part
+from ..values.schemas.vocabulary import map_subschemas
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .mcp_content import build_block, read_content
 from .responses import build_call, build_response_error, get_field, has_field
@@ -80,9 +81,25 @@ def _wrap_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         return {**schema, "type": "object"}
     if not types or "object" in types:
         return {"type": "object"}  # the value may or may not be wrapped: no more can be promised
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPER_KEY: inner}, "required": [_WRAPPER_KEY]}
+    moved = _move_references(schema)
+    # A schema with an address of its own is the root of its references wherever it stands.
+    definitions = moved.pop("$defs", {}) if "$id" not in moved else {}
+    wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPER_KEY: moved}, "required": [_WRAPPER_KEY]}
     return {**wrapper, "$defs": definitions} if definitions else wrapper
+
+
+def _move_references(schema: Any) -> Any:
+    """Return *schema*, whose `$defs` move to the root of the wrapper and the rest to its place there."""
+    if not isinstance(schema, Mapping):
+        return schema
+    if "$id" in schema:
+        return dict(schema)
+    moved = map_subschemas(schema, _move_references)
+    reference = moved.get("$ref")
+    if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+        is_definition = reference.startswith("#/$defs/")
+        moved["$ref"] = reference if is_definition else f"#/properties/{_WRAPPER_KEY}{reference[1:]}"
+    return moved
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:

@@ -180,6 +180,13 @@ async def test_changes_of_the_prompts_are_told():
             await told.wait()
 
 
+async def test_an_unknown_prompt_names_the_functions():
+    """A client that mistypes a name learns which there are."""
+    async with connected(Dispatcher(Catalog()), NEW, prompts=build_prompts()) as client:
+        with pytest.raises(MCPError, match="unknown prompt 'gret'; there are review, show, greet, fail, change"):
+            await client.get_prompt("gret")
+
+
 def test_prompts_have_to_be_a_catalog():
     """A wrong option is refused when the server is made."""
     with pytest.raises(TypeError, match="prompts.*catalog of functions"):

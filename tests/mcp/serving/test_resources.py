@@ -162,6 +162,23 @@ async def test_arguments_of_a_template_are_completed(mode):
     assert answer.completion.values == ["am", "pm"]
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_bytes_of_a_function_are_a_blob(mode):
+    """As fixed bytes are. The base64 of them is no text."""
+
+    @tool(catalog=None, read_only=True)
+    def read_photo() -> bytes:
+        """Read a photo."""
+        return b"\x00\xff"
+
+    async with connected(Dispatcher(Catalog()), mode, resources={"memo://photo": read_photo}) as client:
+        [contents] = (await client.read_resource("memo://photo")).contents
+
+    assert isinstance(contents, types.BlobResourceContents)
+    assert base64.b64decode(contents.blob) == b"\x00\xff"
+    assert contents.mime_type == "application/octet-stream"
+
+
 async def test_a_server_without_resources_declares_none():
     """A client that asks for resources learns that the server has no such method."""
     async with connected(Dispatcher(Catalog()), MODES[0]) as client:

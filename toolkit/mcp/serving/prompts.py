@@ -5,7 +5,7 @@ Skills as prompts: `prompts/list` and `prompts/get`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp import MCPError
@@ -26,9 +26,13 @@ def list_prompts(catalog: CatalogView) -> dict[str, Any]:
     return {"resultType": "complete", "prompts": prompts, "ttlMs": 0, "cacheScope": "private"}
 
 
-def build_prompt(catalog: CatalogView, name: str, texts: Mapping[str, str] | None) -> dict[str, Any]:
+def build_prompt(
+    catalog: CatalogView, name: str, texts: Mapping[str, str] | None, *, other_names: Sequence[str] = ()
+) -> dict[str, Any]:
     """
     Return the result of `prompts/get` for the skill *name* with the arguments *texts*.
+
+    The error about an unknown prompt names the skills, and the prompts with *other_names*.
 
     Raises:
         MCPError: There is no such skill, or the arguments do not fit it.
@@ -36,8 +40,8 @@ def build_prompt(catalog: CatalogView, name: str, texts: Mapping[str, str] | Non
     tool = catalog.get(name)
     skill = None if tool is None else skill_of(tool)
     if tool is None or skill is None:
-        names = ", ".join(skill.name for skill in map(skill_of, catalog) if skill is not None)
-        raise MCPError(INVALID_PARAMS, f"unknown prompt {name[:64]!r}; there are {names or 'none'}")
+        names = [*other_names, *(skill.name for skill in map(skill_of, catalog) if skill is not None)]
+        raise MCPError(INVALID_PARAMS, f"unknown prompt {name[:64]!r}; there are {', '.join(names) or 'none'}")
     try:
         text = prompt_of(skill, tool.check(_read_arguments(skill, texts or {})))
     except (BadArgs, ToolError) as error:

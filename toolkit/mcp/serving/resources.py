@@ -172,18 +172,25 @@ class ResourceCaller(ToolCaller):
     def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
         if result.is_error:
             return super()._answer(name, result)
-        parts = result.parts or (_wrap_value(result),)
+        tool = self._dispatcher.catalog.get(name)
+        parts = result.parts or (_wrap_value(result, None if tool is None else tool.output_schema),)
         return {**_CACHE, "contents": [build_contents(None, part) for part in parts]}
 
 
-def _wrap_value(result: ToolResult) -> Part:
-    return TextPart(result.text) if isinstance(result.value, str) else JsonPart(result.value)
+def _wrap_value(result: ToolResult, schema: Mapping[str, Any] | None) -> Part | bytes:
+    """Return the value of *result*, whose function has the output schema *schema*. Bytes arrive as base64."""
+    if not isinstance(result.value, str):
+        return JsonPart(result.value)
+    is_bytes = schema is not None and schema.get("contentEncoding") == "base64" and not result.truncated
+    return base64.b64decode(result.value) if is_bytes else TextPart(result.text)
 
 
-def build_contents(uri: str | None, part: Part) -> dict[str, Any]:
+def build_contents(uri: str | None, part: Part | bytes) -> dict[str, Any]:
     """Return *part* as an entry of the result of `resources/read`, under its own URI or else under *uri*."""
     content: str | bytes
     match part:
+        case bytes():
+            content, media_type = part, "application/octet-stream"
         case ResourcePart(content=body, media_type=media_type):
             content, uri = "" if body is None else body, uri or part.uri
         case TextPart(text=text):

@@ -291,7 +291,8 @@ class ToolServer(Server[Any]):
     ) -> dict[str, Any]:
         if params.name in self._prompt_catalog:
             return await self._prompt_caller.get(context, params)
-        return build_prompt(self._dispatcher.permitted(self._find_session(context)), params.name, params.arguments)
+        skills = self._dispatcher.permitted(self._find_session(context))
+        return build_prompt(skills, params.name, params.arguments, other_names=self._prompt_catalog.names())
 
     async def _complete(self, context: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> dict[str, Any]:
         subject: Tool | Skill | None
