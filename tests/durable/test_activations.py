@@ -45,7 +45,7 @@ class Bench:
         kind = RunKind(
             activate=lambda activation: self.work(activation),
             find_requests=None,
-            describe_stop=lambda row, status, reason: self.describe_stop(status, reason),
+            describe_stop=lambda row, status, reason, steps: self.describe_stop(status, reason),
         )
         self.kinds = RunKinds()
         self.kinds.add("toy", kind)

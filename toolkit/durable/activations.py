@@ -265,14 +265,14 @@ class Activations:
         reason = "the deadline of the run has passed"
         remaining = row.deadline - self._clock()
         if remaining <= 0:
-            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
         try:
             async with asyncio.timeout(remaining) as deadline:
                 return await kind.activate(activation)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return Ended(status="stopped", outcome=self._kinds.describe_stop(row, "stopped", reason))
+            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
 
     async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
@@ -321,7 +321,7 @@ class Activations:
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)
             problem = f"{type(error).__name__}: {error}"
-            outcome = self._kinds.describe_stop(row, "failed", problem)
+            outcome = await self._describe_stop(row, "failed", problem)
         for request_id, reason in refused.items():
             _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
         # A run that is retried is resumed from where it waited, with the same decisions.
@@ -335,6 +335,14 @@ class Activations:
             )
 
         return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)
+
+    async def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+        try:
+            steps = await self.in_thread(lambda: self._journal.read_steps(row.id))
+        except DurableError as error:
+            _log.warning("run %r: its steps cannot be read, so its outcome does not have them: %s", row.id, error)
+            steps = {}
+        return self._kinds.describe_stop(row, status, reason, steps)
 
     async def _is_newest(self, taken: RunRow) -> bool:
         """Return whether no other process has the run *taken*, so that no other process can write how it ended."""

@@ -24,7 +24,6 @@ from typing_extensions import TypeVar
 from ..agent.agent import Agent
 from ..agent.plan_mode import EXECUTE_PROMPT
 from ..agent.runs import Run
-from ..agent.step_records import dump_run, load_run
 from ..agent.stepped_runs import (
     check_plan_is_open,
     execute_with_steps,
@@ -35,10 +34,10 @@ from ..agent.stepped_runs import (
     with_approval_store,
 )
 from ..approvals.store import ApprovalStore
-from ..decisions import ApprovalRequest, Decision
+from ..decisions import Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
-from .agent_outcomes import build_end, deny_expired, stop_run
+from .agent_outcomes import AgentOutcomes, build_end, deny_expired, has_end, load_paused
 from .agent_requests import AgentRequests
 from .approvals_beside import open_approvals_beside
 from .decision_attempts import resume_with_decisions
@@ -46,7 +45,8 @@ from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
-from .run_input import create_or_find, pack_input, pack_prompt, unpack_message, unpack_prompt, unpack_session
+from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
+from .run_jobs import AT_REST
 from .run_kinds import Activation, Ended
 
 __all__ = ["DurableAgent"]
@@ -113,11 +113,12 @@ class DurableAgent(Generic[T]):
         if not keeps_approvals(agent):
             self._store = open_approvals_beside(self.host.database)
             self.agent = with_approval_store(agent, self._store)
+        self._outcomes = AgentOutcomes(self.agent)
         self.host.register(
             _KIND,
             self._activate,
-            find_requests=self._find_requests,
-            describe_stop=self._describe_stop,
+            find_requests=lambda row: load_paused(row).requests,
+            describe_stop=self._outcomes.describe_stop,
             requests=AgentRequests(self.agent),
         )
 
@@ -147,7 +148,7 @@ class DurableAgent(Generic[T]):
                 cannot be used (`why="store"`).
         """
         run = partial(self.host.run, _KIND, id, deadline_seconds=deadline_seconds, resources=resources)
-        return self.read_run(await self._create(run, prompt, id, principal))
+        return await self._read_complete(await self._create(run, prompt, id, principal))
 
     async def resume(
         self,
@@ -166,7 +167,7 @@ class DurableAgent(Generic[T]):
                 store of approvals has been away for long (`why="store"`), or another caller is still busy with the call
                 (`why="running"`), the decision is kept, and a worker or `run` goes on with it.
         """
-        return self.read_run(await self.host.resume(id, decisions, resources=resources))
+        return await self._read_complete(await self.host.resume(id, decisions, resources=resources))
 
     async def execute(
         self,
@@ -192,7 +193,7 @@ class DurableAgent(Generic[T]):
         if row.status == "planned":
             await check_plan_is_open(self.agent, self.read_run(row), mode)
         order = {**pack_prompt(prompt), "mode": mode}
-        return self.read_run(await self.host.execute(id, order, resources=resources))
+        return await self._read_complete(await self.host.execute(id, order, resources=resources))
 
     async def start(
         self,
@@ -271,7 +272,10 @@ class DurableAgent(Generic[T]):
 
     def read_run(self, row: RunRow) -> Run[T]:
         """
-        Return the run of *row*, as far as it is known.
+        Return the run of *row*, as far as the row knows it.
+
+        If the run was cancelled, or its process was cut off too often, this is the conversation of its last wait. `run`
+        with the same prompt and id returns all of it.
 
         Raises:
             DurableError: The run was written by another version of the program, or for an answer of another type
@@ -280,25 +284,16 @@ class DurableAgent(Generic[T]):
         if row.kind != _KIND:
             raise DurableError(f"the run {row.id!r} is of kind {row.kind!r}, and not one of an agent", why="changed")
         try:
-            return self._read_run(row)
+            return self._outcomes.read(row)
         except ValueError as error:
             raise DurableError(f"the run {row.id!r} cannot be read: {error}", why="changed") from error
 
-    def _read_run(self, row: RunRow) -> Run[T]:
-        if row.outcome:
-            run = load_run(row.outcome)
-        else:
-            run = Run(status="running", id=row.id, messages=(unpack_message(row.input),))
-        if row.status in ("queued", "running"):
-            return stop_run(run, "running", None, "the run is under way")
-        if row.status == "cancelled":
-            return stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
-        if row.status == "failed" and run.status != "failed":
-            return stop_run(run, "failed", None, row.problem)
-        answer_format = self.agent._options.output  # noqa: SLF001 -- it has no public name, and only reads the answer
-        if run.answer is None or answer_format is None:
-            return run
-        return replace(run, answer=answer_format.read_json(run.answer.json))
+    async def _read_complete(self, row: RunRow) -> Run[T]:
+        """Return the run of *row*. If no process has written how it ended, its steps say what it did."""
+        run = self.read_run(row)
+        if row.status in AT_REST and not has_end(row):
+            run = self._outcomes.add_turns(row, await self.host.steps(row.id), run)
+        return run
 
     # What the host asks for.
 
@@ -329,7 +324,7 @@ class DurableAgent(Generic[T]):
         row, order = activation.row, activation.row.decisions[PLAN_ORDER]
         run = await execute_with_steps(
             self.agent,
-            self._load_waiting(row),
+            load_paused(row),
             unpack_prompt(order),
             order.get("mode"),
             steps=activation.steps,
@@ -341,7 +336,7 @@ class DurableAgent(Generic[T]):
 
     async def _resume(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
         row = activation.row
-        run = self._load_waiting(row)
+        run = load_paused(row)
 
         async def resume(run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
             return await resume_with_steps(
@@ -359,22 +354,3 @@ class DurableAgent(Generic[T]):
         decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
         run, refused = await resume_with_decisions(resume, run, decisions)
         return replace(build_end(run), refused=refused)
-
-    def _load_waiting(self, row: RunRow) -> Run[Any]:
-        try:
-            return load_run(row.outcome or {})
-        except ValueError as error:
-            raise DurableError(
-                f"the run {row.id!r} cannot be read: {error}; go on with it with the version of the program that has "
-                "written it, or cancel it",
-                why="changed",
-            ) from error
-
-    def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
-        return self._load_waiting(row).requests
-
-    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
-        run = self._read_run(replace(row, status="running"))
-        if status == "failed":
-            return dump_run(stop_run(run, "failed", None, reason))
-        return dump_run(stop_run(run, "stopped", "seconds", reason))

@@ -36,13 +36,13 @@ from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.base import Journal
 from .journal.opening import open_journal
-from .journal.records import EventRow, RunRow, RunStatus
+from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .local_runs import LocalRuns
 from .over_runs import OverRuns
 from .refusals import find_refusal
 from .run_answers import RunAnswers
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, RequestKeeper, RunKind, RunKinds, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RequestKeeper, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
 
 __all__ = ["DurableHost"]
@@ -144,7 +144,7 @@ class DurableHost:
         activate: Activate,
         *,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
-        describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]] | None = None,
+        describe_stop: DescribeStop | None = None,
         requests: RequestKeeper | None = None,
     ) -> None:
         """
@@ -155,18 +155,12 @@ class DurableHost:
             activate: Works on a run until it is over or waits.
             find_requests: Returns the requests that a run waits for, from its row. With it, requests expire, and a
                 decision about another request is refused.
-            describe_stop: Returns the outcome of a run that is stopped: from its row, its new status and the reason. By
-                default these are the outcome.
+            describe_stop: Returns the outcome of a run that is stopped. By default it is the status and the reason.
             requests: Closes the requests of runs that are over, in the store of approvals.
         """
+        describe = describe_stop or describe_plain_stop
         self._kinds.add(
-            kind,
-            RunKind(
-                activate=activate,
-                find_requests=find_requests,
-                describe_stop=describe_stop or describe_plain_stop,
-                requests=requests,
-            ),
+            kind, RunKind(activate=activate, find_requests=find_requests, describe_stop=describe, requests=requests)
         )
 
     # Here and now.
@@ -344,6 +338,10 @@ class DurableHost:
     async def events(self, id: str) -> Sequence[EventRow]:  # noqa: A002 -- as above
         """Return what happened in a run, in order."""
         return await self._in_thread(lambda: self._journal.read_events(id))
+
+    async def steps(self, id: str) -> Mapping[str, StepRow]:  # noqa: A002 -- as above
+        """Return the steps of a run by their keys, with what came of them."""
+        return await self._in_thread(lambda: self._journal.read_steps(id))
 
     async def purge(self, *, before: float) -> int:
         """

@@ -7,14 +7,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
 from .errors import DurableError
-from .journal.records import RunRow, RunStatus
+from .journal.records import RunRow, RunStatus, StepRow
 
-__all__ = ["Activate", "Activation", "Ended", "RequestKeeper", "RunKind", "RunKinds", "describe_plain_stop"]
+__all__ = [
+    "Activate",
+    "Activation",
+    "DescribeStop",
+    "Ended",
+    "RequestKeeper",
+    "RunKind",
+    "RunKinds",
+    "describe_plain_stop",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -64,6 +73,10 @@ class Activate(Protocol):
     def __call__(self, activation: Activation, /) -> Awaitable[Ended]: ...
 
 
+DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow]], Mapping[str, Any]]
+"""Returns the outcome of a run that is stopped from outside. Its row has the outcome with which it last waited."""
+
+
 class RequestKeeper(Protocol):
     """The requests for approval of the runs of one kind, in the store of approvals."""
 
@@ -92,14 +105,14 @@ class RunKind:
     Attributes:
         activate: The function that works on its runs.
         find_requests: Returns the requests that a run which waits has, from its row; None if that is not known.
-        describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status and the
-            reason.
+        describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status, the
+            reason and its steps.
         requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
     """
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
-    describe_stop: Callable[[RunRow, RunStatus, str], Mapping[str, Any]]
+    describe_stop: DescribeStop
     requests: RequestKeeper | None = None
 
 
@@ -147,16 +160,18 @@ class RunKinds:
         kind = self._kinds.get(name)
         return None if kind is None else kind.requests
 
-    def describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+    def describe_stop(
+        self, row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]
+    ) -> Mapping[str, Any]:
         """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
         kind = self._kinds.get(row.kind)
         try:
-            return {} if kind is None else kind.describe_stop(row, status, reason)
+            return {} if kind is None else kind.describe_stop(row, status, reason, steps)
         except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
             _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
             return {}
 
 
-def describe_plain_stop(row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+def describe_plain_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]) -> Mapping[str, Any]:
     """Return the outcome of a run that is stopped, of a kind that says nothing about it."""
     return {"status": status, "reason": reason}

@@ -17,7 +17,7 @@ from ..dispatcher import Dispatcher
 from ..durable.approvals_beside import open_approvals_beside
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
-from ..durable.journal.records import RunRow, RunStatus
+from ..durable.journal.records import RunRow, RunStatus, StepRow
 from ..durable.run_kinds import Activation, Ended
 from ..errors import DefinitionError
 from ..session import Session
@@ -192,7 +192,9 @@ class DurableRuns:
     def _find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
         return [ApprovalRequest.from_json(data) for data in (row.outcome or {}).get("requests", ())]
 
-    def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
+    def _describe_stop(
+        self, row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]
+    ) -> Mapping[str, Any]:
         failed = Failed("", (reason or f"the run was {status}",))
         return {"version": _VERSION, "failed": failed.to_json()}
 

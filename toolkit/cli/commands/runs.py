@@ -8,7 +8,8 @@ import getpass
 import shlex
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TextIO, cast, get_args
+from functools import partial
+from typing import TYPE_CHECKING, TextIO, cast, get_args
 
 import click
 from rich.text import Text
@@ -292,11 +293,9 @@ def start_command(
     text = read_prompt(prompt)
 
     async def start(host: DurableHost) -> RunRow:
-        options: dict[str, Any] = {"principal": principal, "priority": priority, "deadline_seconds": deadline}
+        create = partial(host.start, AGENT, run_id, principal=principal, priority=priority, deadline_seconds=deadline)
         # A program that has started the run has also given it a session, which this command has not.
-        return await create_or_find(
-            lambda data: host.start(AGENT, run_id, data, **options), lambda: host.get(run_id), {"prompt": text}
-        )
+        return await create_or_find(create, lambda: host.get(run_id), {"prompt": text})
 
     _show_row(output, use_host(find_database(database), queue, AGENT, start))
 
