@@ -8,12 +8,13 @@ values by convention. They are not frozen, because a frozen dataclass of this si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, cast, get_args
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
 from ._plumbing.attribute_layout import reserve_attributes
+from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
-from ._result_attributes import DeferredText, ErrorInfo, NoError, ReturnedOrValue, TextWhenRead
 from ._secret_arguments import mask_secret_arguments
 from .content import Part, part_from_json
 from .decisions import ApprovalRequest
@@ -138,6 +139,107 @@ class ToolCall:
         return digest_call(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
+class _DetailsWhenRead:
+    """
+    Makes the details of an error when they are first read, if they were given as a function.
+
+    Most programs read only the text of a result, and listing the problems of bad arguments takes as long as a call.
+    """
+
+    __slots__ = ("write_details",)
+
+    write_details: Callable[[], dict[str, Any]]
+
+    if not TYPE_CHECKING:  # for a type checker, the class would have attributes of all names
+
+        def __getattr__(self, name: str) -> Any:
+            # Python calls this method only for an attribute that is not set.
+            if name != "details":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.details = self.write_details()
+            return self.details
+
+
+@record(slots=True, eq=False)
+class ErrorInfo(_DetailsWhenRead):
+    """
+    What went wrong in a call.
+
+    Attributes:
+        message: The message for the model.
+        details: Plain JSON for programs: the problems of `BadArgs`, or whether the effect may have happened.
+        cause: The exception itself. It is never serialised.
+    """
+
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+    cause: BaseException | None = field(default=None, repr=False)
+
+    @classmethod
+    def with_details_of(
+        cls, write_details: Callable[[], dict[str, Any]], message: str, cause: BaseException | None
+    ) -> ErrorInfo:
+        """Return an error whose details *write_details* returns. It is called when the details are first read."""
+        error = cls.__new__(cls)
+        error.message = message
+        error.cause = cause
+        error.write_details = write_details
+        return error
+
+
+class _NoError:
+    """
+    Makes `result.error` None until it is set, and refuses `ToolResult.error`.
+
+    An error that is set is an ordinary attribute of the result, which Python finds before this object.
+    """
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> None:
+        if result is None:
+            raise AttributeError(
+                "`error` is an attribute of a result; to make a result of a call that failed, "
+                "write ToolResult.failure(kind, message)"
+            )
+
+
+DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, int], None], Any, int]
+"""A function that sets the text of a result, and what it needs: the value, and the most characters."""
+
+
+class _WrittenWhenRead:
+    """
+    Makes `text` and `truncated` when one of them is first read, and stands for the default of results without them.
+
+    Many programs use the value of a result and never read its text, whose JSON takes longer to write than a call takes.
+    As with `_NoError`, an attribute that is set is found before this object.
+    """
+
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type[ToolResult], name: str) -> None:
+        self._name = name
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
+        if result is not None and (deferred := result.deferred_text) is not None:
+            write, value, max_chars = deferred
+            # Another thread may write the same text meanwhile. A text that was set since is kept.
+            own_text = result.__dict__.get("text")
+            write(result, value, max_chars)
+            result.deferred_text = None
+            if own_text is not None:
+                result.text = own_text
+            return result.__dict__.get(self._name, self._default)
+        return self._default
+
+
+class _ReturnedOrValue:
+    """Makes `result.returned` the value until it is set, because a value that needs no encoding is not stored twice."""
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
+        return result.value if result is not None and result.attempts and result.kind == "ok" else None
+
+
 def format_call_id(number: int | str) -> str:
     """
     Return the id of a call: *number* itself if it is a text, or an id made from the number.
@@ -182,7 +284,7 @@ class ToolResult:
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
-    text: str = cast("str", TextWhenRead(""))
+    text: str = cast("str", _WrittenWhenRead(""))
     value: Any = None
     kind: Kind = "ok"
     number: int | str = ""
@@ -193,10 +295,10 @@ class ToolResult:
     attempts: int = 0
     retries: Sequence[str] = ()
     duration_seconds: float = 0.0
-    truncated: bool = cast("bool", TextWhenRead(default=False))
+    truncated: bool = cast("bool", _WrittenWhenRead(default=False))
     metadata: dict[str, Any] | None = None
-    error: ErrorInfo | None = cast("ErrorInfo | None", NoError())
-    returned: Any = ReturnedOrValue()
+    error: ErrorInfo | None = cast("ErrorInfo | None", _NoError())
+    returned: Any = _ReturnedOrValue()
     deferred_text: DeferredText | None = None
     bound_full_text: tuple[str, str] | None = None
 
