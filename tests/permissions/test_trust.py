@@ -52,10 +52,10 @@ def test_a_folder_is_trusted_until_it_is_revoked(trust, project):
     assert trust.is_trusted(project)
     assert Trust(trust.path).state(str(project)) == "trusted"
     assert trust.folders() == (project,)
-    trust.revoke(project)
+    assert trust.revoke(project)
     assert trust.state(project) == "unknown"
     assert trust.folders() == ()
-    trust.revoke(project)
+    assert not trust.revoke(project)
 
 
 def test_trust_goes_by_the_real_path(trust, project, tmp_path):

@@ -172,12 +172,18 @@ class Trust:
             entries[_real_path(path)] = entry
             self._write(entries)
 
-    def revoke(self, folder: str | os.PathLike[str]) -> None:
-        """Trust *folder*, or a single file, no longer; it need not exist any more, and need not have been trusted."""
+    def revoke(self, folder: str | os.PathLike[str]) -> bool:
+        """
+        Trust *folder*, or a single file, no longer, and return whether it was trusted before.
+
+        It need not exist any more.
+        """
         with self._hold_lock():
             folders = self._read()
-            if folders.pop(_real_path(folder), None) is not None:
+            was_trusted = folders.pop(_real_path(folder), None) is not None
+            if was_trusted:
                 self._write(folders)
+        return was_trusted
 
     def folders(self) -> tuple[Path, ...]:
         """Return the folders that were trusted, in that order, including those that have changed since."""

@@ -31,7 +31,9 @@ def test_trust_is_recorded_and_taken_back(shop, file):
     assert ran.json["recorded"] is True
     assert Trust().covers_content(file, file.read_bytes())
     assert "you trust it already" in shop.run("mcp", "trust", ".mcp.json").err
-    assert shop.run("mcp", "trust", ".mcp.json", "--revoke").code == 0
+    assert "is not trusted any more" in shop.run("mcp", "trust", ".mcp.json", "--revoke").err
+    again = shop.run("mcp", "trust", ".mcp.json", "--revoke")
+    assert (again.code, again.err.strip()) == (0, ".mcp.json was not trusted")
     assert not Trust().covers_content(file, file.read_bytes())
 
 
@@ -90,8 +92,12 @@ def test_a_user_logs_in_and_out(shop, site, monkeypatch, given):
     assert ran.code == 0, ran.err
     assert ran.json == {"server": site.url, "kept_in": str(Logins().path)}
     assert shop.run("list", site.url).json[0]["name"] == "whoami"
-    assert "is forgotten" in shop.run("mcp", "logout", *names[given]).err
-    assert "there is no login" in shop.run("mcp", "logout", *names[given]).err
+    out = shop.run("mcp", "logout", *names[given])
+    assert out.json == {"server": site.url, "forgotten": True}
+    assert "is forgotten" in out.err
+    again = shop.run("mcp", "logout", *names[given])
+    assert again.json["forgotten"] is False
+    assert "there is no login" in again.err
     refused = shop.run("list", site.url)
     assert refused.code == 2
     assert f"toolkit mcp login {site.url}" in refused.err

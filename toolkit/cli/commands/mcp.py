@@ -60,8 +60,8 @@ def trust_command(output: Output, path: str, yes: bool, revoke: bool) -> int:
     if trust.problem is not None:
         raise Failure(trust.problem)
     if revoke:
-        trust.revoke(path)
-        output.note(f"{path} is not trusted any more")
+        was_trusted = trust.revoke(path)
+        output.note(f"{path} {'is not trusted any more' if was_trusted else 'was not trusted'}")
         return 0
     file = read_server_file(path)
     is_known = trust.covers_content(file.path, file.content)
@@ -184,8 +184,10 @@ def logout_command(output: Output, name: str, config: str | None, assignments: t
     from ...mcp.importing.logins import Logins
 
     server = _find_server(name, config, assignments)
-    known = Logins().forget(server.target)
-    output.note(f"the login at {server.where} is forgotten" if known else f"there is no login at {server.where}")
+    was_known = Logins().forget(server.target)
+    if output.is_json:
+        output.json({"server": server.where, "forgotten": was_known})
+    output.note(f"the login at {server.where} is forgotten" if was_known else f"there is no login at {server.where}")
 
 
 def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) -> RemoteServer:

@@ -69,8 +69,8 @@ def command(
         _show_folders(trust, output)
         return 0
     if revoke:
-        trust.revoke(path)
-        output.note(f"{Path(path).resolve()} is not trusted any more")
+        was_trusted = trust.revoke(path)
+        output.note(f"{Path(path).resolve()} {'is not trusted any more' if was_trusted else 'was not trusted'}")
         return 0
     report = read_report(path, trust, assignments)
     if not output.is_json:

@@ -120,7 +120,7 @@ def check_trusted(file: ServerFile, trust: Trust, confirm: Callable[[str], bool]
         return
     raise ServerFileError(
         f"{file.path} is not trusted, so its servers are not started:\n{lines}\n"
-        f"look at them, then run `toolkit mcp trust {shlex.quote(str(file.path))}`, or give `confirm=`"
+        f"look at them, then run `toolkit mcp trust {shlex.quote(str(file.path))}`; in Python, `confirm=` can ask"
     )
 
 
