@@ -55,7 +55,7 @@ class FactOptions(TypedDict, total=False):
     search_hint: Words by which a search should find the tool.
     aliases: Other names that the tool can be called by; never listed.
     group: The group that the tool belongs to. Rules and searches can name it.
-    approval: "never", "always", or a function of the arguments that returns whether a person must agree.
+    approval: "never", "always", or a function of the arguments that returns whether a person must agree, or why.
     preflight: A function that returns what the call is about to touch. It gets the arguments, and also `call` and
         `permissions` if it has parameters of these names.
     preview: A function that returns what a person is shown before they agree. It gets the arguments, and also `call`
@@ -85,7 +85,7 @@ class FactOptions(TypedDict, total=False):
     search_hint: str
     aliases: Sequence[str]
     group: str
-    approval: Literal["never", "always"] | Callable[[Arguments], bool | Awaitable[bool]]
+    approval: Literal["never", "always"] | Callable[[Arguments], bool | str | Awaitable[bool | str]]
     preflight: Callable[[Arguments], Any]
     preview: Callable[[Arguments], Any]
     timeout_seconds: float
@@ -134,7 +134,7 @@ class Facts:
     search_hint: str | None = None
     aliases: tuple[str, ...] = ()
     group: str | None = None
-    approval: Literal["never", "always"] | Callable[[Arguments], bool | Awaitable[bool]] = "never"
+    approval: Literal["never", "always"] | Callable[[Arguments], bool | str | Awaitable[bool | str]] = "never"
     preflight: Callable[[Arguments], Any] | None = None
     preview: Callable[[Arguments], Any] | None = None
     timeout_seconds: float | None = None

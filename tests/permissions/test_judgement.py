@@ -311,12 +311,14 @@ def fails(arguments):
         (lambda arguments: None, None),
         ("always", "`note` needs approval every time"),
         (lambda arguments: arguments["text"] == "x", "`note` needs approval for these arguments"),
-        (lambda arguments: arguments.clear() or "truthy", "`note` needs approval for these arguments"),
+        (lambda arguments: arguments.clear() or 1, "`note` needs approval for these arguments"),
+        (lambda arguments: "it is Sunday", "`note` needs approval: it is Sunday"),
+        (lambda arguments: "", None),
         (says_yes, "`note` needs approval for these arguments"),
         (fails, "`note` could not tell whether it needs approval (RuntimeError)"),
         (fails_async, "`note` could not tell whether it needs approval (RuntimeError)"),
     ],
-    ids=["never", "no", "none", "always", "yes", "changes", "async", "fails", "fails async"],
+    ids=["never", "no", "none", "always", "yes", "changes", "why", "no reason", "async", "fails", "fails async"],
 )
 async def test_the_author_says_when_to_ask(approval, reason, permissions):
     """By a word, or a function of the decoded arguments; who cannot tell, asks; with or without permissions."""

@@ -118,4 +118,7 @@ async def approval_findings(tool: Tool, decoded: Mapping[str, Any]) -> list[Find
     except Exception as error:  # noqa: BLE001 -- a tool that cannot tell whether to ask has to ask
         reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
         return [Finding("ask", by, reason, "approval")]
-    return [Finding("ask", by, f"`{tool.name}` needs approval for these arguments", "approval")] if needed else []
+    if not needed:
+        return []
+    why = f": {needed}" if isinstance(needed, str) else " for these arguments"
+    return [Finding("ask", by, f"`{tool.name}` needs approval{why}", "approval")]

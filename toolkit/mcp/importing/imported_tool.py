@@ -26,6 +26,8 @@ from .tool_names import make_legal_name
 
 __all__ = ["SendCall", "build_tool"]
 
+_CHANGED = "its server has changed its definition since it was last used"
+
 SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]
 """Sends a call to the server and returns its answer: the tool, the arguments, and the call that it is for."""
 
@@ -53,7 +55,7 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         "defer": defer,
         "group": server.name,
         "timeout_seconds": server.timeout_seconds,
-        "approval": lambda arguments: pins.has_changed(identity, remote),
+        "approval": lambda arguments: _CHANGED if pins.has_changed(identity, remote) else False,
         "preview": lambda arguments: _describe_change(pins, identity, remote),
         "metadata": {"mcp": {"server": server.name, "tool": remote.name}},
     }
