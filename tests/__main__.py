@@ -37,6 +37,7 @@ SLOWEST_FIRST = [
     "builtin",
     "properties",
     REST,
+    "durable",
     "providers",
     "calls",
     "sandbox",
