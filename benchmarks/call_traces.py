@@ -22,8 +22,8 @@ from toolkit import Approvals, Catalog, Decision, Dispatcher, Permissions, Sessi
 __all__ = ["MAX_FILES", "Trace", "main", "trace_calls"]
 
 PACKAGE = str(Path(toolkit.__file__).parent)
-MAX_FILES = 8
-"""How many files a plain call may enter."""
+MAX_FILES = 12
+"""How many files a plain call may enter: one for each stage, and those of the threads."""
 
 
 @dataclass

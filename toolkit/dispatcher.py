@@ -13,10 +13,11 @@ from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from .calls.argument_check import find_refusal
 from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
-from .calls.call_run import CallOptions
-from .calls.call_state import CallState
+from .calls.call_frame import CallFrame
+from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.resources import check_resource_keys
@@ -32,7 +33,6 @@ from .errors import DefinitionError, UnknownTool
 from .permissions.judge import SupportsJudge
 from .results import GeneratedId, ToolCall, ToolResult
 from .session import Session, check_session
-from .values.codecs import UNSURE
 from .verdicts import Verdict
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person, and keywords have types for type checkers alone
@@ -161,8 +161,9 @@ class Dispatcher:
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
             return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
-        if plan is not None and resources is None and timeout_seconds is None and request_id is None:
-            return plan.pipeline(arguments, id, session, principal)
+        is_plain = resources is None and timeout_seconds is None and request_id is None
+        if is_plain and plan is not None and not plan.may_detach:
+            return run_call(CallFrame(plan, arguments, id, session, principal))
         call = self._copy_call(name, arguments, id, session, principal, request_id)
         if type(call.metadata) is UnreadableMetadata:
             return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
@@ -173,11 +174,14 @@ class Dispatcher:
         if plan is None:
             return finish_unknown(call, self.catalog, self.settings)
         call.tool = plan.tool
-        if resources is None and timeout_seconds is None:
-            return plan.pipeline(call.arguments, call.id, call.session, call.principal, call)
-        options = CallOptions({} if resources is None else check_resource_keys(resources), timeout_seconds)
-        pipeline = plan.pipeline_with_options or self._planner.prepare_for_options(plan, call.name)
-        return pipeline(call.arguments, call.id, call.session, call.principal, call, options)
+        frame = CallFrame.of(plan, call)
+        if resources is not None or timeout_seconds is not None:
+            frame.limit({} if resources is None else check_resource_keys(resources), timeout_seconds)
+        if not plan.may_detach:
+            return run_call(frame)
+        from .calls.background_start import run_or_detach
+
+        return run_or_detach(frame, self.settings)
 
     def _copy_call(
         self, call: Any, arguments: Any, call_id: Any, session: Any, principal: Any, request_id: Any = None
@@ -305,12 +309,12 @@ class Dispatcher:
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        state = CallState(call, plan, self.settings, UNSURE)
-        refusal = await state.check()  # this also repairs the arguments, as a real call would
+        frame = CallFrame.of(plan, call)
+        refusal = await find_refusal(frame)  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
         judges = self.settings.judges
-        judgement = await judges.judge(plan.tool, plan.names, call, state.decoded)
+        judgement = await judges.judge(plan.tool, plan.names, call, frame.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
     # Running calls from code without an event loop.

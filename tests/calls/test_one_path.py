@@ -1,7 +1,5 @@
 """
 Every configuration against a slow and obvious reference, which does literally what the order of the stages promises.
-
-The pipeline is compiled anew for each configuration, so each has to be held against something that is not.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import AuditLog, BadArgs, Catalog, Dispatcher, Permissions, RetryPolicy, ToolResult, Transient
-from toolkit.calls import pipeline as pipeline_module
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.spec import Tool
 
@@ -217,7 +214,6 @@ configurations = st.fixed_dictionaries(
         "call_limit": st.sampled_from([None, 30.0]),
         "is_audited": st.booleans(),
         "is_ruled": st.booleans(),
-        "is_specialized": st.booleans(),
     }
 )
 
@@ -266,13 +262,7 @@ def test_each_configuration_does_what_the_order_of_the_stages_promises(
         lines = [line["event"] for line in AuditLog.read(path)] if configuration["is_audited"] else []
         return log, say(result), lines
 
-    unspecialized = mock.patch.object(pipeline_module, "specialize", lambda function, *_: function)
-    if configuration["is_specialized"]:
-        found = asyncio.run(run_dispatcher())
-    else:
-        with unspecialized:
-            found = asyncio.run(run_dispatcher())
-    assert found == asyncio.run(run_reference())
+    assert asyncio.run(run_dispatcher()) == asyncio.run(run_reference())
 
 
 @pytest.mark.parametrize("hook_way", ["sync", "async", "waits", "blocking", "limited"])

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..calls.kept_outputs import HANDLE_KEY, output_memory
+from ..calls.kept_outputs import output_memory
+from ..calls.truncation import HANDLE_KEY
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView

@@ -22,7 +22,7 @@ from ..decisions import Decision
 from ..questions import AnsweredQuestion
 from ..results import ToolResult
 from ..values.rendering import describe_value
-from .call_state import CallState
+from .call_frame import CallFrame
 from .call_store import CallStore
 from .request_opening import RequestIdTakenError, RequestOpening, close_pending
 
@@ -54,7 +54,7 @@ class CallApproval:
         waiting_record: The request that waits for an answer, if the call ends with it.
     """
 
-    def __init__(self, state: CallState) -> None:
+    def __init__(self, state: CallFrame) -> None:
         self.claimed_record: Record | None = None
         self.waiting_record: Record | None = None
         self._state = state

@@ -24,7 +24,7 @@ from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
-from .call_state import CallState
+from .call_frame import CallFrame
 
 __all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
 
@@ -32,7 +32,7 @@ __all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "rend
 class RequestBuilder:
     """The maker of requests about the call of *state*, which also compares a stored request with that call."""
 
-    def __init__(self, state: CallState) -> None:
+    def __init__(self, state: CallFrame) -> None:
         self._state = state
         self._tool = state.plan.tool
         self._approvals = state.settings.approvals

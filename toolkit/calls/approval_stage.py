@@ -38,8 +38,9 @@ from .approval import (
 )
 from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
 from .approval_steps import Answered, Asking, Unasked
+from .argument_check import find_refusal
 from .call_audit import CallAudit
-from .call_state import CallState
+from .call_frame import CallFrame
 from .error_results import build_error_result
 from .request_opening import RequestIdTakenError
 
@@ -65,7 +66,7 @@ class ApprovalStage:
                                       └─ a person or a rule denies the call: the call ends with "denied"
     """
 
-    def __init__(self, state: CallState) -> None:
+    def __init__(self, state: CallFrame) -> None:
         self._state = state
         self._question_count = 0
         self._audit = CallAudit(state)
@@ -110,7 +111,7 @@ class ApprovalStage:
         if len(self._state.answers) + len(questions) > _MAX_ANSWERS:
             return ToolResult.failure("failed", f"it asks its user more than {_MAX_ANSWERS} questions in one call")
         # Decode the arguments again, because the tool may have changed them.
-        refusal = await self._state.check()
+        refusal = await find_refusal(self._state)
         if refusal is not None:
             return refusal
         judgement = await self._judge(())
@@ -222,8 +223,7 @@ class ApprovalStage:
                 raise
             # The person made a mistake in their answer, so they are told about it and asked again. The request still
             # shows the former arguments, so those have to be the ones that run.
-            state.restore_arguments(arguments, decoded)
-            state.edits, state.answers = edits, answers
+            state.arguments, state.decoded, state.edits, state.answers = arguments, decoded, edits, answers
             return Asking(record, is_stored=answered.is_stored, mistake=render_reason(str(error), state.redaction()))
 
     async def _apply_answer(self, record: Record, answered: Answered) -> Unasked | ToolResult | None:
@@ -280,8 +280,9 @@ class ApprovalStage:
         state, tool = self._state, self._state.plan.tool
         state.edits = find_edits(record, tool) if record.state == "claimed" else record.request.edits
         if decision.arguments is None:
-            return await state.check(repair=False) if state.decoded is UNSURE else None
-        refusal = await state.change_by_person(restore_masked_secrets(decision.arguments, record, tool))
+            return await find_refusal(state, repair=False) if state.decoded is UNSURE else None
+        state.arguments = restore_masked_secrets(decision.arguments, record, tool)
+        refusal = await find_refusal(state, repair=False)
         if refusal is not None:
             why = "" if refusal.error is None else refusal.error.message
             raise ApprovalError(

@@ -23,17 +23,16 @@ from ..errors import ToolError
 from ..functions.background_parameter import BACKGROUND
 from ..hooks.base import Run, ShownCall
 from ..policies.redaction import Redaction
-from ..results import ToolCall, ToolResult
-from ..session import Session
+from ..results import ToolResult
 from ..values.rendering import describe_value
 from .background_jobs import CallJob, jobs_of
-from .call_run import NO_OPTIONS, CallOptions
+from .call_frame import CallFrame
 from .error_results import log_masked_error
-from .pipeline import Pipeline
+from .pipeline import run_call
 from .plan import CallPlan
 from .settings import Settings
 
-__all__ = ["BACKGROUND_HOOK", "make_detachable", "settings_for_background"]
+__all__ = ["BACKGROUND_HOOK", "run_or_detach", "settings_for_background"]
 
 _MAX_TITLE_CHARS = 200
 
@@ -76,27 +75,14 @@ def _record_progress(progress: Progress) -> None:
         detachable.record_progress(progress)
 
 
-def make_detachable(pipeline: Pipeline, plan: CallPlan, settings: Settings, *, may_detach: bool = True) -> Pipeline:
+async def run_or_detach(frame: CallFrame, settings: Settings, *, may_detach: bool = True) -> ToolResult:
     """
-    Return a pipeline that does the same as *pipeline*, and can be left before the call has ended.
+    Run the call of *frame*, and return its result, or the name of the job that it becomes if it asks for that.
 
     *settings* are those of the dispatcher. Its listener is told when a job ends. Without *may_detach* the call runs to
     its end, whatever it asks for; a call around it that may become a job is not taken for it.
     """
-
-    async def run_or_detach(
-        arguments: Any,
-        call_id: str | None,
-        session: Session | None,
-        principal: str | None,
-        call: ToolCall | None = None,
-        options: CallOptions = NO_OPTIONS,
-        run: Any = None,
-    ) -> ToolResult:
-        detachable = _DetachableCall(plan, settings, may_detach=may_detach)
-        return await detachable.run(pipeline, (arguments, call_id, session, principal, call, options, run))
-
-    return run_or_detach
+    return await _DetachableCall(frame.plan, settings, may_detach=may_detach).run(frame)
 
 
 class _DetachableCall:
@@ -113,11 +99,11 @@ class _DetachableCall:
         self._call_id = ""
         self._redaction = settings.redaction
 
-    async def run(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> ToolResult:
+    async def run(self, frame: CallFrame) -> ToolResult:
         """Return the result of the call, or the name of the job that it has become."""
         token = _current_call.set(self)
         try:  # the task copies the context, so only the call itself sees this object
-            self._task = asyncio.ensure_future(self._run_to_end(pipeline, arguments))
+            self._task = asyncio.ensure_future(self._run_to_end(frame))
         finally:
             _current_call.reset(token)
         self._task.add_done_callback(self._note_end)
@@ -136,12 +122,12 @@ class _DetachableCall:
                 self._answer = self._loop.create_future()
             del answer
 
-    async def _run_to_end(self, pipeline: Pipeline, arguments: tuple[Any, ...]) -> None:
+    async def _run_to_end(self, frame: CallFrame) -> None:
         self._task = asyncio.current_task()  # a loop with eager tasks runs this before `run` knows the task
         result: ToolResult | None = None
         failure: BaseException | None = None
         try:
-            result = await pipeline(*arguments)
+            result = await run_call(frame)
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 -- the caller raises it; in a task, an exit would end the loop
@@ -152,7 +138,7 @@ class _DetachableCall:
             else:
                 self._end_job(result, failure)
         finally:
-            del result, failure, self, arguments  # the traceback of the error holds this frame
+            del result, failure, self, frame  # the traceback of the error holds this frame
 
     def detach(self, call: ShownCall) -> None:
         """

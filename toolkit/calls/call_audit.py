@@ -15,7 +15,7 @@ from ..questions import AnsweredQuestion
 from ..results import ToolResult
 from ..values.rendering import as_json
 from .approval_request import mask_secrets
-from .call_state import CallState
+from .call_frame import CallFrame
 from .settings import MAX_NOTE_SECONDS
 
 __all__ = ["CallAudit"]
@@ -26,7 +26,7 @@ _log = logging.getLogger("toolkit")
 class CallAudit:
     """The lines in the audit log about the call of *state*. Without an audit log, nothing is written."""
 
-    def __init__(self, state: CallState) -> None:
+    def __init__(self, state: CallFrame) -> None:
         self._state = state
 
     async def write(self, event: str, **fields: Any) -> None:

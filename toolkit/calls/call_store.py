@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..approvals.store import ApprovalStore
-from .call_state import CallState
+from .call_frame import CallFrame
 
 __all__ = ["CallStore"]
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class CallStore:
     """The store of approvals, limited to the time that the call of *state* may wait for it."""
 
-    def __init__(self, state: CallState) -> None:
+    def __init__(self, state: CallFrame) -> None:
         self._state = state
 
     async def run(

@@ -24,10 +24,8 @@ from ..catalogs.snapshot import Table
 from ..permissions.judgement import CallJudges, names_of
 from ..session import Session
 from ..spec import Tool
-from .output_keys import FORGOTTEN_KEY, HANDLE_KEY
 
 __all__ = [
-    "HANDLE_KEY",
     "MAX_PAGE_CHARS",
     "READER_KEY",
     "KeptOutput",
@@ -189,13 +187,8 @@ output_memory = OutputMemory()
 
 
 def forget_outputs(session: Session) -> None:
-    """
-    Forget the results that *session* keeps to be read. The end of the session does the same.
-
-    The text of some results is written when a program first reads it. A result from before is then cut, and not kept.
-    """
+    """Forget the results that *session* keeps to be read. The end of the session does the same."""
     session.state.pop(_STATE_KEY, None)
-    session.state[FORGOTTEN_KEY] = session.state.get(FORGOTTEN_KEY, 0) + 1
 
 
 def is_output_reader(tool: Tool) -> bool:

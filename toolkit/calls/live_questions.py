@@ -17,7 +17,7 @@ from ..decisions import ApprovalRequest, Decision
 from ..questions import DECLINED, AnsweredQuestion, Question
 from .approval_request import render_reason
 from .call_audit import CallAudit
-from .call_state import CallState
+from .call_frame import CallFrame
 from .question_book import check_question
 
 __all__ = ["ask_at_once"]
@@ -27,7 +27,7 @@ _log = logging.getLogger("toolkit")
 _MAX_TRIES = 3
 
 
-async def ask_at_once(state: CallState, question: Question) -> Any:
+async def ask_at_once(state: CallFrame, question: Question) -> Any:
     """
     Return the answer of the dispatcher's asker to *question*, which the tool of *state* asks while it runs.
 
@@ -45,7 +45,7 @@ async def ask_at_once(state: CallState, question: Question) -> Any:
         return DECLINED
 
 
-async def _ask_person(state: CallState, question: Question) -> Any:
+async def _ask_person(state: CallFrame, question: Question) -> Any:
     """Return the answer to *question*, after its two lines in the audit log."""
     audit, request = CallAudit(state), _build_request(state, question)
     await audit.write_asked(request)
@@ -75,7 +75,7 @@ async def _ask_person(state: CallState, question: Question) -> Any:
     return answer
 
 
-def _build_request(state: CallState, question: Question) -> ApprovalRequest:
+def _build_request(state: CallFrame, question: Question) -> ApprovalRequest:
     """Return what the person is shown: the request with *question*, with all secrets of the call masked."""
     tool, call = state.plan.tool, state.call
     request = ApprovalRequest(

@@ -5,15 +5,16 @@ The plan of a tool: what a dispatcher computes once for each of its tools.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
-from ..permissions.judgement import names_of
+from ..hooks.base import ShownCall, Step, prepare_shown_calls
+from ..permissions.judgement import allow_any_call, names_of
 from ..policies.redaction import Redaction
-from ..results import ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..values.arrays import Shape
@@ -48,24 +49,45 @@ class CallPlan:
             is judged.
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
-        pipeline: The stages that a call runs through. The planner sets it.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
-        pipeline_with_options: The same for calls that bring resources or a time limit, once there was such a call.
+        called_name: The name by which the tool is called: its own, or an alias.
+        show_call: Makes the call as hooks see it.
+        before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
+        after_hooks: The after-hooks, likewise.
+        has_around_hooks: Whether there are around-hooks.
+        is_direct: Whether the function is called directly, as `direct_call` says. Otherwise the call is made in
+            attempts.
+        is_recorded: Whether there is an audit log.
+        may_be_judged: Whether the rules or a hook may want a verdict on a call.
+        may_detach: Whether a call may go on in the background.
+        defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it.
     """
 
     __slots__ = (
         "_secrets",
+        "abandoned",
+        "after_hooks",
+        "before_hooks",
+        "call_numbers",
+        "called_name",
         "catalog",
         "check_and_convert",
         "checker",
         "checks_output",
+        "clock",
+        "defers_text",
         "direct_call",
         "encode",
         "encode_quickly",
         "function",
         "gate",
+        "has_around_hooks",
+        "is_direct",
+        "is_recorded",
         "logger",
         "max_chars",
+        "may_be_judged",
+        "may_detach",
         "name",
         "names",
         "needs_redaction",
@@ -73,19 +95,23 @@ class CallPlan:
         "output_is_exact",
         "output_shape",
         "output_validator",
-        "pipeline",
-        "pipeline_with_options",
         "plain_output_type",
         "settings",
+        "show_call",
         "timeout_seconds",
         "tool",
         "validate",
     )
 
     def __init__(
-        self, tool: Tool, settings: Settings, aliases: Mapping[str, str], catalog: CatalogView | None = None
+        self,
+        tool: Tool,
+        settings: Settings,
+        aliases: Mapping[str, str],
+        catalog: CatalogView | None = None,
+        called_name: str | None = None,
     ) -> None:
-        facts, signature = tool.facts, tool.signature
+        facts, signature, chain = tool.facts, tool.signature, settings.chain
         self.tool = tool
         self.catalog = catalog
         self.name = tool.name
@@ -112,15 +138,26 @@ class CallPlan:
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)
+        self.is_recorded = settings.audit is not None
         self.gate = settings.judges.gate(tool, self.names)
         self.validate = facts.validate
+        self.may_detach = bool(facts.background)
+        # Every call reads these three, and a slot of the plan is read more quickly than a field of the settings.
+        self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
         self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
         self.settings = settings
-        self.pipeline: Callable[..., Coroutine[Any, Any, ToolResult]]
-        self.pipeline_with_options: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
+        self.called_name = called_name or tool.name
+        self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
+        self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
+        self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
+        self.has_around_hooks = bool(chain.around)
+        self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction)
         self.direct_call = _choose_direct_call(tool)
+        has_limit = self.timeout_seconds is not None and self.direct_call in ("thread", "loop")
+        self.is_direct = self.direct_call is not None and not (self.is_recorded or has_limit)
+        self.may_be_judged = self.is_recorded or bool(self.before_hooks) or self.gate is not allow_any_call
 
     def may_run(self, session: Session | None) -> bool:
         """Return whether a call may run with any arguments. Otherwise it has to be judged."""
@@ -145,6 +182,16 @@ class CallPlan:
             return self.settings.redaction
         secrets = [secret for mapping in arguments for secret in _read_values(mapping, self._secrets)]
         return self.settings.redaction.with_secrets(secrets)
+
+
+def _prepare_hook(step: Step, settings: Settings) -> tuple[Step, Callable[..., Any], bool]:
+    """Return *step*, the function that calls its hook, and whether what that returns has to be awaited."""
+    runner = settings.hook_runner
+    if not step.is_plain:
+        return step, partial(step.run, runner, None), True
+    if not step.is_async or not step.may_suspend:
+        return step, step.function, step.is_async
+    return step, lambda *shown: runner.await_hook(step.function(*shown), step), True
 
 
 DirectCall: TypeAlias = Literal["await", "wait", "thread", "loop"]

@@ -12,11 +12,9 @@ from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
 from ..spec import Tool
-from .pipeline import Pipeline, find_pipeline
 from .plan import CallPlan
 from .resources import missing_resources
 from .settings import Settings
-from .stages import Stages
 
 __all__ = ["Planner"]
 
@@ -53,8 +51,7 @@ class Planner:
         tool = table.resolve(name)
         if tool is None:
             return None
-        plan = CallPlan(tool, self._settings_for(tool), table.aliases, self._catalog)
-        plan.pipeline = self._find_pipeline(plan, name, Stages.of(plan, plan.settings))
+        plan = CallPlan(tool, self._settings_for(tool), table.aliases, self._catalog, name)
         if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
             self.plans_by_name.clear()
@@ -63,12 +60,6 @@ class Planner:
             # The catalog changed meanwhile, and `plans_by_name` was emptied before this plan was added.
             self.plans_by_name.pop(name, None)
         return plan
-
-    def prepare_for_options(self, plan: CallPlan, name: str) -> Pipeline:
-        """Make the pipeline for calls of *name* that bring options. Few tools need it, so it is made when needed."""
-        pipeline = self._find_pipeline(plan, name, Stages.of(plan, plan.settings, options=True))
-        plan.pipeline_with_options = pipeline
-        return pipeline
 
     def _settings_for(self, tool: Tool) -> Settings:
         """Return the settings of the dispatcher, or those for the background if *tool* may run there."""
@@ -79,14 +70,6 @@ class Planner:
 
             self._background_settings = settings_for_background(self._settings)
         return self._background_settings
-
-    def _find_pipeline(self, plan: CallPlan, name: str, stages: Stages) -> Pipeline:
-        pipeline = find_pipeline(plan, plan.settings, name, stages)
-        if not plan.tool.facts.background:
-            return pipeline
-        from .background_start import make_detachable
-
-        return make_detachable(pipeline, plan, self._settings)
 
     def check_and_follow(self) -> tuple[Callable[[], None], ...]:
         """

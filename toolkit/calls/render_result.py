@@ -17,12 +17,48 @@ from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
+from ..values.strictjson.checks import is_valid_text
 from ..values.unsendable_value import UnsendableValue
+from .call_frame import CallFrame
 from .plan import CallPlan
+from .truncation import write_text
 
-__all__ = ["new_blank", "render_hook_result", "render_result"]
+__all__ = ["render", "render_hook_result", "render_result"]
 
 _log = logging.getLogger("toolkit")
+
+_new_result: Callable[[type[ToolResult]], ToolResult] = ToolResult.__new__
+
+
+def render(frame: CallFrame, value: Any) -> ToolResult:
+    """
+    Return the result for the *value* that a direct call returned.
+
+    The text of a value that is not text is written when it is read, if no stage reads it before, and no session could
+    keep it.
+    """
+    plan = frame.plan
+    is_plain = plan.defers_text and frame.approval_stage is None
+    result = _new_result(ToolResult)  # the constructor costs more than the result itself
+    kind = plan.plain_output_type
+    if kind is int and type(value) is int and -(2**62) < value < 2**62:
+        result.text = repr(value)
+        result.value = value
+    elif kind is str and type(value) is str and (value.isascii() or is_valid_text(value)):
+        result.text = result.value = value
+    elif (form := plan.encode_quickly(value, 0)) is UNSURE:
+        return render_result(value, plan)
+    else:
+        result.value = form
+        result.returned = value
+        if is_plain and frame.session is None and type(form) is not str:
+            result.deferred_text = write_text, form, plan.max_chars
+        else:
+            result.text = as_text(form)
+    if not is_plain:
+        result.returned = value  # a hook or a mask may change `value`, from which it would be read
+    frame.is_plain = is_plain
+    return result
 
 
 def render_result(value: Any, plan: CallPlan) -> ToolResult:
@@ -75,14 +111,11 @@ def render_hook_result(value: Any) -> ToolResult:
 
 def _build_plain_result(text: str, form: Any, value: Any) -> ToolResult:
     """Return `ToolResult(text, form)`, made without the constructor, which costs more than the result itself."""
-    result = new_blank(ToolResult)
+    result = _new_result(ToolResult)
     result.text = text
     result.value = form
     result.returned = value
     return result
-
-
-new_blank = ToolResult.__new__
 
 
 # Plain values.

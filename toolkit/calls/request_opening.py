@@ -28,7 +28,7 @@ from ..decisions import ApprovalRequest, Precondition
 from ..results import GeneratedId
 from .approval_request import RequestBuilder, is_unaltered
 from .approval_steps import Unasked
-from .call_state import CallState
+from .call_frame import CallFrame
 from .call_store import CallStore
 
 __all__ = ["RequestIdTakenError", "RequestOpening", "close_pending"]
@@ -57,7 +57,7 @@ class RequestIdTakenError(ApprovalError):
 class RequestOpening:
     """The requests of the call of *state*: those that it makes, and those of the same call that it finds in *store*."""
 
-    def __init__(self, state: CallState, store: CallStore) -> None:
+    def __init__(self, state: CallFrame, store: CallStore) -> None:
         self._state = state
         self._approvals = state.settings.approvals
         self._store = store

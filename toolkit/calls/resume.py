@@ -20,22 +20,19 @@ from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..concurrency.deadline import Deadline
 from ..decisions import ApprovalRequest, Decision
-from ..hooks.base import prepare_shown_calls
 from ..policies.audit import AuditError
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session, check_session
-from ..values.codecs import UNSURE
 from ..values.rendering import describe_value
 from ..values.strictjson.canonical import digest_parts
 from .approval import RunInStore, find_decision_time, find_running, is_marked_claim
 from .approval_request import is_unaltered
-from .call_run import CallOptions, prepare_runs
+from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
-from .pipeline import find_pipeline
+from .pipeline import run_call
 from .plan import CallPlan
 from .settings import MAX_NOTE_SECONDS, Settings
-from .stages import Stages
 
 __all__ = ["build_call", "find_record_and_plan", "resume_call"]
 
@@ -72,19 +69,16 @@ async def resume_call(
         record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
         call = await build_call(record, plan, decision, session, principal, approvals, in_store, claim_mark=claim_mark)
         call.idempotency_key = idempotency_key or digest_parts("toolkit idempotency key", call.id, record.request.id)
-        options = CallOptions(resources, timeout_seconds)
-        show_call = prepare_shown_calls(call.name, plan.tool)
-        begin = prepare_runs(plan, plan.settings, call.name, show_call)
-        run = begin(call, call.arguments, UNSURE, call.id, call.session, call.principal, started, options=options)
-        run.answer = record, decision
-        stages = Stages.of(plan, plan.settings, options=bool(resources) or timeout_seconds is not None, part="resumed")
-        pipeline = find_pipeline(plan, plan.settings, call.name, stages)
-        if plan.tool.facts.background:
-            from .background_start import make_detachable
+        frame = CallFrame.of(plan, call)
+        frame.started, frame.answer = started, (record, decision)
+        if resources or timeout_seconds is not None:
+            frame.limit(resources, timeout_seconds)
+        if plan.may_detach:
+            from .background_start import run_or_detach
 
             # Without its session, a caller could not find the job.
-            pipeline = make_detachable(pipeline, plan, settings, may_detach=session is not None)
-        return await pipeline(call.arguments, call.id, call.session, call.principal, call, options, run)
+            return await run_or_detach(frame, settings, may_detach=session is not None)
+        return await run_call(frame)
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
         left = deadline.with_minimum(settings.cleanup_seconds).seconds_left()

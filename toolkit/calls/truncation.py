@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._lazy_names import LazyModule
@@ -18,7 +17,6 @@ from ..results import ToolResult
 from ..session import Session
 from ..values.part_texts import has_text, render_part
 from ..values.rendering import as_text
-from .output_keys import FORGOTTEN_KEY, HANDLE_KEY
 from .plan import CallPlan
 
 if TYPE_CHECKING:
@@ -28,38 +26,19 @@ if TYPE_CHECKING:
 else:
     unicodedata = LazyModule("unicodedata")
 
-__all__ = ["build_text_writer", "keep_full_text", "truncate_resources", "truncate_result", "write_text"]
+__all__ = ["HANDLE_KEY", "keep_full_text", "truncate_resources", "truncate_result", "write_text"]
+
+HANDLE_KEY = "output_handle"
+"""The key in the metadata of a result whose whole text is kept."""
 
 _HANDLE_CHARS = len("output_0123456789ab")
 
 
-def write_text(
-    result: ToolResult,
-    value: Any,
-    max_chars: int,
-    plan: CallPlan | None = None,
-    session: Session | None = None,
-    principal: str | None = None,
-    forgotten_count: int = 0,
-) -> None:
-    """
-    Set the text of *result* to the JSON of *value*, cut to *max_chars* characters as `truncate_result` does.
-
-    The whole text is not kept if *session* has forgotten its outputs since it had done so *forgotten_count* times.
-    """
+def write_text(result: ToolResult, value: Any, max_chars: int) -> None:
+    """Set the text of *result*, whose call had no session, to the JSON of *value*, cut to *max_chars* characters."""
     text = as_text(value)
-    if len(text) > max_chars:
-        if session is not None and session.state.get(FORGOTTEN_KEY, 0) != forgotten_count:
-            session = None
-        text = _cut_text(result, text, text, max_chars, _find_reader(plan, session, principal), plan)
-        result.truncated = True
-    result.text = text
-
-
-def build_text_writer(plan: CallPlan, session: Session, principal: str | None) -> Callable[..., None]:
-    """Return `write_text` for a call in *session*, to be called when a program reads the text of its result."""
-    forgotten_count = session.state.get(FORGOTTEN_KEY, 0)
-    return partial(write_text, plan=plan, session=session, principal=principal, forgotten_count=forgotten_count)
+    result.truncated = len(text) > max_chars
+    result.text = _truncate_text(text, max_chars) if result.truncated else text
 
 
 def truncate_result(

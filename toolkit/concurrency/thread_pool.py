@@ -218,7 +218,9 @@ class ThreadPool:
             ending = [] if self._jobs else list(self._idle)
             self._condition.notify_all()
         for thread in ending:
-            thread.join()
+            # A thread that holds the last reference to a dispatcher closes its own pool, and ends after that.
+            if thread is not threading.current_thread():
+                thread.join()
 
     def _max_threads(self) -> int:
         return self._size + self._lent_slots + min(len(self._given_up), self._max_replaced)

@@ -1,0 +1,84 @@
+"""
+The end of a call: what only the dispatcher knows is written into the result, secrets are masked, and it is cut to size.
+
+If a person changed the arguments, or the call did not run because it had run before, the model reads that first.
+"""
+
+from __future__ import annotations
+
+from ..results import ToolResult
+from .call_frame import CallFrame
+from .truncation import keep_full_text, truncate_resources, truncate_result
+
+__all__ = ["finish", "stamp"]
+
+_REPEATED = "this call was approved and run before; this is its recorded result"
+
+
+def finish(frame: CallFrame) -> None:
+    """
+    Make the result ready for the caller. From now on no progress of the tool is reported.
+
+    A plain result needs nothing but its stamp, unless it is too long.
+    """
+    plan, result = frame.plan, stamp(frame)
+    max_chars = plan.max_chars
+    if frame.is_plain:
+        is_written = plan.plain_output_type is not None or result.deferred_text is None
+        if is_written and len(result.text) > max_chars:  # a text that is not written yet is cut when it is
+            truncate_result(result, max_chars, plan, frame.session, frame.principal)
+        return
+    frame.is_over = True
+    frame.inner_result = None  # the traceback of its error holds frames that hold the frame
+    if plan.needs_redaction:
+        frame.redaction().mask_result(result)
+    if frame.edits or frame.repeats is not None:
+        _add_notes(frame, result)
+    if len(result.text) > max_chars:
+        truncate_result(result, max_chars, plan, frame.session, frame.principal)
+    elif result.bound_full_text is not None or result.parts:
+        keep_full_text(result, max_chars, plan, frame.session, frame.principal)
+        truncate_resources(result, max_chars)
+
+
+def stamp(frame: CallFrame) -> ToolResult:
+    """Set the fields of the result that only the dispatcher knows, over what a tool, hook or server put there."""
+    result, plan = frame.result, frame.plan
+    clock = plan.clock
+    if result is None:
+        raise RuntimeError(f"the call of `{plan.name}` has no result")
+    result.attempts = frame.attempts
+    result.tool = plan.name
+    result.number = frame.number
+    result.duration_seconds = clock() - frame.started
+    result.repairs = frame.repairs
+    result.retries = frame.retries
+    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
+        metadata = dict(result.metadata or {})
+        if frame.edits:
+            metadata["edits"] = [edit.to_json() for edit in frame.edits]
+        if frame.repeats is not None:
+            metadata["repeats"] = frame.repeats.request.id
+        result.metadata = metadata
+    return result
+
+
+def _add_notes(frame: CallFrame, result: ToolResult) -> None:
+    """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
+    plan = frame.plan
+    notes = _render_notes(frame, plan.max_chars // 2)
+    shorten = keep_full_text if len(result.text) + len(notes) <= plan.max_chars else truncate_result
+    shorten(result, plan.max_chars - len(notes), plan, frame.call.session, frame.call.principal)
+    result.text = notes + result.text
+
+
+def _render_notes(frame: CallFrame, max_chars: int) -> str:
+    """Return the notes for the model, each in a line of its own; at most *max_chars* characters."""
+    from ..approvals.edits import describe_edits  # few calls need notes
+
+    lines = describe_edits(frame.edits).splitlines()
+    outcome = None if frame.repeats is None else frame.repeats.outcome
+    if outcome is not None and outcome.get("kind") != "waiting":  # a call that waits has not run
+        lines.append(_REPEATED)
+    text = frame.redaction().mask_text("".join(f"note: {line}\n" for line in lines))
+    return text if len(text) <= max_chars else f"{text[: max(0, max_chars - 4)]}...\n"

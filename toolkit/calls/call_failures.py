@@ -1,0 +1,65 @@
+"""
+What becomes of an exception that a stage of a call raises: a result, or it passes through.
+
+Every call ends in a result. Only a cancellation that the caller requested, a KeyboardInterrupt and a close of the
+coroutine pass through, and with `raise_bugs` also errors that are bugs.
+"""
+
+from __future__ import annotations
+
+from ..errors import ToolError, ToolkitError
+from ..hooks.base import Step
+from ..results import ToolResult
+from ..values.rendering import describe_value
+from .attempt import TimedOut, must_propagate
+from .call_frame import CallFrame
+from .error_results import build_error_result, build_hook_error_result
+from .verdict_stage import get_approval_stage, record_cut_short
+
+__all__ = ["build_failure", "build_hook_failure", "has_to_raise"]
+
+
+async def build_failure(frame: CallFrame, error: BaseException) -> ToolResult:
+    """
+    Return the result for an exception that no stage expects, or raise it again if it has to pass.
+
+    Such an exception comes from a codec or an author's function, or means that no time was left.
+    """
+    if has_to_raise(frame, error) or _refuses_answer(frame, error):
+        await record_cut_short(frame, error)
+        raise error
+    says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
+    ending: Exception = ToolkitError(describe_value(error))
+    if isinstance(error, TimeoutError) and (says_why or frame.deadline.is_past()):
+        ending = TimedOut(str(error) if says_why else "there was no time left to start it")
+    return build_error_result(ending, frame.plan, cause=error, redaction=frame.redaction())
+
+
+def build_hook_failure(frame: CallFrame, error: BaseException, step: Step, stage: str) -> ToolResult:
+    """Return the result for a hook that failed, or raise *error* again if it has to pass."""
+    if has_to_raise(frame, error):
+        raise error
+    if isinstance(error, TimeoutError):
+        error = TimedOut("no time was left") if frame.deadline.is_past() else error
+    return build_hook_error_result(error, step.hook, stage, ran=frame.attempts > 0, redaction=frame.redaction())
+
+
+def has_to_raise(frame: CallFrame, error: BaseException) -> bool:
+    """Return whether *error* passes through the call: it ends more than the call, or it is a bug to be raised."""
+    if id(error) == frame.passing_id:
+        return True
+    is_bug = frame.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
+    if is_bug or must_propagate(error):
+        # Its traceback grows when it is raised again, so only the first handler can tell.
+        frame.passing_id = id(error)
+        return True
+    return False
+
+
+def _refuses_answer(frame: CallFrame, error: BaseException) -> bool:
+    """Return whether *error* says that the answer of a person cannot be accepted, and nothing has happened yet."""
+    if frame.answer is None:
+        return False
+    from ..approvals.records import ApprovalError  # few calls are resumed
+
+    return isinstance(error, ApprovalError) and get_approval_stage(frame).approval.claimed_record is None
