@@ -32,7 +32,7 @@ def finish(frame: CallFrame) -> None:
     frame.inner_result = None  # the traceback of its error holds frames that hold the frame
     if plan.needs_redaction:
         frame.redaction().mask_result(result)
-    if frame.edits or frame.repeats is not None:
+    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
         _add_notes(frame, result)
     if len(result.text) > max_chars:
         truncate_result(result, max_chars, plan, frame.session, frame.principal)

@@ -48,7 +48,6 @@ class _RareFields:
     deadline = NO_DEADLINE
     ask_reasons: Sequence[str] = ()
     is_modified = False
-    shown: ShownCall | None = None
     judgement: Judgement | None = None
     approved: ApprovalRequest | None = None
     edits: tuple[ArgumentEdit, ...] = ()
@@ -56,11 +55,7 @@ class _RareFields:
     repeats: Record | None = None
     last_attempt: ToolAttempt | None = None
     last_error: BaseException | None = None
-    has_run = False
-    inner_result: ToolResult | None = None
-    hook_value: Any = None
     passing_id = 0
-    is_over = False
 
 
 class CallFrame(_RareFields):
@@ -119,8 +114,12 @@ class CallFrame(_RareFields):
         "arguments",
         "attempts",
         "decoded",
+        "has_run",
+        "hook_value",
+        "inner_result",
         "interrupt",
         "is_limited",
+        "is_over",
         "is_plain",
         "number",
         "plan",
@@ -132,6 +131,7 @@ class CallFrame(_RareFields):
         "retries",
         "session",
         "settings",
+        "shown",
         "started",
     )
 
@@ -154,7 +154,7 @@ class CallFrame(_RareFields):
         self.principal = principal
         self.requested: ToolCall | None = None
         self.result: ToolResult | None = None
-        self.is_limited = self.is_plain = False
+        self.is_limited = self.is_plain = self.is_over = self.has_run = False
         self.attempts = 0
         self.repairs: Sequence[str] = ()
         self.retries: Sequence[str] = ()
@@ -162,6 +162,9 @@ class CallFrame(_RareFields):
         self.approval_stage: object | None = None
         self.replacement: ToolResult | None = None
         self.interrupt: Interrupt | None = None
+        self.shown: ShownCall | None = None
+        self.inner_result: ToolResult | None = None
+        self.hook_value: Any = None
 
     @classmethod
     def of(cls, plan: CallPlan, call: ToolCall) -> CallFrame:
@@ -194,7 +197,8 @@ class CallFrame(_RareFields):
 
     def show(self) -> ShownCall:
         """Return the call as hooks see it."""
-        return self.plan.show_call(self.number, self.arguments, self.session, self.principal, self.requested)
+        show_call = self.plan.show_call
+        return show_call(self.number, self.arguments, self.session, self.principal, self.requested)
 
     def redaction(self) -> Redaction:
         """Return the redaction that masks the secrets of the call, in each form that its arguments had."""

@@ -21,19 +21,18 @@ __all__ = ["ask_before_hooks", "raise_wrong_return", "tell_after_hooks"]
 
 async def ask_before_hooks(frame: CallFrame) -> None:
     """Ask each hook what is to be done with the call, until one ends it, and check what they have changed."""
-    shown, runner = frame.show(), frame.settings.hook_runner
-    frame.shown = shown
+    frame.shown = shown = frame.show()
     for step, hook, is_async in frame.plan.before_hooks:
         shown.arguments_copy = None
         try:
             if frame.is_limited:
-                answer = await step.run(runner, frame.deadline.seconds_left(), shown)
+                answer = await step.run(frame.settings.hook_runner, frame.deadline.seconds_left(), shown)
             else:
                 answer = await hook(shown) if is_async else hook(shown)
             if answer is PROCEED:
                 continue
             if inspect.isawaitable(answer):
-                answer = await runner.await_hook(answer, step)
+                answer = await frame.settings.hook_runner.await_hook(answer, step)
             _apply_outcome(frame, answer)
             shown.actual_arguments = frame.arguments
         except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
@@ -65,21 +64,23 @@ def _apply_outcome(frame: CallFrame, outcome: Any) -> None:
 
 async def tell_after_hooks(frame: CallFrame) -> None:
     """Show the result to each hook, and take the result that the hook returns."""
-    shown, runner = frame.shown or frame.show(), frame.settings.hook_runner
+    shown = frame.shown or frame.show()
     shown.actual_arguments = frame.arguments
     stamp(frame)
-    frame.extend_deadline()  # after-hooks see every result, also one that came after the deadline
+    if frame.is_limited:
+        frame.extend_deadline()  # after-hooks see every result, also one that came after the deadline
     for step, hook, is_async in frame.plan.after_hooks:
         shown.arguments_copy = None
         try:
             if frame.is_limited:
-                answer = await step.run(runner, frame.deadline.seconds_left(), shown, frame.result)
+                seconds_left = frame.deadline.seconds_left()
+                answer = await step.run(frame.settings.hook_runner, seconds_left, shown, frame.result)
             else:
                 answer = await hook(shown, frame.result) if is_async else hook(shown, frame.result)
             if answer is frame.result:
                 continue
             if inspect.isawaitable(answer):
-                answer = await runner.await_hook(answer, step)
+                answer = await frame.settings.hook_runner.await_hook(answer, step)
             if answer is frame.result:
                 continue
             if not isinstance(answer, ToolResult):
