@@ -28,8 +28,10 @@ def finish(frame: CallFrame) -> None:
         if is_written and len(result.text) > max_chars:  # a text that is not written yet is cut when it is
             truncate_result(result, max_chars, plan, frame.session, frame.principal)
         return
-    frame.is_over = True
-    frame.inner_result = None  # the traceback of its error holds frames that hold the frame
+    if frame.last_attempt is not None:
+        frame.is_over = True
+    if plan.has_around_hooks:
+        frame.inner_result = None  # the traceback of its error holds frames that hold the frame
     if plan.needs_redaction:
         frame.redaction().mask_result(result)
     if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):

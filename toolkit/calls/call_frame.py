@@ -25,6 +25,7 @@ from ..session import Session
 from ..values.codecs import UNSURE
 from .attempt import ToolAttempt, log_abandoned
 from .plan import CallPlan
+from .settings import Settings
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals.records import Record
@@ -44,10 +45,12 @@ class _RareFields:
 
     __slots__ = ()
 
+    requested: ToolCall | None = None
     resources: Mapping[Any, Any] = MappingProxyType({})
     deadline = NO_DEADLINE
     ask_reasons: Sequence[str] = ()
     is_modified = False
+    replacement: ToolResult | None = None
     judgement: Judgement | None = None
     approved: ApprovalRequest | None = None
     edits: tuple[ArgumentEdit, ...] = ()
@@ -55,7 +58,12 @@ class _RareFields:
     repeats: Record | None = None
     last_attempt: ToolAttempt | None = None
     last_error: BaseException | None = None
+    interrupt: Interrupt | None = None
+    has_run = False
+    inner_result: ToolResult | None = None
+    hook_value: Any = None
     passing_id = 0
+    is_over = False
 
 
 class CallFrame(_RareFields):
@@ -67,7 +75,6 @@ class CallFrame(_RareFields):
 
     Attributes:
         plan: The plan of the tool.
-        settings: The policies of the dispatcher for the tool.
         arguments: The arguments as they will run, in JSON form once they are checked.
         decoded: The decoded form of `arguments`, or `UNSURE` if they have to be checked.
         number: The id of the call, or the number from which it is made.
@@ -114,23 +121,15 @@ class CallFrame(_RareFields):
         "arguments",
         "attempts",
         "decoded",
-        "has_run",
-        "hook_value",
-        "inner_result",
-        "interrupt",
         "is_limited",
-        "is_over",
         "is_plain",
         "number",
         "plan",
         "principal",
         "repairs",
-        "replacement",
-        "requested",
         "result",
         "retries",
         "session",
-        "settings",
         "shown",
         "started",
     )
@@ -145,26 +144,20 @@ class CallFrame(_RareFields):
     ) -> None:
         clock = plan.clock
         self.plan = plan
-        self.settings = plan.settings
         self.started = clock()
         self.number = number or next(plan.call_numbers)
         self.arguments = arguments
         self.decoded: Any = UNSURE
         self.session = session
         self.principal = principal
-        self.requested: ToolCall | None = None
         self.result: ToolResult | None = None
-        self.is_limited = self.is_plain = self.is_over = self.has_run = False
+        self.is_limited = self.is_plain = False
         self.attempts = 0
         self.repairs: Sequence[str] = ()
         self.retries: Sequence[str] = ()
         self.answer: tuple[Record, Decision] | None = None
         self.approval_stage: object | None = None
-        self.replacement: ToolResult | None = None
-        self.interrupt: Interrupt | None = None
         self.shown: ShownCall | None = None
-        self.inner_result: ToolResult | None = None
-        self.hook_value: Any = None
 
     @classmethod
     def of(cls, plan: CallPlan, call: ToolCall) -> CallFrame:
@@ -179,6 +172,11 @@ class CallFrame(_RareFields):
         self.resources = resources
         if timeout_seconds is not None:
             self.deadline = Deadline(self.settings.clock, self.started + timeout_seconds)
+
+    @property
+    def settings(self) -> Settings:
+        """The policies of the dispatcher for the tool."""
+        return self.plan.settings
 
     @property
     def call(self) -> ToolCall:

@@ -39,7 +39,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
                 await ask_before_hooks(frame)
             if plan.may_be_judged and frame.result is None and needs_verdict(frame):
                 await judge(frame)
-            if frame.result is None:
+            if plan.before_hooks and frame.result is None:
                 frame.result = frame.replacement
         else:  # a person has answered: the verdict is taken again, and before-hooks have been asked
             await accept_answer(frame)
@@ -53,8 +53,8 @@ async def run_call(frame: CallFrame) -> ToolResult:
                 frame.result = render(frame, await start(frame))
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
                 frame.result = await recover(frame, error)
-            if frame.interrupt is not None:
-                await settle_interrupt(frame, run_attempts)
+                if frame.interrupt is not None:
+                    await settle_interrupt(frame, run_attempts)
         elif frame.result is None:
             await record_intent(frame)
             run = run_in_hooks if plan.has_around_hooks else run_attempts
