@@ -88,7 +88,7 @@ class ToolCaller:
         log: ClientLog,
     ) -> None:
         self._dispatcher = dispatcher
-        self.conversations = self._conversations = conversations
+        self._conversations = conversations
         self._seal = seal
         self._router = router
         self._on_load = on_load
