@@ -39,8 +39,8 @@ _REQUEST_HEADERS = (
 """The headers that clients send, besides those that a browser lets every page send."""
 
 _SINGLE_HEADERS = frozenset(
-    [b"authorization", b"content-length", b"content-type", b"host", b"last-event-id", b"mcp-method", b"mcp-name"]
-    + [b"mcp-protocol-version", b"mcp-session-id", b"origin"]
+    b"authorization content-length content-type host last-event-id mcp-method mcp-name mcp-protocol-version "
+    b"mcp-session-id origin".split()
 )
 """Headers that decide something. Of two such headers, one reader would take the first and another one the last."""
 

@@ -40,7 +40,7 @@ class SessionOwners:
         return await call_next(ctx)
 
     def may_touch(self, session_id: bytes, user: Any) -> bool:
-        """Return whether *user*, as it stands in an HTTP request, may use a session. An id that is not known may pass."""
+        """Return whether *user*, as it stands in an HTTP request, may use the session *session_id*."""
         if session_id not in self._owners:
-            return True  # there is nothing to touch, and the SDK says so
+            return True  # there is no such session, and the SDK says so
         return self._owners[session_id] == self._conversations.find_principal(user)
