@@ -148,7 +148,9 @@ class McpHttpClient(httpx2.AsyncClient):
                 )
             if not _is_json(response) and not _is_event_stream(response):
                 content_type = response.headers.get("content-type", "")
-                text = f"{request.url.host} answered with the content type {content_type!r:.80}, not with JSON"
+                text = (
+                    f"{request.url.host} answered with the content type {clean_text(content_type, 80)!r}, not with JSON"
+                )
                 return build_local_error(text, happened="yes")
         return None  # a status of failure with JSON may be a JSON-RPC error, which the SDK reads
 

@@ -22,6 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from ...errors import ToolError
 from ...values.visible import make_visible
+from .foreign_text import clean_text
 from .message_lines import MessageLines
 from .remote_server import RemoteServer
 
@@ -48,7 +49,8 @@ class ErrorTail:
         self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
 
     def __str__(self) -> str:
-        return make_visible(self._text.decode(errors="replace").strip(), keep_lines=False)[-_TAIL_CHARS:]
+        text = clean_text(self._text.decode(errors="replace"), 4 * _TAIL_CHARS)
+        return make_visible(text, keep_lines=False)[-_TAIL_CHARS:]
 
 
 @contextlib.asynccontextmanager
