@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -364,6 +365,12 @@ def handle(message):
 
 
 def main():
+    if MODE.startswith("stubborn:"):
+        # Neither this process nor its child ends by itself, whatever the host does.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.DEVNULL)
+        with open(MODE[9:], "w", encoding="utf-8") as file:
+            file.write(json.dumps([os.getpid(), child.pid]))
     if MODE == "crash":
         sys.exit("cannot start: no token")
     if MODE.startswith("note:"):
@@ -385,3 +392,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+    if MODE.startswith("stubborn:"):
+        time.sleep(600)
