@@ -174,6 +174,26 @@ def test_a_request_goes_to_the_address_that_was_judged():
     assert (str(request.url), response.text) == ("https://sso.example/token", "x")
 
 
+def test_a_stream_of_the_server_itself_is_not_read_to_its_end():
+    """Also if the server has moved its address to another path, as a trailing slash does."""
+
+    async def stream():
+        yield b"data: first\n\n"
+        await asyncio.Event().wait()
+
+    async def main():
+        hosts = LoginHosts(read_server("docs", f"{PUBLIC}/mcp"), resolve=look_up)
+        transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=stream()))
+        headers = {"accept": "application/json, text/event-stream"}
+        async with (
+            httpx2.AsyncClient(transport=transport, event_hooks=hosts.hooks) as http,
+            http.stream("POST", f"{PUBLIC}/mcp/", headers=headers) as response,
+        ):
+            return await anext(response.aiter_bytes())
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)) == b"data: first\n\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [

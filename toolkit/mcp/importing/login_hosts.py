@@ -73,10 +73,13 @@ class LoginHosts:
         kind = unreachable(address)
         return None if kind == self._kind else kind
 
+    def _is_own(self, url: httpx2.URL) -> bool:
+        return (url.scheme, url.host, url.port) == (self._own.scheme, self._own.host, self._own.port)
+
     async def _pin(self, request: httpx2.Request) -> None:
         """Let *request* go to an address that was judged. The certificate is checked against the name of the host."""
         url = request.url
-        if (url.scheme, url.host, url.port) == (self._own.scheme, self._own.host, self._own.port):
+        if self._is_own(url):
             return
         try:
             target, addresses = await self.check(str(url))
@@ -93,8 +96,8 @@ class LoginHosts:
         request = response.request
         # A redirect may be relative to the address.
         request.url = request.extensions.get(_ORIGINAL_URL, request.url)
-        if request.url == self._own:
-            return  # the client of the protocol has its own limits
+        if self._is_own(request.url) and "text/event-stream" in request.headers.get("accept", ""):
+            return  # a message of the protocol, whose client has limits of its own, and whose answer may be a stream
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
         stream: Any = response.stream
