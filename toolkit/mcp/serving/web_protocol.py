@@ -8,16 +8,16 @@ body is limited by `http_app`, under every web server.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["ImpatientProtocol"]
 
-_Protocol: Any = asyncio.Protocol if TYPE_CHECKING else AutoHTTPProtocol
+_Protocol: Any = AutoHTTPProtocol  # uvicorn chooses the class when it is loaded
 
 
-class ImpatientProtocol(_Protocol):  # type: ignore[misc] -- uvicorn chooses its class when it is loaded
+class ImpatientProtocol(_Protocol):  # type: ignore[misc]
     """
     One connection of a client.
 
