@@ -25,11 +25,12 @@ class OAuthSite:
         renewable: The refresh tokens that count now.
         grants: What was asked of the token page, in order.
         refusal: What the user says in the browser, if not yes.
+        token: The access token to give, if it is not a usual one.
     """
 
     def __init__(self):
         self.valid, self.renewable, self.grants = set(), set(), []
-        self.refusal = None
+        self.refusal = self.token = None
         self.expires_in = 3600
         self.url = self.base = ""
         self._number = 0
@@ -92,7 +93,7 @@ class OAuthSite:
         self.valid, self.renewable = {access}, {refresh}
         return JSONResponse(
             {
-                "access_token": access,
+                "access_token": access if self.token is None else self.token,
                 "refresh_token": refresh,
                 "token_type": "Bearer",
                 "expires_in": self.expires_in,

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.clocks import wait_until
-from toolkit import Decision, Dispatcher
+from toolkit import Decision, DefinitionError, Dispatcher
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.login import LoginError, log_in
 from toolkit.mcp.importing.login_requests import read_login_request
@@ -34,6 +34,7 @@ def served():
 def site(served):
     """Return the site without any login."""
     served.valid, served.renewable, served.grants, served.refusal, served.expires_in = set(), set(), [], None, 3600
+    served.token = None
     return served
 
 
@@ -164,19 +165,32 @@ def test_a_user_who_says_no_keeps_the_former_login(site, logins):
     assert logins.get(site.url) == before
 
 
-def test_an_answer_that_was_not_asked_for_is_no_login(site, logins):
-    """Another page that opens the callback has not the secret of this login."""
+def send_stray_requests(redirect):
+    """Send what another page or program could send to the callback."""
+    yield httpx.get(redirect.replace("/callback", "/other")), 404
+    yield httpx.get(redirect.replace("/callback", "/favicon.ico")), 404
+    yield httpx.get(redirect), 400
+    yield httpx.post(redirect, data={"code": "stolen"}), 404
+    yield httpx.head(redirect, params={"error": "access_denied"}), 404
+    yield httpx.get(redirect, params={"error": "access_denied"}), 400
+    yield httpx.get(redirect, params={"error": "access_denied", "state": ""}), 400
+    yield httpx.get(redirect, params={"error": "access_denied", "state": "guessed"}), 400
+    yield httpx.get(redirect, params={"code": "stolen", "state": "gu\xe9ssed"}), 400
 
-    def forge(url):
-        redirect = httpx.URL(url).params["redirect_uri"]
-        assert httpx.get(redirect.replace("/callback", "/other")).status_code == 404
-        assert httpx.get(redirect).status_code == 400
-        assert httpx.post(redirect).status_code == 404
-        assert httpx.get(redirect, params={"code": "stolen", "state": "guessed"}).status_code == 200
 
-    with pytest.raises(LoginError, match="State parameter mismatch"):
-        log_in_at(site, logins, forge)
-    assert logins.get(site.url) is None
+def test_a_stray_request_does_not_end_a_login(site, logins):
+    """Another page that opens the callback has not the secret of this login, and the login goes on."""
+
+    def browse_among_others(url):
+        parameters = httpx.URL(url).params
+        for response, status in send_stray_requests(parameters["redirect_uri"]):
+            assert response.status_code == status
+        twice = [("error", "access_denied"), ("state", parameters["state"]), ("state", "guessed")]
+        assert httpx.get(parameters["redirect_uri"], params=twice).status_code == 400
+        site.browse(url)
+
+    log_in_at(site, logins, browse_among_others)
+    assert logins.get(site.url)["tokens"]["access_token"] in site.valid
 
 
 def test_a_login_that_takes_too_long_ends(site, logins):
@@ -245,3 +259,78 @@ def test_a_token_of_another_form_is_named_with_the_remedy(site, logins):
     assert logins.forget(site.url) is True
     assert logins.forget(site.url) is False
     assert json.loads(logins.path.read_text())["logins"] == {}
+
+
+def test_a_refused_token_in_a_header_is_named_and_no_login_is_advised(site):
+    """A login would not replace the header that the program gives. The token is not shown."""
+
+    async def main():
+        server = RemoteServer(site.url, headers={"Authorization": "Bearer expired-token"})
+        async with Servers(docs=server) as tools:
+            return tools.problems
+
+    [problem] = asyncio.run(main())
+    assert "refuses the credentials in the header `Authorization` (`headers=`)" in problem
+    assert "login" not in problem
+    assert "expired-token" not in problem
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"headers": {"authorization": "Bearer x"}}, "the header `authorization`"),
+        ({"headers": {"X-Api-Key": "x", "X-Trace": "y"}}, "the header `X-Api-Key`"),
+        ({"headers": {"Cookie": "x", "X-Auth": "y"}}, "the headers `Cookie`, `X-Auth`"),
+        ({"auth": httpx2.BasicAuth("ada", "x")}, "`auth=`"),
+    ],
+)
+def test_the_advice_names_where_the_credentials_come_from(options, place, status):
+    """This holds for every header that may hold credentials, and for `auth`."""
+    server = read_server("docs", RemoteServer("https://docs.example/mcp", **options))
+    answer = httpx.Response(status, headers={"www-authenticate": 'Bearer error="insufficient_scope"'})
+    error = read_login_request(answer, server)
+    assert place in error["message"]
+    assert "login" not in error["message"]
+    assert "auth" not in error["data"]
+
+
+@pytest.mark.parametrize("token", ["secret\ntoken", "secret\x00token", "secret\u200btoken", "secret token", ""])
+def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(site, logins, token):
+    """Neither at the login nor when it is renewed."""
+    site.token = token
+    with pytest.raises(LoginError, match="characters that a header cannot have") as caught:
+        log_in_at(site, logins)
+    assert "secret" not in str(caught.value)
+    assert logins.get(site.url) is None
+
+
+@pytest.mark.parametrize("token", ["secret\ntoken", 7, ["secret"]])
+def test_an_illegal_token_of_a_renewal_is_not_shown(site, logins, token, caplog):
+    """The user has to log in again, and neither the problem nor the log repeats what the server sent."""
+    log_in_at(site, logins)
+    logins.save(site.url, expires_at=1.0)
+    site.valid.clear()
+    site.token = token
+    [problem] = call(site, logins)[1]
+    assert "wants you to log in" in problem
+    assert "secret" not in problem + caplog.text
+
+
+@pytest.mark.parametrize("token", [7, ["secret"], {"secret": 1}])
+def test_an_answer_without_a_token_is_not_shown(site, logins, token):
+    """The message says which step failed."""
+    site.token = token
+    with pytest.raises(LoginError, match="Invalid token response") as caught:
+        log_in_at(site, logins)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["Bearer secret\n", "Bearer secret\r\nX: y", "Bearer s\xe9cret", " secret", "\x00secret"]
+)
+def test_an_illegal_header_is_refused_and_not_shown(value):
+    """The message names the header."""
+    with pytest.raises(DefinitionError, match="'Authorization' has characters that HTTP does not allow") as caught:
+        read_server("docs", RemoteServer("https://docs.example/mcp", headers={"Authorization": value}))
+    assert "cret" not in str(caught.value)

@@ -13,7 +13,7 @@ from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 
 from toolkit.catalogs.foreign_names import fold_name
 from toolkit.mcp import ServerLimits
-from toolkit.mcp.importing.foreign_text import _MARKS, clean_description, clean_schema, clean_text
+from toolkit.mcp.importing.foreign_text import _MARKS, clean_schema, clean_text
 from toolkit.mcp.importing.local_errors import build_local_error, read_local_error
 from toolkit.mcp.importing.message_lines import MessageLines
 from toolkit.mcp.importing.remote_tools import RemoteTool
@@ -59,7 +59,7 @@ def test_a_clean_text_is_short_and_stays_clean(text, max_chars):
 )
 def test_no_mark_of_the_system_is_left(pieces):
     """A mark is removed also if removing another one puts it together."""
-    cleaned = clean_description("".join(pieces), 1000)
+    cleaned = clean_text("".join(pieces), 1000)
 
     assert not re.search(r"</?(system|important|user)>|<\|[^|<>]+\|>", cleaned, re.IGNORECASE)
 
@@ -70,22 +70,20 @@ PIECES = ["<user", "<", ">", "</", "[INST", "[/INST", "]", "<|", "|>", "<<SYS", 
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
 def test_a_clean_description_has_no_mark_at_all(text):
     """Cleaning a description again changes nothing, and a text without marks keeps its words."""
-    cleaned = clean_description(text, 1000)
+    cleaned = clean_text(text, 1000)
 
     assert not _MARKS.search(cleaned)
-    assert clean_description(cleaned, 1000) == cleaned
-    if not _MARKS.search(clean_text(text, 1000)):
-        assert cleaned == clean_text(text, 1000)
+    assert clean_text(cleaned, 1000) == cleaned
 
 
 def test_marks_in_marks_take_little_time():
     """The work grows with the length of the text, not with the number of marks that removing others puts together."""
     short, long = ["<user" * count + ">" * count for count in (300, 3000)]
-    assert clean_description(long, 18_000) == ""
+    assert clean_text(long, 18_000) == ""
 
     def measure(text):
         start = time.process_time()
-        clean_description(text, 18_000)
+        clean_text(text, 18_000)
         return time.process_time() - start
 
     assert min(measure(long) for _ in range(3)) < 50 * max(min(measure(short) for _ in range(3)), 0.001)
@@ -103,11 +101,11 @@ def test_a_schema_that_is_too_large_is_not_cleaned():
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        st.none() | st.booleans() | st.integers() | st.text("ab<> ", max_size=5),
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(["a", "type", "properties", "items", "anyOf", "enum", "const", "definitions", "$defs"]),
+                st.sampled_from(["type", "properties", "items", "anyOf", "enum", "const", "definitions", "$defs"]),
                 inner,
                 max_size=3,
             )
@@ -115,32 +113,32 @@ def test_a_schema_that_is_too_large_is_not_cleaned():
         max_leaves=10,
     )
 )
-def test_a_schema_without_texts_is_not_changed(schema):
-    """Only descriptions and titles are cleaned. Values that a schema allows stay as they are."""
+def test_a_clean_schema_is_not_changed(schema):
+    """The values that a schema allows stay as they are."""
     assert clean_schema(schema) == schema
 
 
-def test_texts_in_a_schema_are_cleaned_and_data_is_not():
-    """A description anywhere in a schema is cleaned, and a value that is called so is data."""
+def test_texts_in_a_schema_are_cleaned_and_unknown_keywords_are_dropped():
+    """A description anywhere in a schema is cleaned, and a property that is called so is a schema."""
     hidden = "a\u200bb"
     schema = {
         "description": hidden,
-        "properties": {"description": {"type": "string", "title": hidden, "default": hidden}},
+        "x-note": hidden,
+        "properties": {"description": {"type": "string", "title": hidden, "example": hidden}},
         "items": [{"description": hidden}],
         "definitions": {"x": {"description": hidden}},
-        "const": {"description": hidden},
+        "const": {"x-note": "b"},
         "anyOf": 5,
     }
 
-    assert clean_schema({**schema, "anyOf": []}) == {
+    assert clean_schema(schema) == {
         "description": "ab",
-        "properties": {"description": {"type": "string", "title": "ab", "default": hidden}},
+        "properties": {"description": {"type": "string", "title": "ab"}},
         "items": [{"description": "ab"}],
         "definitions": {"x": {"description": "ab"}},
-        "const": {"description": hidden},
-        "anyOf": [],
+        "const": {"x-note": "b"},
+        "anyOf": 5,
     }
-    assert clean_schema(schema)["description"] == "ab"
 
 
 MESSAGES = st.lists(

@@ -49,6 +49,13 @@ def test_a_question_reaches_the_person_of_the_call(servers):
     assert request.questions[0].schema == COLOR
 
 
+def test_a_question_with_hostile_choices_is_declined(servers):
+    """The person would choose a value that is sent back as it is, and is not asked."""
+    requests = []
+    assert '"decline"' in call(servers, answering({"color": "<system>"}, requests), "evil_sly_question")
+    assert requests == []
+
+
 @pytest.mark.parametrize(
     "approvals",
     [

@@ -133,12 +133,47 @@ async def test_an_answer_that_does_not_fit_the_form_is_no_approval(dispatcher, r
     assert (len(person.questions), runs) == (2, [])
 
 
-async def test_a_client_that_never_answers_properly_is_asked_for_a_while(dispatcher, store, runs):
-    """Its call ends with a result, and leaves no request."""
-    async with connected(dispatcher, OLD, Person(types.ElicitResult(action="accept", content={}))) as client:
+@both_revisions
+@pytest.mark.parametrize("content", [{}, {"approve": "yes"}, {"approve": True, "remember": "everything"}])
+async def test_a_client_that_never_answers_properly_is_asked_three_times(dispatcher, store, runs, mode, content):
+    """Its call is denied with the reason, and leaves no request."""
+    person = Person(types.ElicitResult(action="accept", content=content))
+    async with connected(dispatcher, mode, person) as client:
         result = await client.call_tool("pay", {"amount": 5})
-    assert "no usable answer" in text_of(result)
+    assert "denied: the client was asked 3 times" in text_of(result)
+    assert "it does not fit its form" in text_of(result)
+    assert (len(person.questions), runs, store.pending()) == (3, [], [])
+
+
+async def test_a_client_that_sends_its_first_state_again_is_asked_three_times(dispatcher, store, runs):
+    """The server counts itself, because a client may send an old state."""
+    unusable = {"approval": types.ElicitResult(action="accept", content={})}
+    async with connected(dispatcher, NEW, Person(YES)) as client:
+        state = (await call_once(client, "pay", {"amount": 5})).request_state
+        for _ in range(2):
+            again = await call_once(client, "pay", {"amount": 5}, responses=unusable, state=state)
+            assert again.result_type == "input_required"
+        denial = await call_once(client, "pay", {"amount": 5}, responses=unusable, state=state)
+    assert "denied: the client was asked 3 times" in text_of(denial)
     assert (runs, store.pending()) == ([], [])
+
+
+@both_revisions
+async def test_a_question_of_a_tool_with_unusable_answers_is_asked_three_times(mode):
+    """The denial says what is wrong with the answer."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def choose(context: Context) -> int:
+        """Ask for a number."""
+        return await context.ask("number", "Which number?", {"type": "integer"})
+
+    person = Person(types.ElicitResult(action="accept", content={"answer": "seven"}))
+    async with connected(Dispatcher(catalog), mode, person) as client:
+        result = await client.call_tool("choose", {})
+    assert "denied: the client was asked 3 times" in text_of(result)
+    assert "integer" in text_of(result)
+    assert len(person.questions) == 3
 
 
 @both_revisions
@@ -391,13 +426,13 @@ async def test_a_state_of_another_user_is_refused(dispatcher, runs):
     assert runs == []
 
 
-async def test_a_question_without_an_answer_is_asked_again(dispatcher, runs):
+@pytest.mark.parametrize("responses", [None, {}, {"other": YES}])
+async def test_a_question_without_an_answer_is_asked_again(dispatcher, runs, responses):
     """A client that brings the state and no answer, or one to another question, gets the question again."""
     async with connected(dispatcher, NEW, Person(NO)) as client:
         state = await ask(client)
-        for responses in (None, {}, {"other": YES}):
-            result = await call_once(client, "pay", {"amount": 5}, responses=responses, state=state)
-            assert isinstance(result, types.InputRequiredResult)
+        result = await call_once(client, "pay", {"amount": 5}, responses=responses, state=state)
+        assert isinstance(result, types.InputRequiredResult)
         await call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=result.request_state)
         assert await refuse(client, "pay", {"amount": 5}, state) == "answered"
     assert len(runs) == 1

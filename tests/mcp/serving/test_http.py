@@ -88,6 +88,16 @@ async def test_every_name_of_this_machine_is_accepted(dispatcher, host):
         ({"host": "evil.example"}, 421),
         ({"host": "127.0.0.1.evil.example"}, 421),
         ({"host": "localhost.evil.example:8000"}, 421),
+        ({"origin": "chrome-extension://localhost"}, 403),
+        ({"origin": "file://localhost"}, 403),
+        ({"origin": "//localhost"}, 403),
+        ({"origin": "localhost"}, 403),
+        ({"origin": "http://evil@localhost"}, 403),
+        ({"origin": "http://localhost/evil"}, 403),
+        ({"origin": "http://localhost:80:80"}, 403),
+        ({"origin": "http://[::1]evil"}, 403),
+        ({"origin": "http://localhost http://evil.example"}, 403),
+        ({"origin": "http://"}, 403),
         ({"origin": "https://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"origin": "http://localhost.evil.example"}, 403),
@@ -101,6 +111,37 @@ async def test_a_foreign_host_or_origin_is_refused(dispatcher, calls, headers, s
     app = http_app(dispatcher, origins=["https://chat.example"])
     assert (await post(app, **headers)).status_code == status
     assert len(calls) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil@localhost",
+        "evil:x@localhost:80",
+        "localhost/evil",
+        "localhost?evil",
+        "localhost#evil",
+        "localhost\\evil",
+        "localhost:80:80",
+        "localhost:",
+        "localhost:x",
+        "localhost,evil",
+        "localhost evil",
+        "[::1]evil",
+        "[::1",
+        "::1]",
+        "[[::1]]",
+        "[::1%25lo]",
+        "0x7f.1",
+        "127.1",
+        "",
+        "[localhost]",
+    ],
+)
+async def test_only_a_plain_name_of_this_machine_is_a_host(dispatcher, calls, host):
+    """A header that names this machine and something else is read in two ways."""
+    assert (await post(http_app(dispatcher), Host=host)).status_code == 421
+    assert calls == []
 
 
 async def ask_for_permission(app, origin):
@@ -207,6 +248,7 @@ async def test_an_unknown_token_of_a_function_is_refused(dispatcher):
         ({"tokens": {TOKEN: None}}, "the names of their users"),
         ({"path": "mcp"}, "path starts with a slash"),
         ({"max_body_bytes": 0}, "has to be above 0"),
+        ({"body_seconds": 0}, "has to be above 0"),
         ({"origins": "https://chat.example"}, "`origins` is a list"),
         ({"page_size": 0}, "page_size is a whole number above 0"),
         ({"page_size": "1"}, "page_size cannot be"),
@@ -283,6 +325,19 @@ async def test_a_body_that_does_not_say_its_length_is_read_up_to_the_limit(dispa
         await app(scope, receive, send)
     assert sent[0]["status"] == 413
     assert read <= 1200
+
+
+@pytest.mark.parametrize("name", ["host", "origin", "authorization", "content-length", "mcp-protocol-version"])
+async def test_a_header_that_decides_something_may_not_stand_twice(dispatcher, calls, name):
+    """One reader takes the first of two values, another one the last."""
+    sent = []
+    headers = [(b"host", b"localhost"), (name.encode(), b"localhost"), (name.encode(), b"evil.example")]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
+    app = http_app(dispatcher, tokens=TOKEN)
+    async with app.running():
+        await app(scope, None, lambda message: _note(sent, message))
+    assert sent[0]["status"] == 400
+    assert f"the header {name!r} stands twice" in json.loads(sent[1]["body"])["error"]
 
 
 async def test_another_path_is_not_found(dispatcher):

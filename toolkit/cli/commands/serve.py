@@ -85,7 +85,8 @@ def command(
     changes something asks the user of the client. A client that cannot ask gets a
     refusal. Skills are prompts.
 
-    With --http on any address but loopback, clients need a token.
+    With --http on any address but loopback, clients need a token. Without a token,
+    every program on this machine may call the tools, and approve its own calls.
 
     \b
     Examples:
@@ -147,6 +148,8 @@ def _serve_http(
 async def _run(app: HttpApp, listener: socket.socket) -> None:
     import uvicorn
 
+    from ...mcp.serving.web_protocol import ImpatientProtocol
+
     class WebServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # uvicorn waits for its connections, and a subscription would last for as long as its client.
@@ -155,7 +158,8 @@ async def _run(app: HttpApp, listener: socket.socket) -> None:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
             await super().shutdown(sockets)
 
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=_STOP_SECONDS)
+    options: dict[str, Any] = {"http": ImpatientProtocol, "timeout_graceful_shutdown": _STOP_SECONDS}
+    config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
     await WebServer(config).serve([listener])
 
 

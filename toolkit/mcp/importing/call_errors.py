@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ...decisions import AuthNeeded, AuthRequest
 from ...errors import BadArgs, ToolError, Transient
-from .foreign_text import clean_text
+from .foreign_text import clean_text, explain_address
 from .local_errors import read_local_error
 
 __all__ = ["UnusableAnswer", "explain_validation", "read_call_error"]
@@ -83,8 +83,8 @@ def _is_abandoned(message: str) -> bool:
 def _read_url_request(data: Any, server: str, message: str) -> ToolError:
     entries = data.get("elicitations") if isinstance(data, dict) else None
     url = entries[0].get("url") if isinstance(entries, list) and entries and isinstance(entries[0], dict) else None
-    if not isinstance(url, str) or not url.startswith(("https://", "http://")):
-        return ToolError(f"the server {server} wants something done at an address, and gives none: {message}")
-    return AuthNeeded(
-        AuthRequest(provider=server, url=clean_text(url, 2000), reason=f"the server {server} asks: {message}")
-    )
+    if not isinstance(url, str) or not url.startswith(("https://", "http://")) or explain_address(url):
+        return ToolError(
+            f"the server {server} wants something done at an address, and gives none that can be used: {message}"
+        )
+    return AuthNeeded(AuthRequest(provider=server, url=url, reason=f"the server {server} asks: {message}"))

@@ -21,7 +21,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from ..._plumbing.distribution import DISTRIBUTION
@@ -35,7 +35,7 @@ from .list_watcher import ListWatcher
 from .login_requests import read_login_request
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
-from .remote_tools import RemoteListing, RemoteTool, list_tools
+from .remote_tools import RemoteListing, RemoteTool, leave_out_unusable, list_tools
 from .stdio_transport import ErrorTail, open_stdio
 from .tasks import TaskCaller, offers_tasks
 
@@ -46,6 +46,7 @@ _log = logging.getLogger("toolkit")
 _ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _STATE_ONLY_SECONDS = 0.1
 _GOODBYE_SECONDS = 3.0
+_MAX_LEFT_OUT = 20
 _STABLE_SECONDS = 10.0
 """How long a connection has to last so that the waits before new attempts begin anew."""
 
@@ -86,6 +87,8 @@ class Connection:
         self._questions = QuestionRouter(server.name)
         self._tasks = TaskCaller(server.name, server.timeout_seconds)
         self._errors = ErrorTail()
+        self._listed_revision = LATEST_HANDSHAKE_VERSION
+        self._left_out: list[str] = []
         self.problem: str | None = None
 
     # Being connected.
@@ -161,12 +164,13 @@ class Connection:
         server = self.server
         target: Any = server.target
         if server.kind == "command":
-            target = guard_transport(open_stdio(server, self._errors, self._note_loss), watcher.note_dropped)
+            transport = open_stdio(server, self._errors, self._note_loss)
+            target = guard_transport(transport, watcher.note_dropped, self._check_result)
         elif server.kind == "address":
             http = await stack.enter_async_context(build_http_client(server, self._note_loss, self._read_refusal))
             max_bytes = int(self._limits.max_message_bytes)
             transport = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
-            target = guard_transport(transport, watcher.note_dropped)
+            target = guard_transport(transport, watcher.note_dropped, self._check_result)
         return Client(
             target,
             mode=self._revision,
@@ -180,6 +184,11 @@ class Connection:
         """Return the error for an answer of status 401 or 403 that a login can help with; None for the usual error."""
         return read_login_request(response, self.server)
 
+    def _check_result(self, result: dict[str, Any]) -> None:
+        """Leave the tools out of *result* that are no tools, if it is a list of tools."""
+        if isinstance(result.get("tools"), list):
+            self._left_out += leave_out_unusable(result, self._listed_revision, self._limits)
+
     def _chooses_handshake(self, *, has_ended: bool) -> bool:
         """
         Return whether to try again at once with the older handshake.
@@ -191,8 +200,10 @@ class Connection:
         return is_old
 
     async def _list(self, client: Client) -> RemoteListing:
+        self._left_out, self._listed_revision = [], client.protocol_version
         try:
-            return await list_tools(client.session, self._limits)
+            listing = await list_tools(client.session, self._limits)
+            return RemoteListing(listing.tools, (*self._left_out[:_MAX_LEFT_OUT], *listing.problems))
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None
 

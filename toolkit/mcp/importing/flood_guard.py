@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 __all__ = ["guard_transport"]
 
@@ -25,19 +25,30 @@ _MESSAGES_PER_SECOND = 100
 
 @contextlib.asynccontextmanager
 async def guard_transport(
-    transport: AbstractAsyncContextManager[tuple[Any, Any]], on_dropped: Callable[[str], None]
+    transport: AbstractAsyncContextManager[tuple[Any, Any]],
+    on_dropped: Callable[[str], None],
+    on_result: Callable[[dict[str, Any]], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Yield the streams of *transport*, and call *on_dropped* with the method of each message that is dropped."""
+    """
+    Yield the streams of *transport*.
+
+    Args:
+        on_dropped: Called with the method of each message that is dropped.
+        on_result: Called with each result of a request, which it may change, before the SDK checks it.
+    """
     async with transport as (read_stream, write_stream):
-        yield _GuardedStream(read_stream, on_dropped), write_stream
+        yield _GuardedStream(read_stream, on_dropped, on_result), write_stream
 
 
 class _GuardedStream:
     """The messages of a server, without those that are too many."""
 
-    def __init__(self, stream: Any, on_dropped: Callable[[str], None]) -> None:
+    def __init__(
+        self, stream: Any, on_dropped: Callable[[str], None], on_result: Callable[[dict[str, Any]], None]
+    ) -> None:
         self._stream = stream
         self._on_dropped = on_dropped
+        self._on_result = on_result
         self._messages_left = float(_MAX_BURST)
         self._last_time = time.monotonic()
 
@@ -51,6 +62,8 @@ class _GuardedStream:
         while True:
             item: SessionMessage | Exception = await self._stream.receive()
             message = item.message if isinstance(item, SessionMessage) else None
+            if isinstance(message, JSONRPCResponse):
+                self._on_result(message.result)
             if not isinstance(message, (JSONRPCNotification, JSONRPCRequest)) or self._has_room():
                 return item
             self._on_dropped(message.method)

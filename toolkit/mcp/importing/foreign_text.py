@@ -1,25 +1,31 @@
 """
-Cleans the texts that a server sends before a model or a person reads them.
+The one door for what a server sends: free text is cleaned, and names and values are checked.
 
-Characters that a person does not see are removed, because a model would read them. So are marks that pose as a message
-of the system or of the provider. What a text says in plain words stays: the program decides whether it trusts a server.
+Characters that a person does not see are removed from free text, because a model would read them. So are marks that
+pose as a message of the system or of the provider. What a text says in plain words stays: the program decides whether
+it trusts a server. A name or a value is sent back as it is, so one with such characters or marks is refused.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from ...values.schemas.vocabulary import map_subschemas
+from ...errors import DefinitionError
+from ...values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
 
-__all__ = ["clean_description", "clean_schema", "clean_text"]
+__all__ = ["clean_schema", "clean_text", "explain_address", "explain_name", "is_clean"]
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 """Characters that a person does not see: controls, marks of direction, fillers, tags."""
+
+_HIDDEN_CATEGORIES = frozenset(["Cf", "Co", "Cs", "Zl", "Zp"])
+"""The categories of Unicode whose characters have no form of their own, or one that only some fonts know."""
 
 _MARKS = re.compile(
     r"<\|[^|<>]{1,40}\|>|\[/?INST\]|<</?SYS>>|"
@@ -36,21 +42,64 @@ A mark ends with `>` or `]`. The character that opens it stands in it only at it
 _MAX_MARK_CHARS = 200
 _PIECES = re.compile(r"[^>\]]*[>\]]|[^>\]]+")
 
-_TEXT_KEYWORDS = frozenset({"description", "title", "$comment"})
+_TEXT_KEYWORDS = frozenset(["description", "title", "$comment"])
+_OTHER_KEYWORDS = frozenset(
+    [
+        *("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "const", "contentEncoding"),
+        *("contentMediaType", "default", "dependentRequired", "deprecated", "enum", "examples", "exclusiveMaximum"),
+        *("exclusiveMinimum", "format", "maxContains", "maxItems", "maxLength", "maxProperties", "maximum"),
+        *("minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern", "readOnly"),
+        *("required", "type", "uniqueItems", "writeOnly"),
+    ]
+)
+"""The keywords of draft 2020-12 whose values are neither schemas nor free text."""
+
 _MAX_SCHEMA_TEXT_CHARS = 2000
+_MAX_NAME_CHARS = 256
+_MAX_ADDRESS_CHARS = 8192
+_UNCLEAN = "has hidden characters, or poses as a message of the system"
 
 
 def clean_text(text: str, max_chars: int) -> str:
-    """Return foreign *text* without hidden characters and without long gaps, cut to *max_chars*."""
+    """Return foreign *text* without hidden characters, marks of the system and long gaps, cut to *max_chars*."""
     # The text is cut first, so that a text of any length takes little time.
-    visible = _HIDDEN.sub("", text[: 4 * max_chars].replace("\r\n", "\n").replace("\r", "\n"))
-    short = re.sub(r"[ \t]{3,}", "  ", re.sub(r"\n{3,}", "\n\n", visible)).strip()
+    visible = _remove_hidden(text[: 4 * max_chars].replace("\r\n", "\n").replace("\r", "\n"))
+    short = _shorten_gaps(visible)
+    plain = short if short.isascii() else _shorten_gaps(_remove_hidden(unicodedata.normalize("NFKC", short)))
+    if _MARKS.search(plain):  # also one in letters of another width
+        short = _shorten_gaps(_remove_marks(plain))
+        if _MARKS.search(short):  # a gap was shortened in what was too long for a mark
+            short = _shorten_gaps(re.sub(r"[<>\[\]]", "", short))
     return short if len(short) <= max_chars else f"{short[: max_chars - 4].rstrip()} ..."
 
 
-def clean_description(text: str, max_chars: int) -> str:
-    """Return foreign *text* as `clean_text` does, and without marks that pose as a message of the system."""
-    return _remove_marks(clean_text(text, max_chars)).strip()
+def is_clean(text: str) -> bool:
+    """Return whether *text* has neither hidden characters nor marks of the system, so it can be used as it is."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return _remove_hidden(text) == text and not _MARKS.search(plain)
+
+
+def explain_name(name: str, max_chars: int = _MAX_NAME_CHARS) -> str | None:
+    """Return why a foreign *name* cannot be used; None if it can."""
+    if len(name) > max_chars:
+        return f"has {len(name):,} characters; at most {max_chars:,} are taken"
+    return None if is_clean(name) and "\n" not in name and "\t" not in name else _UNCLEAN
+
+
+def explain_address(address: str) -> str | None:
+    """Return why a foreign *address* or media type cannot be used; None if it can."""
+    return explain_name(address, _MAX_ADDRESS_CHARS)
+
+
+def _shorten_gaps(text: str) -> str:
+    return re.sub(r"[ \t]{3,}", "  ", re.sub(r"\n{3,}", "\n\n", text)).strip()
+
+
+def _remove_hidden(text: str) -> str:
+    visible = _HIDDEN.sub("", text)
+    if visible.isascii():
+        return visible
+    return "".join(letter for letter in visible if unicodedata.category(letter) not in _HIDDEN_CATEGORIES)
 
 
 def _remove_marks(text: str) -> str:
@@ -77,32 +126,53 @@ def _measure_last_mark(text: str) -> int:
     return 0
 
 
-def clean_schema(schema: Any) -> Any:
+def clean_schema(schema: Any, place: str = "") -> Any:
     """
-    Return a copy of a foreign *schema* whose descriptions and titles are clean. The values that it allows stay.
+    Return a copy of a foreign *schema* with clean texts, and without the keywords that draft 2020-12 does not know.
 
     Raises:
+        DefinitionError: A name or a value in it is not clean. The message gives its place.
         RecursionError: The schema is nested too deeply.
     """
     if isinstance(schema, list):  # older drafts have a list of schemas under `items`
-        return [clean_schema(item) for item in schema]
+        return [clean_schema(item, f"{place}/{index}") for index, item in enumerate(schema)]
     if not isinstance(schema, Mapping):
+        _check_data(schema, place)
         return schema
-    own = {
-        keyword: clean_description(value, _MAX_SCHEMA_TEXT_CHARS)
-        if keyword in _TEXT_KEYWORDS and isinstance(value, str)
-        else value
-        for keyword, value in schema.items()
-    }
-    definitions = own.get("definitions")
-    if isinstance(definitions, Mapping):  # the older name of `$defs`
-        own["definitions"] = {name: clean_schema(item) for name, item in definitions.items()}
-    try:
-        cleaned = map_subschemas(own, clean_schema)
-    except TypeError:
-        return own
-    # If the value of a keyword is of another type, it stays, and the check of the schema will say so.
     return {
-        keyword: value if isinstance(value, list) is isinstance(own[keyword], list) else own[keyword]
-        for keyword, value in cleaned.items()
+        keyword: _clean_keyword(keyword, value, f"{place}/{keyword}")
+        for keyword, value in schema.items()
+        if keyword in _TEXT_KEYWORDS or keyword in _OTHER_KEYWORDS or keyword in SUBSCHEMA_KEYWORDS
     }
+
+
+def _clean_keyword(keyword: str, value: Any, place: str) -> Any:
+    if keyword in _TEXT_KEYWORDS and isinstance(value, str):
+        return clean_text(value, _MAX_SCHEMA_TEXT_CHARS)
+    if keyword in KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+        for name in value:
+            _check_name(name, place)
+        return {name: clean_schema(item, f"{place}/{name}") for name, item in value.items()}
+    if keyword in SUBSCHEMA_KEYWORDS:
+        return clean_schema(value, place)
+    _check_data(value, place)
+    return value
+
+
+def _check_data(value: Any, place: str) -> None:
+    """Raise `DefinitionError` unless all texts in *value* are clean."""
+    if isinstance(value, str):
+        if not is_clean(value):
+            raise DefinitionError(f"the value at {place or '/'} of its schema {_UNCLEAN}: {value!a:.80}")
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            _check_name(name, place)
+            _check_data(item, f"{place}/{name}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_data(item, f"{place}/{index}")
+
+
+def _check_name(name: str, place: str) -> None:
+    if problem := explain_name(name):
+        raise DefinitionError(f"a name at {place} of its schema {problem}: {name!a:.80}")

@@ -19,7 +19,10 @@ from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_count
+from ...errors import Safety
+from .foreign_text import clean_text
 from .local_errors import Happened, build_local_error
+from .login_hosts import LoginHosts
 from .logins import Logins, StoredLogin
 from .private_json import PrivateFileError
 from .remote_server import RemoteServer
@@ -46,6 +49,7 @@ def build_http_client(server: RemoteServer, on_lost: Callable[[], None], on_refu
         headers={**server.headers, "accept-encoding": "identity"},
         auth=server.auth or _find_login(server),
         transport=server.http_transport,
+        event_hooks=LoginHosts(server).hooks,
         # The call has a time limit of its own, and a stream of events may be silent for long.
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
         max_bytes=server.limits.max_message_bytes,
@@ -75,8 +79,10 @@ class McpHttpClient(httpx2.AsyncClient):
             response = await super().send(request, **options)
         except PrivateFileError as error:
             return self._answer(request, build_local_error(str(error), happened="no"), None)
+        except Safety as error:
+            return self._answer(request, build_local_error(str(error), happened="no", is_refusal=True), None)
         except (httpx2.HTTPError, OSError) as error:
-            happened: Happened = "no" if isinstance(error, _NOT_SENT) else "maybe"
+            happened: Happened = "no" if isinstance(error, (*_NOT_SENT, httpx2.LocalProtocolError)) else "maybe"
             return self._answer(request, build_local_error(_describe(error, request), happened=happened), None)
         refusal = self._find_refusal(request, response)
         if refusal is not None:
@@ -142,7 +148,9 @@ class McpHttpClient(httpx2.AsyncClient):
                 )
             if not _is_json(response) and not _is_event_stream(response):
                 content_type = response.headers.get("content-type", "")
-                text = f"{request.url.host} answered with the content type {content_type!r:.80}, not with JSON"
+                text = (
+                    f"{request.url.host} answered with the content type {clean_text(content_type, 80)!r}, not with JSON"
+                )
                 return build_local_error(text, happened="yes")
         return None  # a status of failure with JSON may be a JSON-RPC error, which the SDK reads
 
@@ -209,5 +217,7 @@ def _read_retry_after(text: str) -> float | None:
 
 
 def _describe(error: Exception, request: httpx2.Request) -> str:
+    if isinstance(error, httpx2.LocalProtocolError):  # its text repeats the header, which may hold a token
+        return f"nothing was sent to {request.url.host}: a header has characters that HTTP does not allow"
     what = "cannot be reached" if isinstance(error, _NOT_SENT) else "broke off"
-    return f"{request.url.host} {what}: {str(error)[:200] or type(error).__name__}"
+    return f"{request.url.host} {what}: {clean_text(str(error), 200) or type(error).__name__}"

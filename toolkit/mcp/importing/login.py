@@ -7,20 +7,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull
 from mcp_types.version import LATEST_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_seconds
-from ...errors import ToolkitError
+from ...errors import Safety, ToolError, ToolkitError
 from .foreign_text import clean_text
-from .logins import Logins, LoginStorage, build_client_metadata
+from .login_hosts import LoginHosts
+from .logins import Logins, LoginStorage, build_client_metadata, is_legal_token
 from .remote_server import RemoteServer
 
 __all__ = ["LoginError", "log_in"]
@@ -70,17 +72,26 @@ async def log_in(
     Raises:
         LoginError: The server wants no login, the user said no or took too long, or an answer cannot be used.
     """
-    callback = _LoginCallback()
+    callback, hosts = _LoginCallback(), LoginHosts(server)
+
+    async def show_address(url: str) -> None:
+        try:
+            await hosts.check(url)
+        except ToolError as error:
+            raise LoginError(clean_text(str(error), 400)) from None
+        callback.expect(url)
+        await asyncio.to_thread(show, url)
+
     async with callback.listening(port) as redirect_uri:
         storage = _NewLogin(client_id, redirect_uri)
         provider = OAuthClientProvider(
             server.target,
             build_client_metadata(redirect_uri),
             storage,
-            redirect_handler=lambda url: _show_address(url, show),
+            redirect_handler=show_address,
             callback_handler=lambda: callback.wait(seconds),
         )
-        await _ask_server(server, provider)
+        await _ask_server(server, provider, hosts)
     if storage.tokens is None or storage.client is None:
         raise LoginError(f"{server.where} asks for no login, or not by OAuth; nothing was kept. {_HEADER_HINT}")
     logins.forget(server.target)
@@ -90,28 +101,35 @@ async def log_in(
     kept.save_metadata(provider.context)
 
 
-async def _ask_server(server: RemoteServer, provider: OAuthClientProvider) -> None:
+async def _ask_server(server: RemoteServer, provider: OAuthClientProvider, hosts: LoginHosts) -> None:
     """Send a request that the server refuses without a login. The SDK then runs the login."""
     timeout = httpx2.Timeout(_HTTP_SECONDS)
     headers = {**server.headers, "accept": "application/json, text/event-stream"}
+    options: Any = {"timeout": timeout, "transport": server.http_transport, "event_hooks": hosts.hooks}
     try:
         async with (
-            httpx2.AsyncClient(auth=provider, timeout=timeout, transport=server.http_transport) as http,
+            httpx2.AsyncClient(auth=provider, **options) as http,
             http.stream("POST", server.target, json=_QUESTION, headers=headers),
         ):
             pass  # what the server answers after the login is of no interest here
     except OAuthFlowError as error:
-        reason = clean_text(str(error), 400)
-        raise LoginError(f"the login at {server.where} failed: {reason}. {_HEADER_HINT}") from None
+        raise LoginError(f"the login at {server.where} failed: {_explain_failure(error)}. {_HEADER_HINT}") from None
+    except Safety as error:
+        raise LoginError(clean_text(str(error), 400)) from None
     except (httpx2.HTTPError, OSError, ValidationError) as error:
-        reason = clean_text(str(error), 400) or type(error).__name__
+        reason = "an answer or a header has another form than it should"
+        if not isinstance(error, (httpx2.LocalProtocolError, ValidationError)):  # these repeat what they refuse
+            reason = clean_text(str(error), 400) or type(error).__name__
         raise LoginError(f"{server.where} cannot be asked for a login: {reason}") from None
 
 
-async def _show_address(url: str, show: Callable[[str], Any]) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise LoginError(f"the server wants an address opened that is none of the web: {clean_text(url, 200)}")
-    await asyncio.to_thread(show, url)
+def _explain_failure(error: OAuthFlowError) -> str:
+    """Return why a login failed. The answer of a page that gives tokens is not repeated: it may hold one."""
+    if not isinstance(error, (OAuthTokenError, OAuthRegistrationError)):
+        return clean_text(str(error), 400)
+    text = str(error)
+    head, code = re.match(r"[A-Za-z ]*(?::? ?\(?\d{3}\)?)?", text), re.search(r'"error"\s*:\s*"([a-z_]{1,40})"', text)
+    return f"{head[0] if head else type(error).__name__}{f' ({code[1]})' if code else ''}"
 
 
 class _NewLogin:
@@ -129,6 +147,8 @@ class _NewLogin:
         return self.tokens
 
     async def set_tokens(self, tokens: Any) -> None:
+        if not is_legal_token(tokens.access_token):
+            raise LoginError("the server gave a token with characters that a header cannot have; tell its operator")
         self.tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -143,6 +163,11 @@ class _LoginCallback:
 
     def __init__(self) -> None:
         self._answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self._states: list[str] = []  # of the address that the user opens; empty until then
+
+    def expect(self, url: str) -> None:
+        """Take only the answer to *url*, which the user opens. Others can send requests to this port as well."""
+        self._states = parse_qs(urlsplit(url).query).get("state", [])
 
     @contextlib.asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
@@ -183,8 +208,9 @@ class _LoginCallback:
         address = urlsplit(words[1]) if len(words) == 3 and words[0] == "GET" else None
         if address is None or address.path != _PATH:
             return "404 Not Found", "There is nothing here."
-        answer = {name: values[0] for name, values in parse_qs(address.query).items()}
-        if not {"code", "error"} & answer.keys():
+        query = parse_qs(address.query)
+        answer = {name: values[0] for name, values in query.items()}
+        if not {"code", "error"} & answer.keys() or not self._states or query.get("state") != self._states:
             return "400 Bad Request", "This address is for the end of a login."
         if not self._answer.done():
             self._answer.set_result(answer)

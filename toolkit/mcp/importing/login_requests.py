@@ -1,5 +1,7 @@
 """
 A server's demand for a login, as a request for credentials that a call waits for.
+
+A program that gives the credentials itself is told where it gives them: a login would not replace them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from .remote_server import RemoteServer
 __all__ = ["read_login_request"]
 
 _PARAMETER = re.compile(r'([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_CREDENTIAL_NAME = re.compile(r"auth|token|key|secret|cookie|session|password|credential", re.IGNORECASE)
 _MAX_HEADER_CHARS = 8192
 _MAX_SCOPES = 50
 
@@ -32,6 +35,12 @@ def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | 
     lacks_scope = parameters.get("error") == "insufficient_scope"
     if response.status_code != 401 and not lacks_scope:
         return None
+    if source := _find_credentials(server):
+        what = "wants further permissions than those of" if lacks_scope else "refuses"
+        text = (
+            f"the server {server.name} {what} the credentials in {source}; they may have expired: give new ones there"
+        )
+        return build_local_error(text, happened="no", is_refusal=True)
     scopes = [clean_text(scope, 200) for scope in parameters.get("scope", "").split()[:_MAX_SCOPES]]
     what = "wants further permissions" if lacks_scope else "wants you to log in"
     # An address with a password or a query is not repeated, because messages are logged and shown to models.
@@ -40,3 +49,11 @@ def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | 
     if address == "ADDRESS":
         reason += " with its whole address"
     return build_local_error(reason, happened="no", auth={"provider": server.name, "scopes": scopes, "reason": reason})
+
+
+def _find_credentials(server: RemoteServer) -> str | None:
+    """Return where the program gives the credentials for *server*; None if the user logs in."""
+    names = [f"`{name}`" for name in server.headers if _CREDENTIAL_NAME.search(name)]
+    if names:
+        return f"the {'header' if len(names) == 1 else 'headers'} {', '.join(names)} (`headers=`)"
+    return None if server.auth is None else "`auth=`"

@@ -8,6 +8,7 @@ on as soon as the user has logged in. An access token that has expired is renewe
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -21,7 +22,7 @@ from pydantic import ValidationError
 from ...permissions.trust import configuration_folder
 from .private_json import PrivateFileError, PrivateJson
 
-__all__ = ["LoginStorage", "Logins", "StoredLogin", "build_client_metadata"]
+__all__ = ["LoginStorage", "Logins", "StoredLogin", "build_client_metadata", "is_legal_token"]
 
 _UNUSED_REDIRECT = "http://127.0.0.1/callback"
 _EXPIRED = 1.0
@@ -133,7 +134,7 @@ class StoredLogin(httpx2.Auth):
                 response = yield outgoing
                 if outgoing is request and response.status_code in (401, 403):
                     return  # the SDK would now ask the user
-                outgoing = await flow.asend(response)
+                outgoing = await flow.asend(response if outgoing is request else await _check_renewal(response))
         except StopAsyncIteration:
             return
         finally:
@@ -169,6 +170,24 @@ class StoredLogin(httpx2.Auth):
                 f"run `toolkit mcp logout {self._url}`"
             ) from None
         return provider
+
+
+def is_legal_token(token: str) -> bool:
+    """Return whether a header can hold *token*. The errors of HTTP for one that is not legal would show it."""
+    return re.fullmatch(r"[!-~]+", token) is not None
+
+
+async def _check_renewal(response: httpx2.Response) -> httpx2.Response:
+    """Return *response*; a refusal if it holds no legal token, because the SDK would log what it holds."""
+    if response.status_code != 200:
+        return response
+    try:
+        tokens = OAuthToken.model_validate_json(await response.aread())
+        if is_legal_token(tokens.access_token):
+            return response
+    except ValidationError:
+        pass
+    return httpx2.Response(502, request=response.request)
 
 
 def build_client_metadata(redirect_uri: str) -> OAuthClientMetadata:

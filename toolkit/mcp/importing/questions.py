@@ -20,7 +20,7 @@ from ...context import Context
 from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
 from ...values.schemas.validator import check_schema
-from .foreign_text import clean_text
+from .foreign_text import clean_schema, clean_text, explain_address
 
 __all__ = ["CallLink", "QuestionRouter"]
 
@@ -119,14 +119,15 @@ class QuestionRouter:
         message = clean_text(params.message, _MAX_MESSAGE_CHARS)
         intro = f"The MCP server {self._server} asks: {message}"
         if isinstance(params, types.ElicitRequestURLParams):
-            address = clean_text(params.url, _MAX_MESSAGE_CHARS)
-            if not address.startswith(("https://", "http://")):
+            address = params.url
+            if not address.startswith(("https://", "http://")) or explain_address(address):
                 return _DECLINE
             has_agreed = await link.ask(f"{intro}\nIt wants you to open {address}", {"type": "boolean"})
             return types.ElicitResult(action="accept") if has_agreed is True else _DECLINE
         try:
-            check_schema(params.requested_schema, "the question")
-            answer = await link.ask(intro, params.requested_schema)
-        except DefinitionError:  # the answer could not be checked, or its choices may not be shown
+            schema = clean_schema(params.requested_schema)
+            check_schema(schema, "the question")
+            answer = await link.ask(intro, schema)
+        except (DefinitionError, RecursionError):  # the answer could not be checked, or its choices may not be shown
             return _DECLINE
         return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINE

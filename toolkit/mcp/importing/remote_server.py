@@ -8,6 +8,7 @@ the same process.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -203,6 +204,12 @@ def _check_texts(server: RemoteServer) -> str | None:
         is_table = isinstance(texts, Mapping) and all(isinstance(text, str) for pair in texts.items() for text in pair)
         if not is_table:
             return f'`{name}` has to be a dictionary of texts: {{"NAME": "value"}}'
+    for name, value in server.headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not re.fullmatch(
+            r"[!-~]([ \t!-~]*[!-~])?|", value
+        ):
+            # The value is not repeated, because it may be a token.
+            return f"`headers`: {name!r:.60} has characters that HTTP does not allow; look for a line break or a blank"
     return None
 
 

@@ -16,13 +16,16 @@ import anyio.lowlevel
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
+from mcp_types.methods import validate_server_result
+from pydantic import ValidationError
 
 from ..._plumbing.wording import format_count
+from ...errors import DefinitionError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
-from .foreign_text import clean_description, clean_schema, clean_text
+from .foreign_text import clean_schema, clean_text, explain_name, is_clean
 from .remote_server import ServerLimits
 
-__all__ = ["RemoteListing", "RemoteTool", "list_tools"]
+__all__ = ["RemoteListing", "RemoteTool", "leave_out_unusable", "list_tools"]
 
 _MAX_PROBLEMS = 20
 
@@ -56,14 +59,17 @@ class RemoteTool:
     def of(cls, tool: types.Tool, limits: ServerLimits) -> RemoteTool:
         """Return what *tool*, an object of the SDK, says."""
         max_chars = int(limits.max_description_chars)
-        hints = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
-        title = tool.title or hints.get("title") or ""
-        text = clean_description(tool.description or "", max_chars) or clean_description(str(title), max_chars)
+        annotations = {} if tool.annotations is None else tool.annotations.model_dump(by_alias=True, exclude_none=True)
+        hints = {name: value for name, value in annotations.items() if isinstance(value, bool) and is_clean(name)}
+        title = tool.title or annotations.get("title") or ""
+        text = clean_text(tool.description or "", max_chars) or clean_text(str(title), max_chars)
         is_task = tool.execution is not None and tool.execution.task_support == "required"
-        definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, hints]
+        definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, annotations]
         if is_task:  # the digests of all other tools stay as they were before tasks were known here
             definition.append("task")
         max_bytes = int(limits.max_schema_bytes)
+        if problem := explain_name(tool.name):
+            return cls(tool.name, text, {}, problem=f"its name {problem}")
         try:
             size = len(json.dumps([tool.input_schema, tool.output_schema]))
             if size > max_bytes:  # it is not read any further, because that would take long
@@ -73,6 +79,8 @@ class RemoteTool:
             schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
         except RecursionError:
             return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
+        except DefinitionError as error:
+            return cls(tool.name, text, {}, problem=str(error), digest=_digest(definition))
         return cls(tool.name, text, *schemas, hints, digest, is_task=is_task)
 
     def describe_definition(self) -> str:
@@ -105,6 +113,30 @@ class RemoteListing:
         """Return a list of these tools. Of many problems the first count, and *last_problem* always does."""
         last = () if last_problem is None else (last_problem,)
         return cls(tuple(tools.values()), (*problems[:_MAX_PROBLEMS], *last))
+
+
+def leave_out_unusable(result: dict[str, Any], version: str, limits: ServerLimits) -> list[str]:
+    """
+    Remove the tools that are no tools from *result*, the answer of a server to `tools/list`, and return the problems.
+
+    The SDK checks the list as a whole, so that one such tool would make all others unusable.
+    """
+    # One tool beyond the limit is enough to notice that there are too many.
+    tools, problems = result["tools"][: int(limits.max_tools) + 1], []
+    result["tools"] = []
+    for index, tool in enumerate(tools):
+        try:
+            validate_server_result("tools/list", version, {**result, "tools": [tool]})
+            types.Tool.model_validate(tool, by_name=False)
+            result["tools"].append(tool)
+        except ValidationError as error:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            label = f"`{clean_text(name, 80)}`" if isinstance(name, str) else f"tool number {index + 1}"
+            entry = error.errors(include_input=False, include_url=False)[0]
+            place = ".".join(str(step) for step in entry["loc"] if step not in ("tools", 0)) or "the tool"
+            reason = clean_text(f"{place}: {entry['msg']}", 200)
+            problems.append(f"{label} is left out: {reason}")
+    return problems
 
 
 async def list_tools(session: Any, limits: ServerLimits) -> RemoteListing:

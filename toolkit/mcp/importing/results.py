@@ -7,17 +7,19 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 
 from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...results import ToolResult
 from .call_errors import UnusableAnswer
-from .foreign_text import clean_text
+from .foreign_text import clean_text, explain_address
 
 __all__ = ["build_result", "build_unusable_result"]
 
+LabelT = TypeVar("LabelT", str, "str | None")
+_MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
 
 
@@ -63,13 +65,25 @@ def _decode(data: str) -> bytes:
 def _read_resource(block: types.EmbeddedResource) -> Part:
     resource = block.resource
     body = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
-    return ResourcePart(str(resource.uri), body, resource.mime_type)
+    return ResourcePart(_check_label(str(resource.uri)), body, _check_label(resource.mime_type))
+
+
+def _read_link(block: types.ResourceLink) -> Part:
+    title = clean_text(block.title or block.name, _MAX_TITLE_CHARS)
+    return FilePart(_check_label(str(block.uri)), _check_label(block.mime_type), title)
+
+
+def _check_label(label: LabelT) -> LabelT:
+    """Return a URI or a media type as it is. Raise `ValueError` if it is not clean."""
+    if label is not None and (problem := explain_address(label)):
+        raise ValueError(f"its address or its media type {problem}")
+    return label
 
 
 _READERS: dict[type, Callable[[Any], Part]] = {
     types.TextContent: lambda block: TextPart(block.text),
-    types.ImageContent: lambda block: ImagePart(_decode(block.data), block.mime_type),
-    types.AudioContent: lambda block: AudioPart(_decode(block.data), block.mime_type),
+    types.ImageContent: lambda block: ImagePart(_decode(block.data), _check_label(block.mime_type)),
+    types.AudioContent: lambda block: AudioPart(_decode(block.data), _check_label(block.mime_type)),
     types.EmbeddedResource: _read_resource,
-    types.ResourceLink: lambda block: FilePart(str(block.uri), block.mime_type, block.title or block.name),
+    types.ResourceLink: _read_link,
 }

@@ -91,7 +91,9 @@ class ServerTools:
                     try:
                         tools[remote.name] = await _run_until(deadline, pool, partial(build, remote))
                     except DefinitionError as error:
-                        refusals[remote.name] = f"`{clean_text(remote.name, 80)}` is left out: {error}"
+                        refusals[remote.name] = (
+                            f"`{clean_text(remote.name, 80)}` is left out: {clean_text(str(error), 400)}"
+                        )
                     except TimeoutError:
                         late.append(remote)
         finally:

@@ -3,7 +3,8 @@ Starts a server as a process, and exchanges messages with it over its standard i
 
 The SDK's own transport reads lines of any length, joins them in quadratic time, and passes the error output of the
 server on to the terminal. This one limits the size of a message, answers requests whose answer cannot be read, and
-keeps the end of the error output for messages. Closing ends the process and all processes that it has started.
+keeps the end of the error output for messages. Closing ends the process and all processes that it has started, and so
+does the end of this program by a signal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from mcp.shared.message import SessionMessage
 
 from ...errors import ToolError
 from ...values.visible import make_visible
+from .foreign_text import clean_text
 from .message_lines import MessageLines
+from .process_watch import ProcessWatch
 from .remote_server import RemoteServer
 
 __all__ = ["ErrorTail", "open_stdio"]
@@ -48,7 +51,8 @@ class ErrorTail:
         self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
 
     def __str__(self) -> str:
-        return make_visible(self._text.decode(errors="replace").strip(), keep_lines=False)[-_TAIL_CHARS:]
+        text = clean_text(self._text.decode(errors="replace"), 4 * _TAIL_CHARS)
+        return make_visible(text, keep_lines=False)[-_TAIL_CHARS:]
 
 
 @contextlib.asynccontextmanager
@@ -66,6 +70,7 @@ async def open_stdio(
         ToolError: The process cannot be started.
     """
     process = await _start_process(server)
+    watch = None if sys.platform == "win32" else ProcessWatch(process.pid)
     # There is no `await` before the task group is entered, so a cancellation cannot leave the process behind.
     received, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -111,6 +116,8 @@ async def open_stdio(
                 with anyio.move_on_after(_FLUSH_SECONDS):
                     await is_written.wait()
                 await _end_process(process)
+                if watch is not None:
+                    watch.release()
                 for stream in (read_stream, write_stream, received, to_send):
                     await stream.aclose()
             tasks.cancel_scope.cancel()

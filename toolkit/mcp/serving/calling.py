@@ -19,12 +19,7 @@ import anyio
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import (
-    INVALID_PARAMS,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    ElicitRequest,
-    ElicitResult,
-)
+from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ElicitRequest, ElicitResult
 from mcp_types import ElicitRequestFormParams as FormParams
 from mcp_types import ElicitRequestURLParams as UrlParams
 from pydantic import ValidationError
@@ -36,15 +31,15 @@ from ...results import ToolResult
 from ...session import Session
 from .answers import AnswerBuilder, build_error_answer
 from .client_log import ClientLog
-from .conversations import Conversations, is_modern
+from .conversations import Conversations, is_modern, name_client
 from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
-from .questions import build_forms, can_ask, describe_inability, kind_of, read_decision
+from .questions import UnusableAnswers, build_forms, can_ask, describe_inability, kind_of, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
 __all__ = ["CallParams", "ToolCaller"]
 
 _MAX_QUESTIONS = 20
-"""The most questions that one call of an older revision asks, which stops a client that gives no usable answers."""
+"""The most questions that one call of an older revision asks."""
 
 _UNINTERRUPTED = ("await", "loop")
 """How a tool runs that never waits for anything. Its call ends before a cancellation can reach it."""
@@ -88,13 +83,14 @@ class ToolCaller:
         log: ClientLog,
     ) -> None:
         self._dispatcher = dispatcher
-        self.conversations = self._conversations = conversations
+        self._conversations = conversations
         self._seal = seal
         self._router = router
         self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._log = log
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
+        self._unusable = UnusableAnswers()
 
     async def call(self, context: ServerRequestContext[Any, Any], params: CallParams) -> dict[str, Any]:
         """
@@ -216,20 +212,18 @@ class ToolCaller:
                 if not isinstance(error, (MCPError, ValidationError)):
                     raise
                 return build_error_answer(f"error: denied: the client could not ask its user: {error}")
-            decision = read_decision(request, responses, by=_name_client(context), principal=principal)
-            if decision is None:
-                continue
             try:
-                result = await self._resume(context, request, decision, session, principal)
+                outcome = await self._take_answers(context, request, responses, session, principal)
             except ApprovalError as error:
-                if error.why in _MISTAKES:
-                    continue
                 await self._withdraw(request, principal)
                 return build_error_answer(f"error: denied: {error}")
-            if result.kind != "waiting":
-                return self._answer(name, result)
+            if isinstance(outcome, dict):
+                return outcome
+            if outcome is not None and outcome.kind != "waiting":
+                return self._answer(name, outcome)
+            result = outcome or result
         await self._withdraw(_request_of(result), principal)
-        return build_error_answer(f"error: denied: the client gave no usable answer to {_MAX_QUESTIONS} questions")
+        return build_error_answer(f"error: denied: the call has asked {_MAX_QUESTIONS} questions, and asks another one")
 
     async def _elicit(self, context: ServerRequestContext[Any, Any], request: ApprovalRequest) -> dict[str, Any]:
         """Return the results of the elicitation requests that ask about *request*, one after the other."""
@@ -275,16 +269,9 @@ class ToolCaller:
             digest = digest_request(params.name, params.arguments)
             question = self._seal.open(params.request_state or "", digest=digest, principal=principal)
             request = await self._find_request(question)
-            decision = read_decision(request, _responses_of(params), by=_name_client(context), principal=principal)
-            if decision is None:
-                return self._ask_later(request, params.name, params.arguments, principal)
             session = self._conversations.session_of_question(question.session, principal)
-            try:
-                return await self._resume(context, request, decision, session, principal)
-            except ApprovalError as error:
-                if error.why in _MISTAKES:
-                    return self._ask_later(request, params.name, params.arguments, principal)
-                raise
+            outcome = await self._take_answers(context, request, _responses_of(params), session, principal)
+            return outcome or self._ask_later(request, params.name, params.arguments, principal)
         except (StateError, ApprovalError) as error:
             raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
@@ -306,16 +293,14 @@ class ToolCaller:
         for _ in range(_MAX_QUESTIONS):
             if result.kind != "waiting" or kind_of(_request_of(result)) != "questions":
                 break
-            request = _request_of(result)
-            decision = read_decision(request, _responses_of(params), by=_name_client(context), principal=principal)
-            if decision is None:
-                break
+            request, responses = _request_of(result), _responses_of(params)
             try:
-                result = await self._resume(context, request, decision, session, principal)
+                outcome = await self._take_answers(context, request, responses, session, principal)
             except ApprovalError as error:
-                if error.why not in _MISTAKES:
-                    raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+                raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+            if not isinstance(outcome, ToolResult):
                 break
+            result = outcome
         return result
 
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
@@ -336,6 +321,30 @@ class ToolCaller:
         return record.request
 
     # Both revisions.
+
+    async def _take_answers(
+        self,
+        context: ServerRequestContext[Any, Any],
+        request: ApprovalRequest,
+        responses: Mapping[str, Any],
+        session: Session | None,
+        principal: str | None,
+    ) -> ToolResult | dict[str, Any] | None:
+        """Return the result of the call; None if *responses* cannot be used; the denial if that happens too often."""
+        problem = "it does not fit its form"
+        decision = read_decision(request, responses, by=name_client(context), principal=principal)
+        if decision is not None:
+            try:
+                return await self._resume(context, request, decision, session, principal)
+            except ApprovalError as error:
+                if error.why not in _MISTAKES:
+                    raise
+                problem = str(error)
+        denial = self._unusable.note(request.id, problem)
+        if denial is None:
+            return None
+        await self._withdraw(request, principal)
+        return build_error_answer(f"error: denied: {denial}")
 
     async def _refuse_to_ask(
         self, context: ServerRequestContext[Any, Any], request: ApprovalRequest, principal: str | None
@@ -388,8 +397,3 @@ def _request_of(result: ToolResult) -> ApprovalRequest:
 
 def _responses_of(params: CallParams) -> dict[str, Any]:
     return {key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()}
-
-
-def _name_client(context: ServerRequestContext[Any, Any]) -> str:
-    client = context.session.client_params
-    return "MCP client" if client is None else f"MCP client {client.client_info.name[:64]}"

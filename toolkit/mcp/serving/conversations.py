@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from ...session import Session
 from .sealed_state import StateSeal
 
-__all__ = ["Conversations", "connection_of", "is_modern"]
+__all__ = ["Conversations", "connection_of", "is_modern", "name_client"]
 
 _STATE_KEY = "toolkit.session"
 _MAX_PRINCIPALS = 10_000
@@ -33,6 +33,12 @@ def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
 def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
     """Return the connection that the request came over. In a revision without sessions it lasts for one request."""
     return context.session._connection  # noqa: SLF001 -- the SDK documents `Connection.state`, and has no other way to it
+
+
+def name_client(context: ServerRequestContext[Any, Any]) -> str:
+    """Return the name of the client for the record of its answers."""
+    client = context.session.client_params
+    return "MCP client" if client is None else f"MCP client {client.client_info.name[:64]}"
 
 
 class Conversations:

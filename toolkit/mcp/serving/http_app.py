@@ -16,11 +16,13 @@ from ...dispatcher import Dispatcher
 from .bearer_tokens import TokenCheck, Tokens
 from .http_guard import HttpGuard, Receive, Scope, Send, is_loopback
 from .http_shortcut import HttpShortcut
+from .session_owners import SessionOwners
 from .tool_server import ServerOptions, ToolServer, build_server
 
 __all__ = ["HttpApp", "http_app"]
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
+_BODY_SECONDS = 30.0
 
 
 def http_app(
@@ -31,6 +33,7 @@ def http_app(
     origins: Sequence[str] = (),
     path: str = "/mcp",
     max_body_bytes: int = _MAX_BODY_BYTES,
+    body_seconds: float = _BODY_SECONDS,
     **options: Unpack[ServerOptions],
 ) -> HttpApp:
     """
@@ -44,6 +47,7 @@ def http_app(
         origins: The origins of web pages that may use the server, such as "https://chat.example".
         path: The path of the only address that the application has.
         max_body_bytes: The largest request that is read.
+        body_seconds: How long a client may take to send a request.
         options: The options of the server, which `ServerOptions` explains.
 
     Raises:
@@ -60,6 +64,8 @@ def http_app(
         raise ValueError(f"path starts with a slash, got {path!r}")
     if not max_body_bytes > 0:
         raise ValueError(f"max_body_bytes has to be above 0, got {max_body_bytes!r}")
+    if not body_seconds > 0:
+        raise ValueError(f"body_seconds has to be above 0, got {body_seconds!r}")
     return HttpApp(
         build_server(dispatcher, **options),
         tokens=None if tokens is None else TokenCheck(tokens),
@@ -67,6 +73,7 @@ def http_app(
         origins=require_list(origins, "origins", "addresses"),
         path=path,
         max_body_bytes=max_body_bytes,
+        body_seconds=body_seconds,
     )
 
 
@@ -87,6 +94,7 @@ class HttpApp:
         origins: Sequence[str],
         path: str,
         max_body_bytes: int,
+        body_seconds: float,
     ) -> None:
         self.server = server
         self._path = path
@@ -98,13 +106,17 @@ class HttpApp:
         )
         self._is_running = False
         self._shortcut = HttpShortcut(server)
+        self._owners = SessionOwners(server.conversations)
+        server.middleware.append(self._owners)
         self._guard = HttpGuard(
             self._handle,
             answer_plain_call=self._shortcut.answer,
+            owners=self._owners,
             tokens=tokens,
             is_local=is_local,
             origins=origins,
             max_body_bytes=max_body_bytes,
+            body_seconds=body_seconds,
         )
 
     @contextlib.asynccontextmanager

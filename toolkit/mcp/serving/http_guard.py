@@ -1,19 +1,24 @@
 """
-The checks on an HTTP request before the protocol sees it: host, origin, token, size, strict JSON.
+The checks on an HTTP request before the protocol sees it: host, origin, token, owner, size, time, strict JSON.
 
 A server on the loopback address can be reached by every web page that the user opens, so requests of other origins and
-of other host names are refused. A server on any other address needs a token.
+of other host names are refused. A server on any other address needs a token. A session is for its owner alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
+from mcp_types import INVALID_REQUEST
+
+from ..._plumbing.wording import format_seconds
 from .bearer_tokens import TokenCheck
+from .session_owners import SessionOwners
 from .strict_messages import build_error_message, find_message_id, parse_message
 
 __all__ = ["ASGIApp", "HttpGuard", "PlainCallAnswer", "Receive", "Scope", "Send", "is_loopback", "send_json"]
@@ -33,14 +38,22 @@ _REQUEST_HEADERS = (
 )
 """The headers that clients send, besides those that a browser lets every page send."""
 
+_SINGLE_HEADERS = frozenset(
+    b"authorization content-length content-type host last-event-id mcp-method mcp-name mcp-protocol-version "
+    b"mcp-session-id origin".split()
+)
+"""Headers that decide something. Of two such headers, one reader would take the first and another one the last."""
+
+_AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_WEB_ORIGIN = re.compile(r"https?://(.*)", re.IGNORECASE | re.DOTALL)
+
 
 def is_loopback(host: str) -> bool:
     """Return whether *host* is a name or an address of this machine that other machines cannot reach."""
-    name = host.strip("[]").lower()
-    if name == "localhost":
+    if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return ipaddress.ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host).is_loopback
     except ValueError:
         return False
 
@@ -52,10 +65,12 @@ class HttpGuard:
     Args:
         app: The application behind the guard.
         answer_plain_call: Answers requests that do not need the application.
+        owners: Knows whose sessions are open.
         tokens: The check of bearer tokens; None if no token is needed.
         is_local: Whether only names of the loopback address are accepted as the host.
         origins: The origins of web pages that may send requests, such as "https://chat.example".
         max_body_bytes: The largest body that is read.
+        body_seconds: How long a client may take to send its body.
     """
 
     def __init__(
@@ -63,22 +78,26 @@ class HttpGuard:
         app: ASGIApp,
         *,
         answer_plain_call: PlainCallAnswer,
+        owners: SessionOwners,
         tokens: TokenCheck | None,
         is_local: bool,
         origins: Iterable[str],
         max_body_bytes: int,
+        body_seconds: float,
     ) -> None:
         self._app = app
         self._answer_plain_call = answer_plain_call
+        self._owners = owners
         self._tokens = tokens
         self._is_local = is_local
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._max_body_bytes = max_body_bytes
+        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        refusal = self._check_addresses(headers)
+        refusal = _check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         if refusal is None:
             origin = headers.get(b"origin")
             if origin:
@@ -97,12 +116,21 @@ class HttpGuard:
                 await _refuse(send, 401, "a bearer token is needed: send `Authorization: Bearer TOKEN`")
                 return
             scope["user"] = user
-        if scope["method"] != "POST":
-            await self._app(scope, receive, send)
+        if not self._owners.may_touch(headers.get(b"mcp-session-id", b""), scope.get("user")):
+            await send_json(send, 404, build_error_message(None, "Session not found", INVALID_REQUEST))
             return
-        body = await self._read_body(receive)
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                body = await self._read_body(receive)
+        except TimeoutError:
+            text = f"the request was not sent whole within {format_seconds(self._body_seconds)}"
+            await _refuse(send, 408, text, [(b"connection", b"close")])
+            return
         if body is None:
             await _refuse(send, 413, self._explain_length())
+            return
+        if scope["method"] != "POST":
+            await self._app(scope, _replay(body, receive), send)
             return
         try:
             message = parse_message(body)
@@ -114,10 +142,13 @@ class HttpGuard:
 
     def _check_addresses(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
-        if self._is_local and not is_loopback(_host_name(f"//{host}")):
+        if self._is_local and not _names_this_machine(host):
             return 421, f"the host {host[:100]!r} is not this server, which is for programs on this machine"
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if not origin or origin.lower() in self._origins or (self._is_local and is_loopback(_host_name(origin))):
+        if not origin or origin.lower() in self._origins:
+            return None
+        page = _WEB_ORIGIN.fullmatch(origin)
+        if self._is_local and page is not None and _names_this_machine(page[1]):
             return None
         return 403, f"web pages of {origin[:100]!r} may not use this server; allow them with origins=[...]"
 
@@ -148,11 +179,18 @@ class HttpGuard:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _host_name(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
+def _names_this_machine(authority: str) -> bool:
+    """Return whether *authority* is a name of this machine, with or without a port, and nothing else."""
+    match = _AUTHORITY.fullmatch(authority)
+    return match is not None and is_loopback(match[1])
+
+
+def _check_repetition(pairs: list[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> tuple[int, str] | None:
+    if len(pairs) == len(headers):
+        return None
+    names = [name for name, _ in pairs]
+    repeated = next((name for name in names if name in _SINGLE_HEADERS and names.count(name) > 1), None)
+    return None if repeated is None else (400, f"the header {repeated.decode()!r} stands twice; send it once")
 
 
 def _allow_reading(send: Send, origin: bytes) -> Send:
@@ -199,8 +237,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    further = [(b"www-authenticate", b"Bearer")] if status == 401 else []
+async def _refuse(send: Send, status: int, text: str, further: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    if status == 401:
+        further = [(b"www-authenticate", b"Bearer")]
     await send_json(send, status, json.dumps({"error": text}).encode(), further)
 
 

@@ -57,12 +57,10 @@ class _KnownConnection:
 
     Attributes:
         connection: The connection.
-        principal: The user who opened it.
         refreshed_at: When a request of it last took the SDK's way, by `time.monotonic()`.
     """
 
     connection: Connection
-    principal: str | None
     refreshed_at: float
 
 
@@ -93,7 +91,7 @@ class HttpShortcut:
         self._server = server
         self._shortcut = server.shortcut
         self._caller = server.shortcut.caller
-        self._conversations = self._caller.conversations
+        self._conversations = server.conversations
         self._clock = clock
         self._connections: dict[bytes, _KnownConnection] = {}
         self._running: dict[tuple[bytes, str], asyncio.Task[dict[str, Any] | None]] = {}
@@ -108,8 +106,7 @@ class HttpShortcut:
         connection = connection_of(context)
         if connection.session_id is not None:
             key = connection.session_id.encode()
-            principal = self._conversations.principal_of(context)
-            self._connections[key] = _KnownConnection(connection, principal, self._clock())
+            self._connections[key] = _KnownConnection(connection, self._clock())
             connection.exit_stack.callback(self._connections.pop, key, None)
 
     async def answer(
@@ -205,7 +202,6 @@ class HttpShortcut:
         meta = request.params.get("_meta", {})
         if (
             known is None
-            or known.principal != request.principal
             or known.connection.protocol_version != request.version
             or type(meta) is not dict
             or not meta.keys() <= _OLD_META_KEYS

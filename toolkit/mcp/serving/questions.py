@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -21,7 +22,16 @@ from ...questions import DECLINED
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 
-__all__ = ["Forms", "QuestionKind", "build_forms", "can_ask", "describe_inability", "kind_of", "read_decision"]
+__all__ = [
+    "Forms",
+    "QuestionKind",
+    "UnusableAnswers",
+    "build_forms",
+    "can_ask",
+    "describe_inability",
+    "kind_of",
+    "read_decision",
+]
 
 QuestionKind: TypeAlias = Literal["approval", "credentials", "questions"]
 Forms: TypeAlias = dict[str, dict[str, Any]]
@@ -30,6 +40,8 @@ Forms: TypeAlias = dict[str, dict[str, Any]]
 _APPROVAL_KEY = "approval"
 _CREDENTIALS_KEY = "credentials"
 _ANSWER_KEY = "answer"
+_MAX_UNUSABLE = 3
+_MAX_COUNTED = 10_000
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
@@ -225,3 +237,24 @@ def _read_answer(schema: Mapping[str, Any], content: dict[str, Any]) -> Any:
     if _is_flat(schema):
         return content
     return content[_ANSWER_KEY] if _is_primitive(schema) else loads(content[_ANSWER_KEY])
+
+
+class UnusableAnswers:
+    """
+    Counts the answers to each question that cannot be used, so that a client is not asked without end.
+
+    The count is kept here and not in the state that a client carries, because a client may send an old state again.
+    """
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def note(self, request_id: str, problem: str) -> str | None:
+        """Count one more answer. Return why the call is denied; None if its client may be asked again."""
+        count = self._counts[request_id] = self._counts.pop(request_id, 0) + 1
+        if len(self._counts) > _MAX_COUNTED:
+            self._counts.popitem(last=False)
+        if count < _MAX_UNUSABLE:
+            return None
+        del self._counts[request_id]
+        return f"the client was asked {_MAX_UNUSABLE} times, and its last answer cannot be used either: {problem}"

@@ -151,6 +151,7 @@ class ToolServer(Server[Any]):
 
     Attributes:
         shortcut: The short way for plain calls, which a transport may take as well.
+        conversations: The principals and sessions of the calls.
     """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
@@ -166,7 +167,7 @@ class ToolServer(Server[Any]):
         self._listing = ToolListing(
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
         )
-        self._conversations = Conversations(seal, options.get("principal"))
+        self.conversations = Conversations(seal, options.get("principal"))
         prompts = options.get("prompts")
         self._book = ResourceBook(options.get("resources") or {})
         self._subscriptions = ResourceSubscriptions(self._book)
@@ -178,7 +179,7 @@ class ToolServer(Server[Any]):
         )
         self._options = options
         self._log = ClientLog(self._dispatcher.settings.redaction, is_on=options.get("sends_logs", False))
-        caller = ToolCaller(self._dispatcher, self._conversations, seal, router, **self._caller_options())
+        caller = ToolCaller(self._dispatcher, self.conversations, seal, router, **self._caller_options())
         self._prompt_catalog = Catalog() if prompts is None else prompts
         self._prompt_caller = PromptCaller(
             *self._build_caller_parts("PromptCaller", self._prompt_catalog), **self._caller_options()
@@ -216,7 +217,7 @@ class ToolServer(Server[Any]):
         """Return what a caller of the functions of *catalog* needs. Only its own states of questions fit its seal."""
         keys = derive_keys(self._options.get("key"), purpose)
         seal = StateSeal(keys, max_age_seconds=self._options.get("answer_seconds", 600.0))
-        return self._dispatcher.extended(catalog), self._conversations, seal, self._router
+        return self._dispatcher.extended(catalog), self.conversations, seal, self._router
 
     def _serve_resources(self, book: ResourceBook) -> None:
         caller = ResourceCaller(
@@ -275,7 +276,7 @@ class ToolServer(Server[Any]):
         return self._listing.build_page(self._dispatcher.permitted(session), session, params.cursor)
 
     def _find_session(self, context: ServerRequestContext[Any, Any]) -> Session:
-        return self._conversations.session_of(context, self._conversations.principal_of(context))
+        return self.conversations.session_of(context, self.conversations.principal_of(context))
 
     async def _list_prompts(
         self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams

@@ -16,6 +16,7 @@ __all__ = [
     "KEYWORDS_FOR_ANY_TYPE",
     "KEYWORDS_FOR_CHILDREN",
     "KEYWORDS_FOR_SAME_VALUE",
+    "KEYWORDS_WITH_MAPPING",
     "SUBSCHEMA_KEYWORDS",
     "UNION_KEYWORDS",
     "is_mapping",
@@ -61,9 +62,10 @@ SUBSCHEMA_KEYWORDS = KEYWORDS_FOR_SAME_VALUE | KEYWORDS_FOR_CHILDREN | _UNUSED_S
 """All keywords under which a schema contains other schemas."""
 
 _KEYWORDS_WITH_LIST = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
-_KEYWORDS_WITH_MAPPING = frozenset(
+KEYWORDS_WITH_MAPPING = frozenset(
     ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"]
 )
+"""The keywords under which subschemas stand by name."""
 
 KEYWORDS_FOR_ANY_TYPE = ("$ref", "allOf", *UNION_KEYWORDS, "enum", "const", "not", "if", "then", "else")
 """The keywords that can refuse values of every type. Any other keyword ignores values that are not of its own type."""
@@ -88,7 +90,7 @@ def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         places: Iterable[tuple[tuple[str | int, ...], Any]] = ()
         if keyword in _KEYWORDS_WITH_LIST:
             places = (((keyword, index), item) for index, item in enumerate(value))
-        elif keyword in _KEYWORDS_WITH_MAPPING and is_mapping(value):
+        elif keyword in KEYWORDS_WITH_MAPPING and is_mapping(value):
             places = (((keyword, name), item) for name, item in value.items())
         elif keyword in SUBSCHEMA_KEYWORDS:
             places = [((keyword,), value)]
@@ -110,7 +112,7 @@ def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> d
     for keyword, value in schema.items():
         if keyword in _KEYWORDS_WITH_LIST:
             result[keyword] = [change(item) for item in value]
-        elif keyword in _KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
+        elif keyword in KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
             result[keyword] = {name: change(item) for name, item in value.items()}
         else:
             result[keyword] = change(value) if keyword in SUBSCHEMA_KEYWORDS else value
