@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.shell.heredocs import heredoc_text
+from toolkit.safety.shell.heredocs import read_heredoc_text
 from toolkit.safety.shell.nodes import NodeContext
 from toolkit.safety.shell.parser import CannotParse, MissingShellParser, parse_script
 from toolkit.safety.shell.tree import StatementReader
@@ -413,7 +413,8 @@ def test_a_wrapper_with_nothing_inside_stands_alone(text):
 )
 def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
     """Escapes, formats and files are not guessed."""
-    assert find_known_input(parse_script(text).commands[-1]) == expected
+    known = find_known_input(parse_script(text).commands[-1])
+    assert (known.text if known else None) == expected
 
 
 # What is not understood.
@@ -580,7 +581,7 @@ def test_a_here_document_that_does_not_end_is_refused(text, start, end):
     places = [("heredoc_start", start), ("heredoc_end", end)]
     children = [odd(kind, start_byte=at[0], end_byte=at[1]) for kind, at in places if at]
     with pytest.raises(CannotParse, match="here-document"):
-        heredoc_text(odd("heredoc_redirect", text, children=children), text)
+        read_heredoc_text(odd("heredoc_redirect", text, children=children), text)
 
 
 @pytest.mark.parametrize("place", [{"start_byte": 1}, {"end_byte": 1}])

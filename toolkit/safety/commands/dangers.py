@@ -75,7 +75,7 @@ def _applies(compiled: _CompiledRisk, args: Args) -> bool:
         return False
     if compiled.word is None:
         return True
-    texts = (*args.words, input_text(args.command) or "") if compiled.risk.reads else args.words
+    texts = (*args.words, input_text(args.command)) if compiled.risk.reads else args.words
     return any(map(compiled.word.fullmatch, texts))
 
 

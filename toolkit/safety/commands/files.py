@@ -186,7 +186,7 @@ def files_of(args: Args) -> Iterator[FileUse]:
     if name not in NAMES_ONLY:
         yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
     for pattern in SCRIPTS.get(name, ()):
-        for text in (*args.words, input_text(command) or ""):
+        for text in (*args.words, input_text(command)):
             for how, file in pattern.findall(text):
                 yield FileUse(file, "write" if how.lower() in SAYS_WRITE else "read")
 

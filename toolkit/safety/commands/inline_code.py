@@ -81,7 +81,8 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
         if not command.fed_by and not any(redirection.operator.startswith("<") for redirection in command.redirections):
             return
         yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
-        code, is_literal = find_known_input(command), True
+        known = find_known_input(command)
+        code, is_literal = (known.text, known.is_exact) if known is not None else (None, True)
         if code is None:
             yield Danger("ask", "runs code that cannot be checked")
     elif any(word.startswith("<(") for word in args.words):

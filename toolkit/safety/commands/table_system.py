@@ -86,7 +86,7 @@ SYSTEM_RISKS: tuple[Risk, ...] = (
     Risk("mount umount swapon", "changes what is mounted", word=".+"),
     Risk("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
     Risk("crontab", _CLOCK, options="-r -e"),
-    Risk("crontab", _CLOCK, word="(?!-).*|-"),
+    Risk("crontab", _CLOCK, word=r"(?s)(?!-).+|-", reads=True),
     Risk("at batch", "runs something later, unattended"),
     Risk("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
     Risk("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),

@@ -17,7 +17,7 @@ from ..shell.wrappers import SHELLS, STANDARD_INPUT
 from .files import files_of
 from .inline_code import DOWNLOADERS, code_dangers, language_of_program, unseen_code_dangers
 from .options import Args
-from .printed_texts import output_text
+from .printed_texts import find_known_output
 from .targets import Danger
 
 __all__ = ["WrittenText", "find_runs_of_written_files"]
@@ -155,9 +155,9 @@ def _content_written_by(command: SimpleCommand) -> _FileContent:
     sources = (command, *command.fed_by, *command.substitutions)
     if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
         return _FileContent(None, _DOWNLOADED)
-    text = output_text(command)
-    if text is not None:
-        return _FileContent(text)
+    known = find_known_output(command)
+    if known is not None and known.is_exact:
+        return _FileContent(known.text)
     return _FileContent(None, next(iter(unseen_code_dangers(sources)), _UNSEEN))
 
 

@@ -39,6 +39,7 @@ _RUN_TEXTS = frozenset({
     "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
     "flock", "npx",
 })  # fmt: skip
+_ASK_VERSION = frozenset({"--version", "--help"})
 _SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
 
 
@@ -71,7 +72,15 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
     if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
     reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
-    return reads and bool(command.fed_by) and find_known_input(command) is None and not any(_shell_texts(command))
+    if not reads or any(_shell_texts(command)):
+        return False
+    known = find_known_input(command)
+    if known is not None:
+        return not known.is_exact
+    # A script that is named, as in `bash < script`, is judged by its name. Any other input may come from elsewhere in
+    # the line: through a function, a descriptor or `exec`.
+    names_script = any(redirection.operator == "<" for redirection in command.redirections)
+    return not names_script and not _ASK_VERSION.intersection(command.plain)
 
 
 def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
@@ -137,7 +146,7 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     ):
         for redirection in command.redirections:
             if redirection.operator.startswith("<<"):
-                yield redirection.target.replace("\\$", "$").replace("\\`", "`")
+                yield redirection.target
 
 
 def _refuse_composed_texts(script: Script) -> None:

@@ -110,7 +110,7 @@ class _ScriptParts:
         self.has_substitution = self.has_substitution or reader.has_substitution
         self.evaluates = self.evaluates or reader.evaluates
         for command in reader.commands:
-            self._add(command if wrapper is None else _inherit(command, wrapper), depth)
+            self._add(command if wrapper is None else _inherit(command, wrapper, len(reader.commands) > 1), depth)
         return reader.commands
 
     def _add(self, command: SimpleCommand, depth: int) -> None:
@@ -153,14 +153,16 @@ def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
             yield Assignment(name=match[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
-def _inherit(command: SimpleCommand, wrapper: SimpleCommand) -> SimpleCommand:
+def _inherit(command: SimpleCommand, wrapper: SimpleCommand, is_one_of_many: bool) -> SimpleCommand:
     """Return *command*, from a text that *wrapper* runs, with the input and the redirections of *wrapper*."""
+    has_own_input = bool(command.fed_by) or any(own.is_standard_input for own in command.redirections)
     return replace(
         command,
         wrapper=wrapper if command.wrapper is None else command.wrapper,
         fed_by=command.fed_by or wrapper.fed_by,
         substitutions=(*command.substitutions, *wrapper.substitutions),
         redirections=(*wrapper.redirections, *command.redirections),
+        shares_input=command.shares_input or (not has_own_input and (is_one_of_many or wrapper.shares_input)),
     )
 
 

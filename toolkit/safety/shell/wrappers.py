@@ -16,14 +16,21 @@ from typing import NamedTuple, TypeAlias
 
 from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option, values_of
-from .prefix_programs import PREFIXES, Prefix
+from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
 
-__all__ = ["SHELLS", "STANDARD_INPUT", "ShellText", "find_known_input", "find_wrapped_commands"]
+__all__ = ["SHELLS", "STANDARD_INPUT", "KnownInput", "ShellText", "find_known_input", "find_wrapped_commands"]
 
+# These programs start a shell if no command is given to them.
+_START_SHELL = frozenset({
+    "ssh", "sudo", "doas", "chroot", "unshare", "nsenter", "fakeroot", "fakechroot", "proot", "firejail", "su",
+    "runuser", "script", "sg", "newgrp", "nix-shell", "setarch", *ARCHITECTURES.split(),
+})  # fmt: skip
 SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
 STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
+_EXPANDS = re.compile(r"[$`]")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
@@ -32,6 +39,19 @@ class ShellText(NamedTuple):
 
     text: str
     wrapper: str
+
+
+class KnownInput(NamedTuple):
+    """
+    The text that a command reads from standard input, as far as the line shows it.
+
+    Attributes:
+        text: The text. Variables and substitutions, which the shell expands, stay as written.
+        is_exact: Whether the command reads exactly this text.
+    """
+
+    text: str
+    is_exact: bool
 
 
 WrappedCommand: TypeAlias = SimpleCommand | ShellText
@@ -50,22 +70,33 @@ def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
         yield from _shell_texts(command)
 
 
-def find_known_input(command: SimpleCommand) -> str | None:
-    """Return the text that *command* reads from standard input, or None if the command line does not show it."""
+def find_known_input(command: SimpleCommand) -> KnownInput | None:
+    """Return what *command* reads from standard input, or None if the command line does not show it."""
     for redirection in reversed(command.redirections):
-        if redirection.operator.startswith("<<"):
-            return redirection.target
-        if redirection.operator.startswith("<"):
-            return None
+        if redirection.is_standard_input:
+            if not redirection.operator.startswith("<<"):
+                return None
+            # A pattern is not expanded in a here-string, so only a variable or a substitution makes it unknown.
+            is_exact = redirection.is_literal or not _EXPANDS.search(redirection.target)
+            return KnownInput(redirection.target, is_exact and not command.shares_input)
     source = command.pipe_source
-    if source is None or not all(source.literal) or source.name not in ("echo", "printf", "cat"):
+    # Several commands before the pipe (`{ echo a; echo b; } | sh`) print more than the last one does.
+    if source is None or source.fed_by != command.fed_by[:-1] or not all(source.literal):
         return None
-    if source.name == "cat":
-        return find_known_input(source) if len(source.words) == 1 else None
-    words = [word for at, word in enumerate(source.words) if at and not (at == 1 and word in ("-n", "--"))]
+    text = None
+    if source.name == "cat" and len(source.words) == 1:
+        text = find_known_input(source)
+    elif source.name in ("echo", "printf"):
+        text = _printed_text(source)
+    return text and KnownInput(text.text, text.is_exact and not command.shares_input)
+
+
+def _printed_text(command: SimpleCommand) -> KnownInput | None:
+    words = command.words[2:] if command.words[1:2] in (("-n",), ("--",)) else command.words[1:]
     text = " ".join(words)
-    # Escapes and formats would change the text.
-    return None if "\\" in text or "%" in text or text.startswith("-") else text
+    # Escapes and formats would change the text. A text without an end of line may be printed again, by a loop.
+    is_exact = command.name == "echo" and len(words) == len(command.words) - 1
+    return None if "\\" in text or "%" in text or text.startswith("-") else KnownInput(text, is_exact)
 
 
 def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[WrappedCommand]:
@@ -106,14 +137,23 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             break
         else:
             break
-    if command.name == "ssh" and at >= len(command.words) and (text := find_known_input(command)) is not None:
-        yield ShellText(text, "ssh")
+    if at >= len(command.words) and command.name in _START_SHELL:
+        yield from _texts_of_started_shell(command)
     if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
     starts = [at] if sure else range(first, len(command.words))
     for start in starts:
         if start < len(command.words):
             yield _command_from(command, start, prefix, assignments)
+
+
+def _texts_of_started_shell(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    """Yield the input of a program that starts a shell because no command is given to it."""
+    known = find_known_input(command)
+    if known is not None and known.is_exact:
+        yield ShellText(known.text, command.name)
+    elif command.fed_by or any(redirection.is_standard_input for redirection in command.redirections):
+        raise CannotParse(f"`{command.name}` starts a shell, and what the shell reads is not known")
 
 
 def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> int:
@@ -193,6 +233,8 @@ def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
             at += 1
         else:
             break
+    if at < len(command.words) and _DESCRIPTOR_FILE.fullmatch(command.plain[at]):
+        raise CannotParse(f"`{command.name}` runs what stands behind the descriptor `{command.plain[at]}`")
     if has_text and at < len(command.words):
         yield ShellText(command.plain[at], f"{command.name} -c")
     elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
@@ -206,8 +248,8 @@ def _input_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     files = [redirection.target for redirection in command.redirections if redirection.operator == "<"]
     if any(file.startswith(("<(", "$(", "`")) for file in files):
         raise CannotParse(f"`{command.name}` runs what another command prints")
-    if (text := find_known_input(command)) is not None:
-        yield ShellText(text, command.name)
+    if (known := find_known_input(command)) is not None:
+        yield ShellText(known.text, command.name)
 
 
 def _eval(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -228,10 +270,12 @@ def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
     The text is the word behind `-c`, or it is joined to `-c`.
     """
+    has_text = False
     for at, word in enumerate(command.plain):
         following = command.plain[at + 1 : at + 2]
         if word == "--" and command.name == "script" and following:
             yield _slice_command(command, at + 1, len(command.words))
+            has_text = True
         if match := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
             texts = following if match[1] is None else (match[1],)
         elif match := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
@@ -240,6 +284,9 @@ def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
             continue
         for text in texts:
             yield ShellText(text, f"{command.name} -c")
+            has_text = True
+    if not has_text and command.name in _START_SHELL:
+        yield from _texts_of_started_shell(command)
 
 
 _FLOCK = Prefix(
@@ -328,6 +375,8 @@ def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    if any(map(_DESCRIPTOR_FILE.fullmatch, command.plain[1:])):
+        raise CannotParse(f"`{command.name}` runs what stands behind a descriptor")
     if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
         yield from _input_texts(command)
 
