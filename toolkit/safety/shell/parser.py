@@ -53,6 +53,7 @@ _EVALUATE_NAMES = frozenset({
 
 # Builtins whose words set variables.
 _DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_SUBSCRIPT_WITH_VALUE = re.compile(r"""\w["'\\]*\[[^\]]*\$""")
 _NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
 
 
@@ -80,6 +81,7 @@ def parse_script(text: str) -> Script:
         functions=tuple(parts.functions),
         spawns_in_loop=parts.spawns,
         has_substitution=parts.has_substitution,
+        evaluates_subscript=parts.evaluates_subscript,
     )
     refuse_late_texts(script, evaluates=parts.evaluates)
     return script
@@ -97,12 +99,14 @@ class _ScriptParts:
         self._characters = 0
         self.has_substitution = False
         self.evaluates = False
+        self.evaluates_subscript = False
 
     def read(self, text: str, nesting: tuple[str, ...], depth: int, wrapper: SimpleCommand | None = None) -> list[Any]:
         self._characters += len(text)
         if self._characters > _MAX_TOTAL_CHARACTERS:
             raise CannotParse("it gives too much text to shells inside shells")
         reader = _read_text(text, nesting)
+        self.evaluates_subscript = self.evaluates_subscript or _SUBSCRIPT_WITH_VALUE.search(text) is not None
         self.redirections += reader.redirections
         self.assignments += reader.assignments
         self.functions += reader.functions
@@ -128,6 +132,9 @@ class _ScriptParts:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
             # `declare -i b=a` evaluates `a` as a number.
             self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
+            self.evaluates_subscript = self.evaluates_subscript or any(
+                "[" in word and "$" in word for word in command.plain[1:]
+            )
             if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
                 raise CannotParse(f"`{command.name}` may run what stands in its brackets")
         for wrapped_command in find_wrapped_commands(command):

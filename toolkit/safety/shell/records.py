@@ -122,6 +122,7 @@ class Script:
         functions: The names of the functions that are defined.
         spawns_in_loop: Whether a loop that may never end starts commands in the background.
         has_substitution: Whether there is any `$()`, backtick, `<()`, `$name` or arithmetic.
+        evaluates_subscript: Whether a subscript may hold the value of a variable: `test -v "a[$i]"`.
     """
 
     commands: tuple[SimpleCommand, ...]
@@ -131,6 +132,7 @@ class Script:
     functions: tuple[str, ...] = ()
     spawns_in_loop: bool = False
     has_substitution: bool = False
+    evaluates_subscript: bool = False
 
     @property
     def has_redirection(self) -> bool:
