@@ -8,7 +8,8 @@ question. So does code that cannot be seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..._plumbing.wording import in_backticks
 from ..shell.records import SimpleCommand
@@ -54,9 +55,14 @@ _HARMFUL_CODE = re.compile(
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
-# A pipe from or to a text, after each text has been replaced by one letter.
-_AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
-_HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
+_AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
+_AWK_PARTS = re.compile(
+    r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
+    re.DOTALL,
+)
+# A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds.
+_HARMFUL_AWK = re.compile(r"@|\bsystem\s*\(|(?<!\|)\|(?!\|)")
 
 
 def language_of_program(name: str) -> str | None:
@@ -69,8 +75,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
     language_name = language_of_program(command.name)
-    is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
-    if is_awk and any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
+    if command.name in _AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
         yield Danger("ask", "runs other programs from inside awk")
     if language_name is None:
         return
@@ -95,6 +100,29 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     for path in _TEXT_IN_CODE.findall(code or ""):
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
+
+
+def _awk_words(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that may hold a program of awk, which is every word but the values of `-F` and `-v`."""
+    for before, word in pairwise(("", *words)):
+        if not _AWK_VALUES.fullmatch(before) and not _AWK_VALUES.match(word):
+            yield word
+
+
+def _remove_awk_texts(program: str) -> str:
+    """Return *program* with `S` for each text and each pattern, and without comments."""
+    rest: list[str] = []
+    at = 0
+    while match := _AWK_PARTS.match(program, at):
+        at = match.end()
+        last = next((part for part in reversed(rest) if part.strip()), "")
+        if match["regex"] and (last[-1:].isalnum() or last in (")", "]", "_", "$")):
+            # Behind a value, a slash divides.
+            rest.append("/")
+            at = match.start() + 1
+        else:
+            rest.append("S" if match["text"] or match["regex"] else match["other"] or " ")
+    return "".join(rest)
 
 
 def code_dangers(language_name: str, code: str) -> Iterator[Danger]:

@@ -129,12 +129,6 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("parallel", _CHOICE, options=_PARALLEL),
     Risk("parallel", _CHOICE, word=r"(?s).*\{=.*(system|exec|qx|`|unlink|open|require|do\b).*"),
     Risk("parallel", "opens a connection to another machine", options="-S --sshlogin --sshloginfile --slf"),
-    Risk("sed gsed", _CHOICE, word=r"(?s)(?!-)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
-    Risk("sed gsed", _CHOICE, word=r"(?s)(?!-).*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"),
-    Risk("sed gsed", _CHOICE, options="-e --expression", value=r"(?s)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
-    Risk(
-        "sed gsed", _CHOICE, options="-e --expression", value=r"(?s)s.*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"
-    ),
     Risk("gawk awk", _LOADS, options="-l --load"),
     Risk("gawk", "runs a script of the debugger", options="-D --debug"),
     Risk("m4", _CHOICE, word=r"(?s).*syscmd.*", reads=True),

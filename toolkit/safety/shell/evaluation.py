@@ -152,9 +152,7 @@ def _inserted_texts(command: SimpleCommand, script: Script) -> Iterator[str]:
     """Yield the literal words and the texts that *command* hands to a variable or to a parameter."""
     if _takes_values(command, script) or _goes_into_variable(command):
         yield from (word for word, is_literal in _words_with_literal(command) if is_literal)
-        yield from (
-            redirection.target for redirection in command.redirections if redirection.operator.startswith("<<")
-        )
+        yield from (redirection.target for redirection in command.redirections if redirection.operator.startswith("<<"))
 
 
 def _decodes_into_variable(command: SimpleCommand) -> bool:

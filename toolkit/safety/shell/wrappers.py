@@ -18,6 +18,7 @@ from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option, values_of
 from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
+from .sed_scripts import SEDS, sed_actions
 
 __all__ = ["SHELLS", "STANDARD_INPUT", "KnownInput", "ShellText", "find_known_input", "find_wrapped_commands"]
 
@@ -430,6 +431,14 @@ def _refuse_reading_options(command: SimpleCommand) -> Iterator[WrappedCommand]:
     yield from ()
 
 
+def _sed(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    for action in sed_actions(command):
+        if action.kind == "run" and not action.text:
+            raise CannotParse("`sed` runs lines of its input as commands")
+        if action.kind == "run":
+            yield ShellText(action.text, "sed e")
+
+
 _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     "eval": _eval,
     "trap": _trap,
@@ -442,6 +451,7 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     "hash": _hash,
     "enable": _enable,
     "entr": _entr,
+    **dict.fromkeys(SEDS, _sed),
     **dict.fromkeys(("history", "fc"), _history),
     **dict.fromkeys(("set", "shopt"), _refuse_reading_options),
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),
