@@ -23,13 +23,14 @@ from toolkit.workspace import Workspace
 
 from .command_lines import STAND_IN
 
-__all__ = ["Bash"]
+__all__ = ["CONTROL", "Bash", "LostControl"]
 
-# What may be found on PATH: nothing that changes or ends anything by itself.
+# What may be found on PATH: nothing that ends or removes anything by itself. A line can still write over the stand-in, so
+# every batch ends with the control.
 _PROGRAMS = (
     "bash sh cat env nice nohup setsid timeout stdbuf ionice chrt taskset xargs find prlimit setpriv flock choom script "
     "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
-    "sort wc grep sed awk"
+    "sort wc grep sed awk cp ln install dd chmod tr sleep"
 )
 # The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
 # tells the number of its line, unless the line has taken it away with the environment.
@@ -95,6 +96,17 @@ def _strongest_level() -> LevelName:
         return best_sandbox(Workspace(folder), limits=_LIMITS).name
 
 
+# This line has to start the stand-in, or no other line could be seen to do so.
+CONTROL = f"{STAND_IN} # control"
+
+
+class LostControl(RuntimeError):
+    """The error for a place where a known dangerous line does not start the stand-in."""
+
+    def __init__(self) -> None:
+        super().__init__(f"`{CONTROL}` did not start the stand-in, so no finding can be trusted; look at the sandbox")
+
+
 class Bash:
     """A place where lines are run; leave it with `close`."""
 
@@ -127,8 +139,16 @@ class Bash:
 
     def start_stand_in(self, lines: Sequence[str]) -> list[str]:
         """Return those of *lines* that start the stand-in, also when `bash -c` runs them alone."""
-        suspects = self._marked(lines)
+        suspects = self._marked([*lines, CONTROL])
+        if CONTROL not in suspects:
+            raise LostControl
+        suspects.remove(CONTROL)
         return self._marked(suspects, alone=True) if suspects else []
+
+    def require_control(self) -> None:
+        """Raise `LostControl` unless the control line starts the stand-in, alone and among others."""
+        if not self.run_alone(CONTROL) or self.start_stand_in([":"]):
+            raise LostControl
 
     def run_alone(self, line: str) -> bool:
         """Return whether `bash -c` starts the stand-in for *line*."""

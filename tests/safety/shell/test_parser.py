@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.safety.shell.heredocs import read_heredoc_text
+from toolkit.safety.shell.known_input import find_known_input
 from toolkit.safety.shell.nodes import NodeContext
 from toolkit.safety.shell.parser import CannotParse, MissingShellParser, parse_script
 from toolkit.safety.shell.tree import StatementReader
 from toolkit.safety.shell.words import read_word
-from toolkit.safety.shell.wrappers import find_known_input
 
 
 def words(text: str) -> list[tuple[str, ...]]:

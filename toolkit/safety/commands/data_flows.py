@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..shell.known_input import SHELLS, STANDARD_INPUT, find_known_input
 from ..shell.records import Assignment, Script, SimpleCommand
-from ..shell.wrappers import SHELLS, STANDARD_INPUT, find_known_input
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
 from .options import Args

@@ -12,13 +12,20 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..._plumbing.wording import in_backticks
+from ..shell.known_input import STANDARD_INPUT, find_known_input
 from ..shell.records import SimpleCommand
-from ..shell.wrappers import STANDARD_INPUT, find_known_input
 from .files import CommandFiles
 from .options import Args
 from .targets import Danger, writing_danger
 
-__all__ = ["DOWNLOADERS", "code_dangers", "interpreter_dangers", "language_of_program", "unseen_code_dangers"]
+__all__ = [
+    "DOWNLOADERS",
+    "code_dangers",
+    "find_inline_code",
+    "interpreter_dangers",
+    "language_of_program",
+    "unseen_code_dangers",
+]
 
 DOWNLOADERS = frozenset({
     "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
@@ -100,6 +107,12 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     for path in _TEXT_IN_CODE.findall(code or ""):
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
+
+
+def find_inline_code(args: Args) -> str | None:
+    """Return the code of another language on the command line, or None."""
+    language_name = language_of_program(args.command.name)
+    return None if language_name is None else _find_code(args, _INTERPRETERS[language_name].split())[0]
 
 
 def _awk_words(words: Sequence[str]) -> Iterator[str]:

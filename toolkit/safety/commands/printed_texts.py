@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..shell.known_input import KnownInput, find_known_input
 from ..shell.records import SimpleCommand
-from ..shell.wrappers import KnownInput, find_known_input
 
 __all__ = ["find_known_output", "input_text"]
 
@@ -27,12 +27,13 @@ def find_known_output(command: SimpleCommand) -> KnownInput | None:
     words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+|--", word)]
     text = None
     if command.name == "echo":
+        ends = "" if any(re.fullmatch(r"-[eE]*n[neE]*", word) for word in command.words[1:]) else "\n"
         # It depends on the shell and its options whether `echo` interprets a backslash.
-        text = None if any("\\" in word for word in words) else " ".join(words)
+        text = None if any("\\" in word for word in words) else " ".join(words) + ends
     elif len(words) == 1 and not re.search(r"%|\\(?!n)", words[0]):
         text = words[0].replace("\\n", "\n")
     elif len(words) == 2 and re.fullmatch(r"%s(\\n)?", words[0]):
-        text = words[1]
+        text = words[1] + words[0][2:].replace("\\n", "\n")
     return None if text is None else KnownInput(text, is_exact=True)
 
 

@@ -18,9 +18,10 @@ import re
 from collections.abc import Iterator
 
 from ..._plumbing.wording import in_backticks
+from .known_input import SHELLS, STANDARD_INPUT, find_known_input
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
-from .wrappers import SHELLS, STANDARD_INPUT, ShellText, find_known_input, find_wrapped_commands
+from .wrappers import ShellText, find_wrapped_commands
 
 __all__ = ["refuse_late_texts", "runs_unseen_text"]
 

@@ -16,22 +16,20 @@ from typing import NamedTuple, TypeAlias
 
 from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option, values_of
+from .known_input import SHELLS, STANDARD_INPUT, find_known_input, skip_shell_options
 from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
 from .sed_scripts import SEDS, sed_actions
 
-__all__ = ["SHELLS", "STANDARD_INPUT", "KnownInput", "ShellText", "find_known_input", "find_wrapped_commands"]
+__all__ = ["ShellText", "find_wrapped_commands"]
 
 # These programs start a shell if no command is given to them.
 _START_SHELL = frozenset({
     "ssh", "sudo", "doas", "chroot", "unshare", "nsenter", "fakeroot", "fakechroot", "proot", "firejail", "su",
     "runuser", "script", "sg", "newgrp", "nix-shell", "setarch", *ARCHITECTURES.split(),
 })  # fmt: skip
-SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
-STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
-_EXPANDS = re.compile(r"[$`]")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
@@ -40,19 +38,6 @@ class ShellText(NamedTuple):
 
     text: str
     wrapper: str
-
-
-class KnownInput(NamedTuple):
-    """
-    The text that a command reads from standard input, as far as the line shows it.
-
-    Attributes:
-        text: The text. Variables and substitutions, which the shell expands, stay as written.
-        is_exact: Whether the command reads exactly this text.
-    """
-
-    text: str
-    is_exact: bool
 
 
 WrappedCommand: TypeAlias = SimpleCommand | ShellText
@@ -69,35 +54,6 @@ def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
         yield from _commands_behind_prefix(command, PREFIXES[name])
     elif name in SHELLS:
         yield from _shell_texts(command)
-
-
-def find_known_input(command: SimpleCommand) -> KnownInput | None:
-    """Return what *command* reads from standard input, or None if the command line does not show it."""
-    for redirection in reversed(command.redirections):
-        if redirection.is_standard_input:
-            if not redirection.operator.startswith("<<"):
-                return None
-            # A pattern is not expanded in a here-string, so only a variable or a substitution makes it unknown.
-            is_exact = redirection.is_literal or not _EXPANDS.search(redirection.target)
-            return KnownInput(redirection.target, is_exact and not command.shares_input)
-    source = command.pipe_source
-    # Several commands before the pipe (`{ echo a; echo b; } | sh`) print more than the last one does.
-    if source is None or source.fed_by != command.fed_by[:-1] or not all(source.literal):
-        return None
-    text = None
-    if source.name == "cat" and len(source.words) == 1:
-        text = find_known_input(source)
-    elif source.name in ("echo", "printf"):
-        text = _printed_text(source)
-    return text and KnownInput(text.text, text.is_exact and not command.shares_input)
-
-
-def _printed_text(command: SimpleCommand) -> KnownInput | None:
-    words = command.words[2:] if command.words[1:2] in (("-n",), ("--",)) else command.words[1:]
-    text = " ".join(words)
-    # Escapes and formats would change the text. A text without an end of line may be printed again, by a loop.
-    is_exact = command.name == "echo" and len(words) == len(command.words) - 1
-    return None if "\\" in text or "%" in text or text.startswith("-") else KnownInput(text, is_exact)
 
 
 def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[WrappedCommand]:
@@ -216,24 +172,7 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
 
 def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
-    at, has_text = 1, False
-    while at < len(command.words):
-        word = command.plain[at]
-        if word in ("-rcfile", "-init-file", "--rcfile", "--init-file"):
-            at += 2
-        elif word in ("--", "-"):
-            at += 1
-            break
-        elif word[:1] in ("-", "+"):
-            if word[1:2] != "-":
-                has_text = has_text or (word[0] == "-" and "c" in word)
-                if word[0] == "-" and "s" in word and not has_text:
-                    at = len(command.words)
-                    break
-                at += word.count("o") + word.count("O")  # `-eo pipefail`: each `o` takes a word
-            at += 1
-        else:
-            break
+    at, has_text = skip_shell_options(command)
     if at < len(command.words) and _DESCRIPTOR_FILE.fullmatch(command.plain[at]):
         raise CannotParse(f"`{command.name}` runs what stands behind the descriptor `{command.plain[at]}`")
     if has_text and at < len(command.words):
