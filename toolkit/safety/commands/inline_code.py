@@ -56,11 +56,16 @@ _HARMFUL_CODE = re.compile(
     r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
     r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
     r"|System\.(cmd|shell)\b|\bos:cmd|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
+    r"|\bsyscall\b|\bexec[vl]\w*|posix_spawn|\bsystem2|Deno\.(run|Command|remove|write|kill)"
     r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
+# In perl and ruby, `open` runs a name with a `|` before or behind it.
+_OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]", re.DOTALL)
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
+# Modules of python whose words are statements.
+_RUN_STATEMENTS = frozenset({"timeit", "pdb", "code"})
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
@@ -140,12 +145,15 @@ def _remove_awk_texts(program: str) -> str:
 
 def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
     """Yield the dangers of *code* in the language *language_name*."""
-    if _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+    opens_pipe = language_name in ("perl", "ruby") and _OPENS_PIPE.search(code) is not None
+    if opens_pipe or _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 
 def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
     """Return the code on the command line, and whether it is known exactly."""
+    if not _RUN_STATEMENTS.isdisjoint(args.values("-m")):
+        return "\n".join(args.words), all(args.command.literal)
     for at, word in enumerate(args.words):
         for option in options:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):

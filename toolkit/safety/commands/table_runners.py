@@ -66,7 +66,8 @@ _VIM = (
     r"|(?:^|[|:\s])sh(?:ell)?(?:$|[|=\s])).*"
 )
 _KEEPS_SQL = (
-    r"(?is).*(\\!|\bsystem\s|\bcopy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv|\\sandbox|\\P\s).*"
+    r"(?is).*(\\!|\bsystem\s|(?:\b|-c)copy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv"
+    r"|\\sandbox|\\P\s).*"
 )
 _SQLITE = (
     r"(?is).*(^|[\n;'\"])\s*\.(shell|system|load|excel|www)\b.*"
@@ -237,6 +238,10 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("npm", _CHOICE, options="--git --viewer --editor --shell --node-options --dangerously-allow-all-scripts"),
     Risk("npm", _CHOICE, "explore|edit"),
     Risk("npm", _CHOICE, "pkg set", word=r"scripts\..*"),
+    Risk("npm", _CHOICE, "set-script"),
+    Risk("go", "runs what anyone may have published", "run|install", word=r"[\w-]+(\.[\w-]+)+/.*@.*"),
+    Risk("salt", _CHOICE, word=r"cmd\..*|state\..*"),
+    Risk("perl", _CHOICE, word=r"(?s)(?!-)(\s*\|.*|.*\|\s*)"),
     Risk("npm pnpm", _CHOICE, "exec|x", "-c --call --shell-mode"),
     Risk(
         "npm pnpm yarn",

@@ -49,7 +49,7 @@ _MEANING = "gives a command another meaning"
 
 SYSTEM_RISKS: tuple[Risk, ...] = (
     # privilege and users
-    Risk("sudo doas su pkexec runuser", "runs with another user's rights"),
+    Risk("sudo sudoedit doas su pkexec runuser", "runs with another user's rights"),
     Risk("visudo vipw vigr passwd chpasswd chsh chfn useradd adduser userdel deluser", "changes users or passwords"),
     Risk("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
     Risk("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),

@@ -238,7 +238,10 @@ def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     takes = _VALUE_OPTIONS.get(language, "").split()
     yield from args.values("--require", "-r", "--import")
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
-    if find_inline_code(args) is not None or args.has("-m"):
+    if args.has("-m"):
+        yield from (word for word in args.operands if word.endswith(".py"))
+        return
+    if find_inline_code(args) is not None:
         return
     words = [word for at, word in enumerate(args.words) if not at or args.words[at - 1] not in takes]
     operands = args.operands_of(words)

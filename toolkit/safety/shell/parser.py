@@ -121,6 +121,8 @@ class _ScriptParts:
         self.commands.append(command)
         if len(self.commands) > MAX_COMMANDS or depth > _MAX_WRAPPER_DEPTH:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
+        if any(word.startswith("=") and len(word) > 1 for word in _words_that_zsh_expands(command)):
+            raise CannotParse("zsh runs the program that a word with `=` before it names")
         if command.name in _DECLARE:
             existing = {(assignment.name, assignment.value) for assignment in self.assignments}
             self.assignments += [
@@ -143,6 +145,11 @@ class _ScriptParts:
             else:
                 self.assignments += wrapped_command.assignments
                 self._add(wrapped_command, depth + 1)
+
+
+def _words_that_zsh_expands(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the words in which `=rm` may stand for `/bin/rm`: the name, and for zsh every word."""
+    return command.plain if any(wrapper.startswith("zsh") for wrapper in command.nesting) else command.plain[:1]
 
 
 def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:

@@ -183,6 +183,8 @@ PREFIXES: dict[str, Prefix] = {
     "builtin": Prefix(),
     "coproc": Prefix(),
     "noglob": Prefix(),
+    "repeat": Prefix(skip=1),
+    "-": Prefix(),
     "nocorrect": Prefix(),
     # programs that run a command many times, or on another machine
     "xargs": Prefix(
@@ -211,6 +213,9 @@ PREFIXES: dict[str, Prefix] = {
         skip=1,
         joins=True,
     ),
+    "mosh": Prefix(values="-p --port --ssh --server --predict", flags="-4 -6 -a -n -o --no-init --local", skip=1),
+    "et": Prefix(values="-p -u -l", texts="-c --command", skip=1),
+    "pdsh": Prefix(values="-w -x -l -f -t -u -R -g -X", flags="-b -S -N -d -v", joins=True),
     # programs that run a command with a project's own programs
     "uv": Prefix(
         values="--with --python -p --extra --group --env-file --project --directory",

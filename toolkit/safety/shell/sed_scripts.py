@@ -28,9 +28,10 @@ _NUMBER = re.compile(r"[ \t]*\d*")
 _SET = re.compile(r"\^?\]?(?:\[[:.=].*?[:.=]\]|[^\]\n])*\]")
 _FLAGS = re.compile(r"[gpiImMe0-9]*")
 _SUBSTITUTION = r"\$\(\(.*?\)\)|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|`[^`]*`"
-# The value of a variable is not known, and most often it is a number or a part of a pattern. In `"\$p"` the shell
+# The value of a variable is not known. Most often it is a number, empty, or a part of a pattern. In `"\$p"` the shell
 # leaves a `$` to sed, so a name without braces is read in both ways.
-_UNKNOWN = (re.compile(rf"{_SUBSTITUTION}|\$\w+|\$[@*#?!$-]"), re.compile(_SUBSTITUTION))
+_UNKNOWN = re.compile(rf"{_SUBSTITUTION}|\$\w+|\$[@*#?!$-]")
+_READINGS = ((_UNKNOWN, "1"), (_UNKNOWN, ""), (re.compile(_SUBSTITUTION), "1"))
 _FLAG_OPTIONS = frozenset("nsrEzub")
 
 
@@ -46,18 +47,18 @@ def sed_actions(command: SimpleCommand) -> list[SedAction]:
     words = list(zip(command.plain[1:], command.literal[1:], strict=True))
     if all(command.literal):
         return _read_script(command.plain[1:])
-    if "1" in _find_scripts([_UNKNOWN[0].sub("1", word) for word, _ in words]):
+    if "1" in _find_scripts([_UNKNOWN.sub("1", word) for word, _ in words]):
         raise CannotParse("the script of `sed` is only worked out when it runs")
-    readings: list[SedAction] = []
-    problem: CannotParse | None = None
-    for unknown in _UNKNOWN:
+    actions: list[SedAction] = []
+    problems: list[CannotParse] = []
+    for unknown, text in _READINGS:
         try:
-            readings += _read_script([word if is_literal else unknown.sub("1", word) for word, is_literal in words])
-        except CannotParse as error:
-            if problem is not None:
-                raise
-            problem = error
-    return list(dict.fromkeys(readings))
+            actions += _read_script([word if is_literal else unknown.sub(text, word) for word, is_literal in words])
+        except CannotParse as problem:
+            problems.append(problem)
+    if len(problems) == len(_READINGS):
+        raise problems[0]
+    return list(dict.fromkeys(actions))
 
 
 def _read_script(words: Sequence[str]) -> list[SedAction]:
