@@ -50,7 +50,7 @@ _READ_SCRIPTS = {
     "just": "-f --justfile", "crontab": "", "ed": "", "ex": "", "vi": "", "bc": "", "m4": "", "mysql": "",
 }  # fmt: skip
 # The files that these programs read without being told, and programs whose operand is a script.
-_DEFAULT_SCRIPTS = {
+_DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
     "just": ("justfile", "Justfile", ".justfile"),
 }
