@@ -23,13 +23,14 @@ from toolkit.workspace import Workspace
 
 from .command_lines import STAND_IN
 
-__all__ = ["Bash"]
+__all__ = ["CONTROL", "Bash", "LostControl"]
 
-# What may be found on PATH: nothing that changes or ends anything by itself.
+# What may be found on PATH: nothing that ends or removes anything by itself. A line can still write over the stand-in, so
+# every batch ends with the control.
 _PROGRAMS = (
     "bash sh cat env nice nohup setsid timeout stdbuf ionice chrt taskset xargs find prlimit setpriv flock choom script "
     "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
-    "sort wc grep sed awk"
+    "sort wc grep sed awk cp ln install dd chmod tr sleep"
 )
 # The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
 # tells the number of its line, unless the line has taken it away with the environment.
@@ -95,10 +96,18 @@ def _strongest_level() -> LevelName:
         return best_sandbox(Workspace(folder), limits=_LIMITS).name
 
 
+# This line has to start the stand-in, or no other line could be seen to do so.
+CONTROL = f"{STAND_IN} # control"
+
+
+class LostControl(RuntimeError):
+    """The error for a place where a known dangerous line does not start the stand-in."""
+
+
 class Bash:
     """A place where lines are run; leave it with `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, stand_in: str = _STAND_IN) -> None:
         shell = shutil.which("bash")
         if shell is None:
             raise RuntimeError("there is no bash on PATH; install it to compare the reader with it")
@@ -106,6 +115,7 @@ class Bash:
         self._folder = Path(tempfile.mkdtemp(prefix="lines-")).resolve()
         self._mark = self._folder / "mark"
         self.hung: list[str] = []
+        self.spoiled: list[str] = []  # lines that broke the stand-in
         programs = self._folder / "programs"
         programs.mkdir()
         for name in _PROGRAMS.split():
@@ -113,9 +123,7 @@ class Bash:
                 (programs / name).symlink_to(
                     os.path.realpath(path) if name not in ("sh", "linux64", "i386", "x86_64") else path
                 )
-        stand_in = programs / STAND_IN
-        stand_in.write_text(_STAND_IN.format(mark=self._mark))
-        stand_in.chmod(0o755)
+        self._stand_in = stand_in.format(mark=self._mark)
         driver = _DRIVER.replace("@most_ticks@", str(_MOST_TICKS)).replace("@room_lines@", str(_ROOM_LINES))
         (self._folder / "driver").write_text(driver)
         workspace = Workspace(self._folder)
@@ -127,8 +135,21 @@ class Bash:
 
     def start_stand_in(self, lines: Sequence[str]) -> list[str]:
         """Return those of *lines* that start the stand-in, also when `bash -c` runs them alone."""
-        suspects = self._marked(lines)
+        suspects = self._marked([*lines, CONTROL])
+        if CONTROL not in suspects:
+            # One of the lines has broken the stand-in, so the others are run again without it.
+            if len(lines) < 2:
+                self.spoiled += lines
+                return []
+            middle = len(lines) // 2
+            return self.start_stand_in(lines[:middle]) + self.start_stand_in(lines[middle:])
+        suspects.remove(CONTROL)
         return self._marked(suspects, alone=True) if suspects else []
+
+    def require_control(self) -> None:
+        """Raise `LostControl` unless the control line starts the stand-in, alone and among others."""
+        if not self.run_alone(CONTROL) or CONTROL not in self._marked([":", CONTROL]):
+            raise LostControl(f"`{CONTROL}` did not start the stand-in, so no finding can be trusted; see the sandbox")
 
     def run_alone(self, line: str) -> bool:
         """Return whether `bash -c` starts the stand-in for *line*."""
@@ -158,6 +179,10 @@ class Bash:
         for number in range(-(-len(lines) // _ROOM_LINES)):
             (self._folder / f"room{number}").mkdir()
         self._mark.unlink(missing_ok=True)
+        program = self._folder / "programs" / STAND_IN
+        program.unlink(missing_ok=True)
+        program.write_text(self._stand_in)
+        program.chmod(0o755)
         (self._folder / "lines").write_bytes(b"".join(line.encode() + b"\0" for line in lines))
         argv = [self._shell, "--norc", "--noprofile", str(self._folder / "driver"), "alone" if alone else "together"]
         ours, theirs = os.pipe()

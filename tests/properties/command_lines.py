@@ -25,10 +25,11 @@ _TOKEN = re.compile(r"\s+|[A-Za-z0-9_./-]+|'[^']*'|\"[^\"]*\"|[<>&|;]+|.", re.DO
 # What is taken for a part that would nest too deep.
 _FLAT = {
     "script": "leaf", "statement": "leaf", "simple": "leaf", "compound": "leaf", "wrapped": "leaf", "evaluated": "leaf",
+    "documented": "leaf", "conditioned": "leaf", "written": "leaf", "edited": "leaf",
     "word": "flat_word", "expansion": "plain", "value": "plain", "assignment": "flat_assignment",
     "redirection": "flat_redirection",
 }  # fmt: skip
-_DEEPER = frozenset({"compound", "wrapped", "evaluated", "expansion"})
+_DEEPER = frozenset({"compound", "wrapped", "evaluated", "expansion", "documented", "written", "conditioned"})
 
 
 def command_lines(seed: int, real: Sequence[str] = ()) -> Iterator[str]:
@@ -46,7 +47,8 @@ def command_lines(seed: int, real: Sequence[str] = ()) -> Iterator[str]:
         if real and kind < 0.15:
             line = _splice(draw, draw.choice(real), grammar)
         else:
-            line = grammar.script(draw.choice((1, 1, 2, 2, 3)))
+            part = draw.choice(("script", "script", "script", "documented", "conditioned", "written", "edited"))
+            line = grammar.form(part, draw.choice((1, 1, 2, 2, 3)))
             if kind < 0.4:
                 line = _mutate(draw, line, grammar)
         if STAND_IN not in line:

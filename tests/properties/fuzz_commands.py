@@ -6,6 +6,8 @@ Look for command lines that are judged harmless and start a program all the same
 Lines are generated, and every line that neither a check nor a deny rule for the stand-in stops is really run by bash.
 Lines are short, so one in six has been there before; it is counted, but not judged and run again.
 A stand-in that starts is a finding: bash and the reader disagree about that line.
+A control line has to start the stand-in at the beginning, or the fuzzer stops with an error. It also ends every batch: a
+line that breaks the stand-in is counted with those that did not end, and the others are run again without it.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Tally:
         lines: How many were generated.
         harmless: How many were judged harmless; each of them was run, those that are the same once.
         findings: Those that started the stand-in.
-        hung: Those that did not come to an end.
+        hung: Those that did not come to an end, or that broke the stand-in, so that they say nothing.
     """
 
     lines: int = 0
@@ -71,9 +73,12 @@ def is_harmless(line: str) -> bool:
 
 
 def real_lines() -> list[str]:
-    """Return the lines of both corpora."""
-    lines = [line for name in ("harmless", "dangerous") for line in (_CORPUS / f"{name}.txt").read_text().splitlines()]
-    return [unescape(line) for line in lines if line and not line.startswith("# ")]
+    """Return the lines of the corpora."""
+    names = ("harmless", "dangerous", "hidden", "hidden_look_alikes")
+    lines = [line for name in names for line in (_CORPUS / f"{name}.txt").read_text().splitlines()]
+    lines = [unescape(line) for line in lines if line and not line.startswith("# ")]
+    # Of the hidden commands, the fuzzer also gets the lines with the stand-in in place.
+    return [*lines, *(line.replace("rm -rf /", STAND_IN) for line in lines if "rm -rf /" in line)]
 
 
 def fuzz(
@@ -113,11 +118,12 @@ def fuzz(
             tally.harmless += verdict
 
     try:
+        bash.require_control()
         for lines in _batches(generate(), batch):
             tally.findings += bash.start_stand_in(lines)
             if len(tally.findings) >= max_findings:
                 break
-        tally.hung = list(dict.fromkeys(bash.hung))
+        tally.hung = list(dict.fromkeys([*bash.hung, *bash.spoiled]))
     finally:
         bash.close()
     return tally

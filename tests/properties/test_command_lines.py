@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from .bash_runs import Bash
+from .bash_runs import CONTROL, Bash, LostControl
 from .command_lines import STAND_IN, command_lines
 from .fuzz_commands import fuzz, fuzz_all, is_harmless, real_lines
 
@@ -51,6 +51,30 @@ def test_bash_tells_which_lines_start_the_stand_in():
             bash.start_stand_in([line for pair in zip(starts_not, starts, strict=False) for line in pair]) == starts[:6]
         )
         assert bash.start_stand_in([*starts_not, *starts]) == starts
+    finally:
+        bash.close()
+
+
+@pytest.mark.long
+def test_without_its_control_the_fuzzer_refuses_to_run():
+    """A stand-in that does not start would make every line look harmless."""
+    bash = Bash(stand_in="#!/bin/sh\n")
+    try:
+        with pytest.raises(LostControl, match="did not start the stand-in"):
+            bash.require_control()
+    finally:
+        bash.close()
+
+
+@pytest.mark.long
+def test_a_line_that_breaks_the_stand_in_hides_no_other():
+    """The control that ends each batch tells, and the other lines are run again."""
+    spoils = "echo > ../programs/zap"
+    bash = Bash()
+    try:
+        bash.require_control()
+        assert bash.start_stand_in([":", spoils, CONTROL]) == [CONTROL]
+        assert bash.spoiled == [spoils]
     finally:
         bash.close()
 
@@ -114,6 +138,10 @@ def test_no_line_that_is_judged_harmless_starts_the_stand_in():
         ("what stands between backticks", r"`[^`]*`", "x"),
         ("the second line", r"\n.*", ""),
         ("what stands behind `time`", r"\btime\b", "echo"),
+        ("a backslash in a here-document", r"\\\\\n", "x\n"),
+        ("what a script of sed runs", r"\bsed\b", "echo"),
+        ("a copied program", r"\./out", "echo"),
+        ("a number in a condition", r"(while|until|if) a=\S+", r"\1 :"),
     ],
 )
 def test_a_reader_that_overlooks_something_is_found_out(what, pattern, replacement):

@@ -35,8 +35,16 @@ def corpus(name: str) -> list[str]:
     return [re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line) for line in commands]
 
 
-DANGEROUS = [*corpus("dangerous"), *corpus("attempts"), *corpus("manual_options"), *corpus("third_dangerous")]
-HARMLESS = [*corpus("harmless"), *corpus("look_alikes"), *corpus("manual_look_alikes"), *corpus("third_harmless")]
+DANGEROUS = [
+    command
+    for name in ("dangerous", "attempts", "manual_options", "third_dangerous", "hidden")
+    for command in corpus(name)
+]
+HARMLESS = [
+    command
+    for name in ("harmless", "look_alikes", "manual_look_alikes", "third_harmless", "hidden_look_alikes")
+    for command in corpus(name)
+]
 # The grammar cannot read the first, nobody knows what the second evaluates, and the third is also read with the
 # variable as it stands, because it may be set only sometimes: they ask, and count in the score.
 FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]

@@ -43,6 +43,17 @@ from toolkit.safety.shell.parser import CannotParse, parse_script
         "a='; id'; trap \"echo $a\" EXIT",
         "mapfile -C \"x $(echo '; id')\" a",
         "a='x; id'; script -qc \"echo $a\"",
+        "while a='x[$(id)]'; ((a)); do break; done",
+        "until b; a='x[$(id)]'; ((a)); do break; done",
+        "if a='x[$(id)]'; echo $((a)); then :; fi",
+        "f() { (($1)); }; f 'x[$(id)]'",
+        "bash -c '(($1))' x 'y[$(id)]'",
+        "a='$(id)'; test -v \"b[$a]\"",
+        "read a <<< '$(id)'; let \"b[$a]=1\"",
+        "a='$' b='(id)'; let \"c[$a$b]=1\"",
+        "printf -v a 'x[\\\\x24(id)]'; ((a))",
+        "a=$(echo eA== | base64 -d); ((a))",
+        "cat > f <<'E'\nx[$(id)]\nE\nread a < f; ((a))",
     ],
 )
 def test_a_value_that_would_run_is_refused(line):
@@ -67,6 +78,10 @@ def test_a_value_that_would_run_is_refused(line):
         'echo "[info] $(date) $((n + 1))"',
         "PS1='> '; ENV=production make",
         'tmp=$(mktemp); trap "rm -f $tmp" EXIT',
+        "while IFS= read -r line; do ((n++)); done < f",
+        "f() { echo $(($1 * 2)); }; f 4",
+        "n=$(wc -l < f | tr -d ' '); ((n > 5))",
+        'a=(1 2); for i in 0 1; do echo "${a[$i]}"; done',
     ],
 )
 def test_ordinary_numbers_and_texts_stay_readable(line):

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.shell.heredocs import heredoc_text
+from toolkit.safety.shell.heredocs import read_heredoc_text
+from toolkit.safety.shell.known_input import find_known_input
 from toolkit.safety.shell.nodes import NodeContext
 from toolkit.safety.shell.parser import CannotParse, MissingShellParser, parse_script
 from toolkit.safety.shell.tree import StatementReader
 from toolkit.safety.shell.words import read_word
-from toolkit.safety.shell.wrappers import find_known_input
 
 
 def words(text: str) -> list[tuple[str, ...]]:
@@ -413,7 +413,53 @@ def test_a_wrapper_with_nothing_inside_stands_alone(text):
 )
 def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
     """Escapes, formats and files are not guessed."""
-    assert find_known_input(parse_script(text).commands[-1]) == expected
+    known = find_known_input(parse_script(text).commands[-1])
+    assert (known.text if known else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "is_exact"),
+    [
+        ('x <<E\na\\$b \\`c\\` \\\\ \\d \\"\nE', 'a$b `c` \\ \\d \\"\n', True),
+        ("x <<E\na\\\nb\nE", "ab\n", True),
+        ("x <<E\na\\\\\nb\nE", "a\\\nb\n", True),
+        ("x <<'E'\na\\\nb \\$c\nE", "a\\\nb \\$c\n", True),
+        ("x <<-E\n\t\ta\n\tb\\\n\tc\n\tE", "a\nb\tc\n", True),
+        ("x <<-'E'\n\ta\\\n\tb\nE", "a\\\nb\n", True),
+        ("x <<E\n$a\nE", "$a\n", False),
+        ("x <<E\n'$a' \\$b\nE", "'$a' $b\n", False),
+        ("x <<E\n${a}\nE", "${a}\n", False),
+        ("x <<E\na $(b) c\nE", "a $(b) c\n", False),
+        ("x <<< 'a*'", "a*", True),
+        ('x <<< "$a"', "$a", False),
+        ("{ y; x; } <<E\na\nE", "a\n", False),
+        ("echo a | { y; x; }", "a", False),
+        ("printf a | x", "a", False),
+    ],
+)
+def test_a_here_document_is_read_as_the_command_behind_it_reads_it(text, expected, is_exact):
+    """Without the shell's backslashes and tabs; a text that is expanded or shared is not known exactly."""
+    known = next(
+        known
+        for command in reversed(parse_script(text).commands)
+        if command.name == "x" and (known := find_known_input(command))
+    )
+    assert (known.text, known.is_exact) == (expected, is_exact)
+
+
+@pytest.mark.parametrize("text", ["echo a | x 3<<E\nb\nE", "echo a | x {fd}<<E\nb\nE", "echo a | x 3< b"])
+def test_another_descriptor_is_not_the_standard_input(text):
+    """The pipe still is."""
+    command = next(command for command in parse_script(text).commands if command.name == "x")
+    known = find_known_input(command)
+    assert known is not None
+    assert known.text == "a"
+
+
+@pytest.mark.parametrize("text", ["{ echo a; echo b; } | x", "if y; then echo a; else echo b; fi | x"])
+def test_several_commands_before_a_pipe_print_more_than_the_last(text):
+    """So the text is not known."""
+    assert find_known_input(parse_script(text).commands[-1]) is None
 
 
 # What is not understood.
@@ -580,7 +626,7 @@ def test_a_here_document_that_does_not_end_is_refused(text, start, end):
     places = [("heredoc_start", start), ("heredoc_end", end)]
     children = [odd(kind, start_byte=at[0], end_byte=at[1]) for kind, at in places if at]
     with pytest.raises(CannotParse, match="here-document"):
-        heredoc_text(odd("heredoc_redirect", text, children=children), text)
+        read_heredoc_text(odd("heredoc_redirect", text, children=children), text)
 
 
 @pytest.mark.parametrize("place", [{"start_byte": 1}, {"end_byte": 1}])

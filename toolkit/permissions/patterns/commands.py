@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 
 from ...safety.commands.written_scripts import WrittenText, find_runs_of_written_files
 from ...safety.shell.evaluation import runs_unseen_text
+from ...safety.shell.known_input import SHELLS
 from ...safety.shell.parser import CannotParse, Script, SimpleCommand, parse_script
-from ...safety.shell.wrappers import SHELLS
 
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "why_unreadable"]
 

@@ -8,11 +8,9 @@ question. This check is not a boundary: an allowed program can do anything, and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 
 from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
@@ -23,6 +21,7 @@ from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .options import Args
 from .targets import Danger, writing_danger
+from .variable_values import collect_values, count_turns, fill_in_text, fill_in_turn
 from .written_scripts import WrittenText, find_runs_of_written_files
 
 __all__ = ["CommandFiles", "check_command"]
@@ -33,10 +32,6 @@ _MAX_REASONS = 3
 _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
-_MAX_DERIVED_VALUES = 8
-_MAX_DERIVED_CHARS = 256
-_UNKNOWN = re.compile(r"[$`]|[<>]\(")
-_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
 def check_command(text: str, files: CommandFiles | None = None) -> Finding | None:
@@ -67,9 +62,9 @@ def _default_files() -> CommandFiles:
 
 def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
     yield from script_dangers(script)
-    values = _collect_values(script)
+    values = collect_values(script)
     try:
-        folders = folders_of(script.commands, lambda word: _fill_in_text(word, values))
+        folders = folders_of(script.commands, lambda word: fill_in_text(word, values))
     except TooManyFolders as problem:
         yield script.commands[0].source, Danger("ask", str(problem))
         return
@@ -117,7 +112,7 @@ def _redirection_dangers(
         if redirection.operator.startswith("<<") or redirection.moves:
             continue
         part = f"{redirection.operator} {redirection.target}"
-        for target in _fill_in_text(redirection.target, values):
+        for target in fill_in_text(redirection.target, values):
             use = FileUse(target, "write" if redirection.writes else "read")
             dangers = [files.danger_of(use, folders), *_target_dangers(redirection, target, folders)]
             yield from ((part, danger) for danger in dangers if danger is not None)
@@ -140,29 +135,6 @@ def _text_dangers(command: SimpleCommand, text: str, files: CommandFiles, level:
     yield from _find_dangers(script, files, level + 1)
 
 
-def _collect_values(script: Script) -> dict[str, list[str]]:
-    """Return every value that the text itself gives to a variable."""
-    values: dict[str, list[str]] = {}
-    for assignment in script.assignments:
-        known_values = values.setdefault(assignment.name, [])
-        if assignment.is_literal:
-            texts = [assignment.value]
-        elif len(known_values) < _MAX_DERIVED_VALUES:
-            # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            texts_filled_in = islice(_fill_in_text(assignment.value, values), _MAX_DERIVED_VALUES)
-            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
-            texts = ends + [before + text for before in known_values for text in ends]
-        else:
-            texts = []
-        known_values += [text for text in dict.fromkeys(texts) if text not in known_values]
-    for command in script.commands:
-        if command.name == "set":
-            words = [word for word in command.plain[1:] if word != "--"]
-            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
-                values.setdefault(str(name), []).append(value)
-    return values
-
-
 def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[SimpleCommand]:
     """Yield the command as written, and the command as it reads after each `cd`."""
     yield command
@@ -176,35 +148,14 @@ def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]
 
     A word that is not quoted is split as the shell would split it.
     """
-    for turn in range(_count_turns(" ".join(command.plain), values)):
+    for turn in range(count_turns(" ".join(command.plain), values)):
         words: list[str] = []
         for word, plain in zip(command.words, command.plain, strict=True):
-            text = _fill_in_turn(plain, values, turn)
+            text = fill_in_turn(plain, values, turn)
             whole_word = text == plain or (word.startswith('"') and word != '"$@"')
             words += [text] if whole_word else text.split()
         if words:
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
-
-
-def _fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    yield text
-    for turn in range(_count_turns(text, values)):
-        yield _fill_in_turn(text, values, turn)
-
-
-def _count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
-    """Return how often *text* has to be filled in until every value was used."""
-    if not values or "$" not in text:
-        return 0
-    return max((len(values.get(match[1] or match[2], ())) for match in _VARIABLE.finditer(text)), default=0)
-
-
-def _fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
-    def value(match: re.Match[str]) -> str:
-        choices = values.get(match[1] or match[2])
-        return choices[turn % len(choices)] if choices else match[0]
-
-    return _VARIABLE.sub(value, text)
 
 
 def _join_folder(folder: str, word: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from ..shell.records import CannotParse
+from ..shell.sed_scripts import SEDS, sed_actions
 from .options import Args
 from .printed_texts import input_text
 from .table_reach import REACH_RISKS
@@ -75,7 +77,7 @@ def _applies(compiled: _CompiledRisk, args: Args) -> bool:
         return False
     if compiled.word is None:
         return True
-    texts = (*args.words, input_text(args.command) or "") if compiled.risk.reads else args.words
+    texts = (*args.words, input_text(args.command)) if compiled.risk.reads else args.words
     return any(map(compiled.word.fullmatch, texts))
 
 
@@ -221,6 +223,19 @@ def _in_place_dangers(args: Args) -> Iterator[Danger | None]:
         yield from map(writing_danger, args.operands)
 
 
+def _sed_dangers(args: Args) -> Iterator[Danger | None]:
+    yield from _in_place_dangers(args)
+    try:
+        actions = sed_actions(args.command)
+    except CannotParse as problem:
+        yield Danger("ask", f"cannot be checked: {problem}")
+        return
+    for action in actions:
+        yield writing_danger(action.text) if action.kind == "write" else None
+        if action.kind == "run":
+            yield Danger("ask", "runs a program of the command's choice")
+
+
 def _dd_dangers(args: Args) -> Iterator[Danger | None]:
     for word in args.words:
         if word.startswith("of="):
@@ -265,7 +280,8 @@ _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("uv", "poetry", "pdm"), _build_dangers),
     **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),
     "truncate": _truncate_dangers,
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _in_place_dangers),
+    **dict.fromkeys(SEDS, _sed_dangers),
+    **dict.fromkeys(("perl", "ruby", "awk", "gawk"), _in_place_dangers),
     "dd": _dd_dangers,
     "kill": _kill_dangers,
     **dict.fromkeys(("curl", "wget"), _download_dangers),

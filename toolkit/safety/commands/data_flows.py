@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..shell.known_input import SHELLS, STANDARD_INPUT, find_known_input
 from ..shell.records import Assignment, Script, SimpleCommand
-from ..shell.wrappers import SHELLS, STANDARD_INPUT, find_known_input, find_wrapped_commands
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
 from .options import Args
@@ -95,8 +95,6 @@ def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger
         yield from _shell_text_dangers(args)
     else:
         yield from interpreter_dangers(args, files)
-    if name == "ssh" and (command.fed_by or any(_input_files(command))) and not any(find_wrapped_commands(command)):
-        yield Danger("ask", "runs commands that cannot be checked")
     if name in _SENDERS:
         yield from _sending_dangers(args, files)
 
@@ -119,7 +117,7 @@ def _shell_text_dangers(args: Args) -> Iterator[Danger]:
             yield Danger("ask", "runs the output of another command")
     elif unknown and (has_text or command.substitutions or not all(word.startswith('"') for word in unknown)):
         yield Danger("ask", "gives a shell a text that is only worked out when it runs")
-    elif reads and find_known_input(command) is None and "--version" not in args.options:
+    elif reads and not _has_exact_input(command) and "--version" not in args.options:
         yield Danger("ask", "runs commands that cannot be checked")
     if "-i" in args.options and command.redirections:
         yield Danger("ask", "gives a shell to another machine")
@@ -138,6 +136,11 @@ def _sending_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     whole_files = any(re.match(r"(.*=)?@(/etc/|~|\$HOME|/home/|/root/)", word) for word in args.words)
     if whole_files or any(word.startswith(("--post-file", "--body-file")) for word in args.words):
         yield Danger("ask", "sends a file to another machine")
+
+
+def _has_exact_input(command: SimpleCommand) -> bool:
+    known = find_known_input(command)
+    return known is not None and known.is_exact
 
 
 def _input_files(command: SimpleCommand) -> Iterator[str]:

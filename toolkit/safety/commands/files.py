@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import islice, pairwise
@@ -20,7 +21,8 @@ from ..name_globs import is_glob
 from ..paths import Folders
 from ..protected_files import BUILT_IN, Protected, ProtectedFiles
 from ..repositories import find_repository_rule
-from ..shell.records import SimpleCommand
+from ..shell.records import CannotParse, SimpleCommand
+from ..shell.sed_scripts import SEDS, sed_actions
 from .options import Args
 from .printed_texts import input_text
 from .table_files import (
@@ -56,7 +58,7 @@ _PACKED = re.compile(r"(.+)\.(?:gz|z|Z|bz2|xz|lzma|zst|lz4)")
 _UNPACKS_ONE = frozenset({
     "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
 })  # fmt: skip
-_BACKS_UP = frozenset({"sed", "gsed", "perl", "ruby"})
+_BACKS_UP = frozenset({*SEDS, "perl", "ruby"})
 _NAME_SOURCES = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
 _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
 
@@ -185,10 +187,19 @@ def files_of(args: Args) -> Iterator[FileUse]:
     yield from _output_files(args)
     if name not in NAMES_ONLY:
         yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
+    if name in SEDS:
+        yield from _sed_files(command)
     for pattern in SCRIPTS.get(name, ()):
-        for text in (*args.words, input_text(command) or ""):
+        for text in (*args.words, input_text(command)):
             for how, file in pattern.findall(text):
                 yield FileUse(file, "write" if how.lower() in SAYS_WRITE else "read")
+
+
+def _sed_files(command: SimpleCommand) -> Iterator[FileUse]:
+    with suppress(CannotParse):  # the other checks ask about a script that cannot be read
+        for action in sed_actions(command):
+            if action.kind != "run":
+                yield FileUse(action.text, action.kind)
 
 
 def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:

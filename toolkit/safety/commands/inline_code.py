@@ -8,16 +8,24 @@ question. So does code that cannot be seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..._plumbing.wording import in_backticks
+from ..shell.known_input import STANDARD_INPUT, find_known_input
 from ..shell.records import SimpleCommand
-from ..shell.wrappers import STANDARD_INPUT, find_known_input
 from .files import CommandFiles
 from .options import Args
 from .targets import Danger, writing_danger
 
-__all__ = ["DOWNLOADERS", "code_dangers", "interpreter_dangers", "language_of_program", "unseen_code_dangers"]
+__all__ = [
+    "DOWNLOADERS",
+    "code_dangers",
+    "find_inline_code",
+    "interpreter_dangers",
+    "language_of_program",
+    "unseen_code_dangers",
+]
 
 DOWNLOADERS = frozenset({
     "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
@@ -48,15 +56,25 @@ _HARMFUL_CODE = re.compile(
     r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
     r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
     r"|System\.(cmd|shell)\b|\bos:cmd|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
+    r"|\bsyscall\b|\bexec[vl]\w*|posix_spawn|\bsystem2|Deno\.(run|Command|remove|write|kill)"
     r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
+# In perl and ruby, `open` runs a name with a `|` before or behind it.
+_OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]", re.DOTALL)
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
+# Modules of python whose words are statements.
+_RUN_STATEMENTS = frozenset({"timeit", "pdb", "code"})
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
-# A pipe from or to a text, after each text has been replaced by one letter.
-_AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
-_HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
+_AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
+_AWK_PARTS = re.compile(
+    r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
+    re.DOTALL,
+)
+# A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds.
+_HARMFUL_AWK = re.compile(r"@|\bsystem\s*\(|(?<!\|)\|(?!\|)")
 
 
 def language_of_program(name: str) -> str | None:
@@ -69,8 +87,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
     language_name = language_of_program(command.name)
-    is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
-    if is_awk and any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
+    if command.name in _AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
         yield Danger("ask", "runs other programs from inside awk")
     if language_name is None:
         return
@@ -81,7 +98,8 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
         if not command.fed_by and not any(redirection.operator.startswith("<") for redirection in command.redirections):
             return
         yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
-        code, is_literal = find_known_input(command), True
+        known = find_known_input(command)
+        code, is_literal = (known.text, known.is_exact) if known is not None else (None, True)
         if code is None:
             yield Danger("ask", "runs code that cannot be checked")
     elif any(word.startswith("<(") for word in args.words):
@@ -96,14 +114,46 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
 
 
+def find_inline_code(args: Args) -> str | None:
+    """Return the code of another language on the command line, or None."""
+    language_name = language_of_program(args.command.name)
+    return None if language_name is None else _find_code(args, _INTERPRETERS[language_name].split())[0]
+
+
+def _awk_words(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words that may hold a program of awk, which is every word but the values of `-F` and `-v`."""
+    for before, word in pairwise(("", *words)):
+        if not _AWK_VALUES.fullmatch(before) and not _AWK_VALUES.match(word):
+            yield word
+
+
+def _remove_awk_texts(program: str) -> str:
+    """Return *program* with `S` for each text and each pattern, and without comments."""
+    rest: list[str] = []
+    at = 0
+    while match := _AWK_PARTS.match(program, at):
+        at = match.end()
+        last = next((part for part in reversed(rest) if part.strip()), "")
+        if match["regex"] and (last[-1:].isalnum() or last in (")", "]", "_", "$")):
+            # Behind a value, a slash divides.
+            rest.append("/")
+            at = match.start() + 1
+        else:
+            rest.append("S" if match["text"] or match["regex"] else match["other"] or " ")
+    return "".join(rest)
+
+
 def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
     """Yield the dangers of *code* in the language *language_name*."""
-    if _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+    opens_pipe = language_name in ("perl", "ruby") and _OPENS_PIPE.search(code) is not None
+    if opens_pipe or _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 
 def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
     """Return the code on the command line, and whether it is known exactly."""
+    if not _RUN_STATEMENTS.isdisjoint(args.values("-m")):
+        return "\n".join(args.words), all(args.command.literal)
     for at, word in enumerate(args.words):
         for option in options:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):

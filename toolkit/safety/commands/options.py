@@ -38,7 +38,7 @@ _OPTIONS_WITH_VALUE = {
 _WHOLE = frozenset({
     "--checkpoint", "--index", "--exec", "--delete", "--output", "--file", "--config", "--system", "--global", "--edit",
     "--volume", "--device", "--install", "--prune", "--input", "--script", "--eval", "--filter", "--write", "--no",
-    "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
+    "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run",
 })  # fmt: skip
 # The same for one program: its manual lists an option that is the beginning of an option in one of its rows.
 _NEVER_ABBREVIATED: dict[str, frozenset[str]] = {

@@ -341,7 +341,6 @@ OUTPUT = re.compile(
     r"|-f(?:opt-info|dump|time-trace|optimization-record|profile-(?:generate|note|dir)|crash-diagnostics)[\w-]*"
 )
 
-_SED = re.compile(r"(?:(?<![A-Za-z.])|(?<=[^\w\s])[gpiIMme\d]{1,8})([wWrR])[ \t]*(?=[^\s;}/,])([^\n;}]+)")
 _VIM = re.compile(
     r"(?:^|[|:\s,%$\d])(w|wq|x|up|sav|saveas|write|update|e|edit|r|read|so|source)!?\s+(?:>>\s*)?([^\s|]+)"
 )
@@ -362,14 +361,13 @@ _LOADED = re.compile(r"\b(load)\w*\(\s*\"([^\"]+)\"")
 _FILTER = re.compile(r"\b(?:stats_|log_)?(file)=([^:,\s'\"]+)")
 _MYSQL = re.compile(r"(?i)(?:^|[;\s])(tee|source|\\\.|\\T)\s+([^\s;]+)")
 
-# Words that stand before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
+# Words that stand before a file that is written: commands of vim, sqlite3, psql and mysql, and awk's `>`.
 SAYS_WRITE = frozenset({
     "w", ">", "wq", "x", "up", "sav", "saveas", "write", "update", "output", "once", "backup", "save", "log", "clone",
     "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile", "v", "wa", "wl", "wp", "file", "to",
 })  # fmt: skip
 # Texts in the program's own language. The first group says how the file in the second group is used.
 SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
-    **dict.fromkeys(("sed", "gsed"), (_SED,)),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), (_AWK,)),
     **dict.fromkeys(("ed", "ex", "vim", "vi", "nvim", "view"), (_VIM, _VERBOSE)),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"), (_PASSED_ON,)),

@@ -66,7 +66,8 @@ _VIM = (
     r"|(?:^|[|:\s])sh(?:ell)?(?:$|[|=\s])).*"
 )
 _KEEPS_SQL = (
-    r"(?is).*(\\!|\bsystem\s|\bcopy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv|\\sandbox|\\P\s).*"
+    r"(?is).*(\\!|\bsystem\s|(?:\b|-c)copy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv"
+    r"|\\sandbox|\\P\s).*"
 )
 _SQLITE = (
     r"(?is).*(^|[\n;'\"])\s*\.(shell|system|load|excel|www)\b.*"
@@ -129,12 +130,6 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("parallel", _CHOICE, options=_PARALLEL),
     Risk("parallel", _CHOICE, word=r"(?s).*\{=.*(system|exec|qx|`|unlink|open|require|do\b).*"),
     Risk("parallel", "opens a connection to another machine", options="-S --sshlogin --sshloginfile --slf"),
-    Risk("sed gsed", _CHOICE, word=r"(?s)(?!-)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
-    Risk("sed gsed", _CHOICE, word=r"(?s)(?!-).*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"),
-    Risk("sed gsed", _CHOICE, options="-e --expression", value=r"(?s)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
-    Risk(
-        "sed gsed", _CHOICE, options="-e --expression", value=r"(?s)s.*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"
-    ),
     Risk("gawk awk", _LOADS, options="-l --load"),
     Risk("gawk", "runs a script of the debugger", options="-D --debug"),
     Risk("m4", _CHOICE, word=r"(?s).*syscmd.*", reads=True),
@@ -243,6 +238,10 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("npm", _CHOICE, options="--git --viewer --editor --shell --node-options --dangerously-allow-all-scripts"),
     Risk("npm", _CHOICE, "explore|edit"),
     Risk("npm", _CHOICE, "pkg set", word=r"scripts\..*"),
+    Risk("npm", _CHOICE, "set-script"),
+    Risk("go", "runs what anyone may have published", "run|install", word=r"[\w-]+(\.[\w-]+)+/.*@.*"),
+    Risk("salt", _CHOICE, word=r"cmd\..*|state\..*"),
+    Risk("perl", _CHOICE, word=r"(?s)(?!-)(\s*\|.*|.*\|\s*)"),
     Risk("npm pnpm", _CHOICE, "exec|x", "-c --call --shell-mode"),
     Risk(
         "npm pnpm yarn",

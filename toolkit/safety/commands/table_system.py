@@ -49,7 +49,7 @@ _MEANING = "gives a command another meaning"
 
 SYSTEM_RISKS: tuple[Risk, ...] = (
     # privilege and users
-    Risk("sudo doas su pkexec runuser", "runs with another user's rights"),
+    Risk("sudo sudoedit doas su pkexec runuser", "runs with another user's rights"),
     Risk("visudo vipw vigr passwd chpasswd chsh chfn useradd adduser userdel deluser", "changes users or passwords"),
     Risk("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
     Risk("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),
@@ -86,7 +86,7 @@ SYSTEM_RISKS: tuple[Risk, ...] = (
     Risk("mount umount swapon", "changes what is mounted", word=".+"),
     Risk("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
     Risk("crontab", _CLOCK, options="-r -e"),
-    Risk("crontab", _CLOCK, word="(?!-).*|-"),
+    Risk("crontab", _CLOCK, word=r"(?s)(?!-).+|-", reads=True),
     Risk("at batch", "runs something later, unattended"),
     Risk("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
     Risk("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),

@@ -1,45 +1,87 @@
 """
-Files that a line writes and then runs: `curl -o x url; sh x` does in two steps what `curl url | sh` does in one.
+Files that a line writes and runs: `curl -o x url; sh x` does in two steps what `curl url | sh` does in one.
 
-A text that the line itself shows is returned to the caller, which parses it. Downloads and texts that were made
-unreadable are denied. Any other text that the line writes and runs leads to a question. The output of a compiler counts
-as the project's own.
+One rule holds for every way to write a file (a redirection, a copy, a link, a download, an archive, an editor) and for
+every way to run it (by its path, by a shell, by an interpreter, as a makefile). The line does not show what runs, so
+the run leads to a question. There are two exceptions. A text that the line itself shows is returned to the caller,
+which parses it. The output of a compiler counts as the project's own, and so does what an archive of the project holds.
+Downloads and texts that were made unreadable are denied.
+
+The order of writing and running does not count, because loops, functions and background jobs change it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script
 from ..shell.records import Script, SimpleCommand
-from ..shell.wrappers import SHELLS, STANDARD_INPUT
 from .files import files_of
-from .inline_code import DOWNLOADERS, code_dangers, language_of_program, unseen_code_dangers
+from .inline_code import DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
 from .options import Args
-from .printed_texts import output_text
+from .printed_texts import find_known_output, input_text
+from .table_files import FILES
 from .targets import Danger
+from .variable_values import collect_values, fill_in_text
 
 __all__ = ["WrittenText", "find_runs_of_written_files"]
 
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that cannot be checked")
-_MAYBE_DOWNLOADED = Danger("ask", "may run what it has just downloaded: the names come from a list or from a server")
+_RENAMED = Danger("ask", "runs a file that it has just copied, linked or renamed")
+_UNNAMED = Danger("ask", "may run what it has just downloaded: the names come from a list, an archive or a server")
 # With these options, only a list or the server gives the files their names.
 _NAMELESS_OPTIONS = {
     "wget": "-i --input-file --input-metalink -r --recursive -m --mirror --content-disposition --trust-server-names",
     "curl": "-K --config -J --remote-header-name",
     "aria2c": "-i --input-file -T --torrent-file -M --metalink-file",
 }
+_UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "unar", "unrar", "7z", "7za", "7zr", "7zz", "cpio", "ar"})
+_CLONES = re.compile(r"git clone\b|gh repo clone\b|hg clone\b|svn (?:checkout|co|export)\b")
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
 # Programs that read commands in their own language from a file.
 _READ_SCRIPTS = {
     "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
     "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
-    "psql": "-f --file", "tclsh": "", "wish": "", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
+    "psql": "-f --file", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
     "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
+    "just": "-f --justfile", "crontab": "", "ed": "", "ex": "", "vi": "", "bc": "", "m4": "", "mysql": "",
 }  # fmt: skip
-_COPY_PROGRAMS = frozenset({"cp", "mv", "ln", "install"})
+# The files that these programs read without being told, and programs whose operand is a script.
+_DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
+    "just": ("justfile", "Justfile", ".justfile"),
+}
+_SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run-parts"})
+# Options of interpreters that take the next word, so that it is not the script.
+_VALUE_OPTIONS = {
+    "python": "-W -X", "pypy": "-W -X", "perl": "-I", "ruby": "-I -r -C -E", "php": "-d -c -z",
+    **dict.fromkeys(("node", "nodejs"), "-r --require --import --loader -C --conditions"),
+    **dict.fromkeys(("deno", "bun"), "-r --preload --config -c"),
+}  # fmt: skip
+_COPY_PROGRAMS = frozenset({"cp", "mv", "ln", "install", "rsync", "ditto", "rename"})
+# What these programs write is the project's own, if the project's own sources went in.
+_BUILDERS = frozenset({
+    "gcc", "g++", "cc", "c++", "clang", "clang++", "tcc", "gfortran", "ld", "as", "ar", "rustc", "javac", "protoc",
+    "tsc", "esbuild", "go", "ghc", "bun", "deno",
+})  # fmt: skip
+# These programs change no content, or only its layout, or their `-o` is no output.
+_KEEP_CONTENT = frozenset({
+    "chmod", "chown", "chgrp", "chattr", "setfacl", "touch", "rm", "rmdir", "unlink", "trash", "del", "srm", "shred",
+    "wipe", "mkfifo", "mknod", "truncate", "strip", "ranlib", "black", "isort", "rustfmt", "prettier", "eslint",
+    "biome", "gofmt", "clang-format", "git", "nm", "grep", "egrep", "fgrep", "rg", "ag", "ack", "ssh",
+})  # fmt: skip
+# A makefile that can run more than its recipes show.
+_ODD_RECIPE = re.compile(
+    r"\$[({](?:shell|eval|call|file)|!=|\binclude\b|\bdefine\b|SHELL|ONESHELL|RECIPEPREFIX|\\\n|^#!", re.MULTILINE
+)
+# Signs and words with which a script of an editor, a debugger or a database runs a program.
+_LEAVES_LANGUAGE = re.compile(
+    r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
+)
+_ON_PATH = re.compile(r"(?:.*/)?s?bin/[^/]+")
 
 
 class WrittenText(NamedTuple):
@@ -49,10 +91,20 @@ class WrittenText(NamedTuple):
 
 
 class _FileContent(NamedTuple):
-    """The content of a file: a text that is known, or the reason why it should not run."""
+    """
+    The content of a file.
+
+    Attributes:
+        text: The text, if the line shows it.
+        danger: Why the file should not run if its text is not known. None stands for the project's own programs.
+        language: The language of *text*, if it was compiled.
+        is_on_path: Whether the file lies in a folder of programs, so that its name alone runs it.
+    """
 
     text: str | None
-    danger: Danger = _UNSEEN
+    danger: Danger | None = _UNSEEN
+    language: str | None = None
+    is_on_path: bool = False
 
 
 Outcome: TypeAlias = Danger | WrittenText
@@ -60,27 +112,55 @@ Outcome: TypeAlias = Danger | WrittenText
 
 def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
     """Yield each command that runs a file that the line wrote, with the danger or with the text to parse."""
+    values = collect_values(script)
+    arguments = [Args(command) for command in script.commands]
     files: dict[str, _FileContent] = {}
+    for args in arguments:
+        _add_written_files(args, files, values)
     is_nameless = False
-    for command in script.commands:
-        args = Args(command)
+    # A shell reads the file that `ENV` names when it starts.
+    start_files = [setting.value for setting in script.assignments if setting.name == "ENV"]
+    sets_path = any(setting.name == "PATH" for setting in script.assignments)
+    codes = [code for args in arguments if (code := find_inline_code(args)) is not None]
+    for args in arguments:
+        command = args.command
         yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
-        for file in _run_files(args):
-            written = files.get(_last_name(file))
-            if written is not None:
-                content = written if not _names_any(written.text, files) else _FileContent(None)
+        run_files = [*_run_files(args), *(start_files if command.name in SHELLS else ())]
+        names = {_last_name(name) for file in run_files for name in fill_in_text(file, values)}
+        for name in sorted(names):
+            content = files.get(name)
+            if content is not None:
+                names_others = content.language is None and _names_any(content.text, files)
+                content = content if not names_others else _FileContent(None)
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
+            elif any(_names_any(code, (name,)) for code in codes):
+                yield command, _UNSEEN
             elif is_nameless:
-                yield command, _MAYBE_DOWNLOADED
-        if command.name in _NAMELESS_OPTIONS:
-            is_nameless = is_nameless or args.has(*_NAMELESS_OPTIONS[command.name].split())
-        if command.name in _COPY_PROGRAMS and len(args.operands) > 1:
-            source = files.get(_last_name(args.operands[0]))
-            if source is not None:
-                files[_last_name(args.operands[-1])] = source
-        for file in _files_written_by(args):
-            # A text that is appended to another makes a file that is not known as a whole, unless both texts are known.
-            files[_last_name(file)] = _append_text(files.get(_last_name(file)), _content_written_by(command), command)
+                yield command, _UNNAMED
+        is_nameless = is_nameless or _leaves_names_open(args, files)
+        if (content := files.get(command.words[0])) is not None and (content.is_on_path or sets_path):
+            yield command, content.danger or _RENAMED
+
+
+def _add_written_files(args: Args, files: dict[str, _FileContent], values: Mapping[str, Sequence[str]]) -> None:
+    command = args.command
+    content = _content_written_by(args, files)
+    for file in _files_written_by(args):
+        for target in fill_in_text(file, values):
+            name = _last_name(target)
+            written = content._replace(is_on_path=_ON_PATH.fullmatch(target) is not None)
+            files[name] = _append_text(files.get(name), written, command)
+
+
+def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
+    """Return whether *args* download files whose names the line does not show, or unpack an archive of this kind."""
+    name = args.command.name
+    if name in _NAMELESS_OPTIONS and args.has(*_NAMELESS_OPTIONS[name].split()):
+        return True
+    if _CLONES.match(" ".join((name, *args.operands[:2]))):
+        return True
+    from_elsewhere = bool(args.command.fed_by) or any(_last_name(word) in files for word in args.words)
+    return name in _UNPACKERS and from_elsewhere
 
 
 def _names_any(text: str | None, files: Iterable[str]) -> bool:
@@ -103,15 +183,23 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
 
 def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[Outcome]:
     if content.text is None:
-        yield content.danger
+        yield from (content.danger,) if content.danger is not None else ()
         return
-    language_name = language_of_program(command.name) or _language_of(content.text)
+    language_name = content.language or language_of_program(command.name) or _language_of(content.text)
     if language_name is not None:
         yield from code_dangers(language_name, content.text)
-    elif command.name in _READ_SCRIPTS:
-        yield _UNSEEN
+    elif command.name in _DEFAULT_SCRIPTS:
+        yield _UNSEEN if _ODD_RECIPE.search(content.text) else WrittenText(_recipes_of(content.text))
+    elif command.name in (*_READ_SCRIPTS, *_SCRIPT_OPERANDS):
+        yield from (_UNSEEN,) if _LEAVES_LANGUAGE.search(content.text) else ()
     else:
         yield WrittenText(content.text)
+
+
+def _recipes_of(text: str) -> str:
+    """Return the lines that make gives to a shell: those behind blanks, and the texts behind `target: ;`."""
+    lines = (re.match(r"(?:[ \t]+|[^\n#=]*?:[^\n;=]*;)[-@+ \t]*(.*)", line) for line in text.split("\n"))
+    return "\n".join(match[1] for match in lines if match)
 
 
 def _language_of(text: str) -> str | None:
@@ -121,56 +209,100 @@ def _language_of(text: str) -> str | None:
 
 
 def _run_files(args: Args) -> Iterator[str]:
-    """Yield the files that a command runs."""
+    """Yield the files that a command runs, or reads as a program."""
     command = args.command
-    if command.name in SHELLS or language_of_program(command.name) or command.name in (".", "source"):
-        if not args.has("-c", "-m") or command.name in (".", "source"):
-            yield from args.operands[:2] if command.name in ("deno", "bun") else args.operands[:1]
-            yield from args.values("--rcfile", "--init-file", "--require", "-r", "--import")
-        yield from (redirection.target for redirection in command.redirections if redirection.operator == "<")
-    elif command.name in _READ_SCRIPTS:
-        yield from args.values(*_READ_SCRIPTS[command.name].split())
+    name = command.name
+    language = language_of_program(name)
+    if name in SHELLS or language or name in (".", "source") or name in _READ_SCRIPTS or name in _SCRIPT_OPERANDS:
+        yield from (
+            redirection.target
+            for redirection in command.redirections
+            if redirection.is_standard_input and redirection.operator in ("<", "<>")
+        )
+    if name in SHELLS:
+        yield from filter(None, [find_shell_script(command)])
+        yield from args.values("--rcfile", "--init-file", "-rcfile", "-init-file")
+    elif name in (".", "source") or name in _SCRIPT_OPERANDS:
+        yield from args.operands[:1]
+    elif language:
+        yield from _interpreter_files(args, language)
+    if name in _READ_SCRIPTS:
+        files = args.values(*_READ_SCRIPTS[name].split())
+        yield from files or _DEFAULT_SCRIPTS.get(name, ())
     elif "/" in command.words[0]:
         yield command.words[0]
+
+
+def _interpreter_files(args: Args, language: str) -> Iterator[str]:
+    """Yield the script of an interpreter, and the modules that it loads first."""
+    takes = _VALUE_OPTIONS.get(language, "").split()
+    yield from args.values("--require", "-r", "--import")
+    yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
+    if args.has("-m"):
+        yield from (word for word in args.operands if word.endswith(".py"))
+        return
+    if find_inline_code(args) is not None:
+        return
+    words = [word for at, word in enumerate(args.words) if not at or args.words[at - 1] not in takes]
+    operands = args.operands_of(words)
+    yield from operands[:2] if language in ("deno", "bun") else operands[:1]
 
 
 def _files_written_by(args: Args) -> Iterator[str]:
     command = args.command
     yield from (redirection.target for redirection in command.redirections if redirection.writes)
-    if command.name in ("tee", "sponge"):
-        yield from args.operands
     if command.name in DOWNLOADERS:
         yield from args.values(*_OUTPUT_OPTIONS)
         # Without a name of its own, a file gets the last part of its address as its name.
         yield from (word for word in args.operands if "/" in word)
-    if command.name in _DECODERS:
+    if (command.name in FILES and command.name not in _KEEP_CONTENT) or command.name == "dd":
         yield from (use.word for use in files_of(args) if use.access == "write")
+    if command.name in _BUILDERS and not args.has("-o", "-c", "-S", "-E"):
+        yield "a.out"
 
 
-_DECODERS = frozenset({"openssl", "base64", "gpg", "uudecode", "xxd"})
-
-
-def _content_written_by(command: SimpleCommand) -> _FileContent:
-    """Return the content that a command writes to its file."""
+def _content_written_by(args: Args, files: Mapping[str, _FileContent]) -> _FileContent:
+    """Return the content that a command writes to its files."""
+    command = args.command
     sources = (command, *command.fed_by, *command.substitutions)
+    if command.name in (*_COPY_PROGRAMS, *_BUILDERS):
+        return _content_made_from(args, files)
     if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
         return _FileContent(None, _DOWNLOADED)
-    text = output_text(command)
-    if text is not None:
-        return _FileContent(text)
+    known = find_known_output(command)
+    if known is not None and known.is_exact:
+        return _FileContent(known.text)
     return _FileContent(None, next(iter(unseen_code_dangers(sources)), _UNSEEN))
 
 
+def _content_made_from(args: Args, files: Mapping[str, _FileContent]) -> _FileContent:
+    """Return the content of a copy or of a compiled program. It is as dangerous as the worst source."""
+    is_built = args.command.name in _BUILDERS
+    sources = [files[name] for word in args.operands if (name := _last_name(word)) in files]
+    if is_built and (known := input_text(args.command)):
+        sources.append(_FileContent(known))
+    unknown = [source for source in sources if source.text is None and source.danger is not None]
+    if unknown:
+        return min(unknown, key=lambda source: source.danger != _DOWNLOADED)
+    texts = [source.text for source in sources if source.text is not None]
+    if is_built:
+        return _FileContent("\n".join(texts) or None, None, "c" if texts else None)
+    if sources and not texts:
+        return sources[0]
+    return _FileContent(texts[0]) if len(texts) == 1 else _FileContent(None, _RENAMED)
+
+
 def _append_text(before: _FileContent | None, content: _FileContent, command: SimpleCommand) -> _FileContent:
+    """Return the content after another write to the same file. Which of two texts stays is not known."""
+    if before is None or before == content:
+        return content
     appends = (
         any(redirection.operator.startswith((">>", "&>>")) for redirection in command.redirections)
         or "-a" in command.words
     )
-    if before is None or not appends:
-        return content
     if before.text is None or content.text is None:
-        return min(before, content, key=lambda part: (part.text is not None, part.danger.word != "deny"))
-    return _FileContent(f"{before.text}\n{content.text}")
+        return min(before, content, key=lambda part: (part.text is not None, part.danger != _DOWNLOADED))
+    return content._replace(text=f"{before.text}{content.text}") if appends else _FileContent(None)
 
 
 def _last_name(path: str) -> str:

@@ -5,8 +5,11 @@ When bash computes a number, it also runs a `$(...)` inside a subscript. It does
 after `a='x[$(id)]'`, the harmless `((a))` runs `id`. Such a text is refused where it enters a variable. So `((i++))`
 and `$((count + 1))` can be read with any variable in them, and a shell that stays open never holds such a value.
 
-The output of another program and the content of a file are not checked: `n=$(cat size); ((n))` is accepted. Neither are
-values that are put together over several calls.
+Some builtins also expand a subscript that a variable is inserted into: after `a='$(id)'`, `test -v "b[$a]"` runs `id`.
+So a line that evaluates such a subscript must not hold a quoted substitution in any value.
+
+The output of another program and the content of a file are not checked, unless the line shows the text or decodes it:
+`n=$(cat size); ((n))` is accepted. Neither are values that are put together over several calls.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import re
 from collections.abc import Iterator
 
 from ..._plumbing.wording import in_backticks
+from .known_input import SHELLS, STANDARD_INPUT, find_known_input
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
-from .wrappers import SHELLS, STANDARD_INPUT, find_known_input
+from .wrappers import ShellText, find_wrapped_commands
 
 __all__ = ["refuse_late_texts", "runs_unseen_text"]
 
@@ -39,6 +43,11 @@ _RUN_TEXTS = frozenset({
     "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
     "flock", "npx",
 })  # fmt: skip
+_ASK_VERSION = frozenset({"--version", "--help"})
+_HIDES_SUBSTITUTION = re.compile(r"`|\$[({]")
+# `\x24` and `\44` are a `$` for `printf` and `echo -e`.
+_NUMBERED_SIGN = re.compile(r"\\(?:[xuU]|[0-7])")
+_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "rev", "zcat", "gunzip", "bzcat", "xzcat"})
 _SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
 
 
@@ -51,12 +60,12 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
     """
     _refuse_variables(script)
     values = [assignment.unexpanded for assignment in script.assignments]
-    texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
+    texts = [text for command in script.commands for text in _texts_of(command, script, evaluates=evaluates)]
     for value in (*values, *texts):
         if _runs_as_number(value):
             raise CannotParse(f"bash runs {in_backticks(value[:40])} if it is used as a number")
-    if evaluates and any("[" in value for value in values) and any("$" in value or "`" in value for value in values):
-        raise CannotParse("the values that it puts together may run if they are used as a number")
+    if evaluates:
+        _refuse_composed_numbers(script, values)
     _refuse_composed_texts(script)
 
 
@@ -71,7 +80,15 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
     if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
     reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
-    return reads and bool(command.fed_by) and find_known_input(command) is None and not any(_shell_texts(command))
+    if not reads or any(_shell_texts(command)):
+        return False
+    known = find_known_input(command)
+    if known is not None:
+        return not known.is_exact
+    # A script that is named, as in `bash < script`, is judged by its name. Any other input may come from elsewhere in
+    # the line: through a function, a descriptor or `exec`.
+    names_script = any(redirection.operator == "<" for redirection in command.redirections)
+    return not names_script and not _ASK_VERSION.intersection(command.plain)
 
 
 def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
@@ -119,10 +136,55 @@ def _refuse_variables(script: Script) -> None:
             raise CannotParse(f"shells expand what `{assignment.name}` holds")
 
 
-def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
+def _refuse_composed_numbers(script: Script, values: list[str]) -> None:
+    """Refuse values that are harmless alone, and that bash may run after it has inserted them into a number or name."""
+    inserted = [*values, *(text for command in script.commands for text in _inserted_texts(command, script))]
+    may_join = any("[" in value for value in values) and any("$" in value or "`" in value for value in values)
+    may_join = may_join or (
+        any(value.endswith("$") for value in values) and any(value.startswith(("(", "{")) for value in values)
+    )
+    if may_join or (script.evaluates_subscript and any(map(_HIDES_SUBSTITUTION.search, inserted))):
+        raise CannotParse("the values that it puts together may run if they are used as a number")
+    if any(_decodes_into_variable(command) for command in script.commands):
+        raise CannotParse("a value that it decodes may run if it is used as a number")
+
+
+def _inserted_texts(command: SimpleCommand, script: Script) -> Iterator[str]:
+    """Yield the literal words and the texts that *command* hands to a variable or to a parameter."""
+    if _takes_values(command, script) or _goes_into_variable(command):
+        yield from (word for word, is_literal in _words_with_literal(command) if is_literal)
+        yield from (redirection.target for redirection in command.redirections if redirection.operator.startswith("<<"))
+
+
+def _decodes_into_variable(command: SimpleCommand) -> bool:
+    """Return whether *command* prints a text into a variable, and the line shows that text only in a code."""
+    if not _goes_into_variable(command) and not (command.name == "printf" and "-v" in command.plain):
+        return False
+    words = command.plain[1:]
+    if command.name in ("echo", "printf"):
+        return any(map(_NUMBERED_SIGN.search, words))
+    return command.name in _DECODERS or (command.name == "tr" and any("$" in word or "`" in word for word in words))
+
+
+def _goes_into_variable(command: SimpleCommand) -> bool:
+    return command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.nesting)
+
+
+def _takes_values(command: SimpleCommand, script: Script) -> bool:
+    """Return whether the words of *command* become values: of variables, or of `$1` in a function or in `sh -c`."""
+    if command.name in _TAKE_VALUES:
+        return command.name != "printf" or "-v" in command.plain
+    return command.name in script.functions
+
+
+def _texts_of(command: SimpleCommand, script: Script, *, evaluates: bool) -> Iterator[str]:
     """Yield the texts that a command may put into a variable."""
-    into_variable = command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.nesting)
-    takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
+    into_variable = _goes_into_variable(command)
+    takes_values = _takes_values(command, script) and (evaluates or command.name in _TAKE_VALUES)
+    if evaluates and command.name in SHELLS:
+        # The words behind the text of `sh -c` become `$0`, `$1` and so on.
+        shell_texts = [text.text for text in find_wrapped_commands(command) if isinstance(text, ShellText)]
+        yield from (word for word in command.plain[1:] if word not in shell_texts)
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
         # The shell may join the words. Of a word with a live substitution only a subscript counts, because
         # `[info] $(date)` is a message.
@@ -130,14 +192,10 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
             word if is_literal else "".join(_SUBSCRIPT.findall(word))
             for word, is_literal in _words_with_literal(command)
         )
-    if (
-        command.name in _READERS
-        or (evaluates and into_variable)
-        or any(source.name in _READERS for source in command.fed_by)
-    ):
+    if evaluates or command.name in _READERS:
         for redirection in command.redirections:
             if redirection.operator.startswith("<<"):
-                yield redirection.target.replace("\\$", "$").replace("\\`", "`")
+                yield redirection.target
 
 
 def _refuse_composed_texts(script: Script) -> None:

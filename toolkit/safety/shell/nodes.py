@@ -81,6 +81,7 @@ class NodeContext(NamedTuple):
     redirections: tuple[Redirection, ...] = ()
     substitutions: tuple[SimpleCommand, ...] = ()
     tail: StatementTail | None = None
+    shares_input: bool = False
 
     def for_parts_of(self, kind: str) -> NodeContext:
         """
@@ -88,8 +89,8 @@ class NodeContext(NamedTuple):
 
         `_replace` would take four times as long, and this method runs for every node.
         """
-        via, level, _, quoted, fed_by, redirections, inner, tail = self
-        return NodeContext(via, level + 1, kind, quoted, fed_by, redirections, inner, tail)
+        via, level, _, quoted, fed_by, redirections, inner, tail, shares = self
+        return NodeContext(via, level + 1, kind, quoted, fed_by, redirections, inner, tail, shares)
 
     def for_words(self) -> NodeContext:
         """Return the value for the words of a command. They do not share the command's input and its redirections."""
@@ -98,10 +99,14 @@ class NodeContext(NamedTuple):
     def for_statements(self) -> NodeContext:
         """Return the value for the statements inside a compound. Each gets the redirections of the whole compound."""
         if self.tail is None:
-            return self
+            return self._replace(shares_input=True) if self.fed_by else self
         redirections = (*self.redirections, *self.tail.redirections)
+        shares_input = self.shares_input or any(redirection.is_standard_input for redirection in redirections)
         return self._replace(
-            redirections=redirections, substitutions=(*self.substitutions, *self.tail.substitutions), tail=None
+            redirections=redirections,
+            substitutions=(*self.substitutions, *self.tail.substitutions),
+            tail=None,
+            shares_input=shares_input or bool(self.fed_by),
         )
 
 

@@ -53,6 +53,7 @@ _EVALUATE_NAMES = frozenset({
 
 # Builtins whose words set variables.
 _DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_SUBSCRIPT_WITH_VALUE = re.compile(r"""\w["'\\]*\[[^\]]*\$""")
 _NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
 
 
@@ -80,6 +81,7 @@ def parse_script(text: str) -> Script:
         functions=tuple(parts.functions),
         spawns_in_loop=parts.spawns,
         has_substitution=parts.has_substitution,
+        evaluates_subscript=parts.evaluates_subscript,
     )
     refuse_late_texts(script, evaluates=parts.evaluates)
     return script
@@ -97,12 +99,14 @@ class _ScriptParts:
         self._characters = 0
         self.has_substitution = False
         self.evaluates = False
+        self.evaluates_subscript = False
 
     def read(self, text: str, nesting: tuple[str, ...], depth: int, wrapper: SimpleCommand | None = None) -> list[Any]:
         self._characters += len(text)
         if self._characters > _MAX_TOTAL_CHARACTERS:
             raise CannotParse("it gives too much text to shells inside shells")
         reader = _read_text(text, nesting)
+        self.evaluates_subscript = self.evaluates_subscript or _SUBSCRIPT_WITH_VALUE.search(text) is not None
         self.redirections += reader.redirections
         self.assignments += reader.assignments
         self.functions += reader.functions
@@ -110,13 +114,15 @@ class _ScriptParts:
         self.has_substitution = self.has_substitution or reader.has_substitution
         self.evaluates = self.evaluates or reader.evaluates
         for command in reader.commands:
-            self._add(command if wrapper is None else _inherit(command, wrapper), depth)
+            self._add(command if wrapper is None else _inherit(command, wrapper, len(reader.commands) > 1), depth)
         return reader.commands
 
     def _add(self, command: SimpleCommand, depth: int) -> None:
         self.commands.append(command)
         if len(self.commands) > MAX_COMMANDS or depth > _MAX_WRAPPER_DEPTH:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
+        if any(word.startswith("=") and len(word) > 1 for word in _words_that_zsh_expands(command)):
+            raise CannotParse("zsh runs the program that a word with `=` before it names")
         if command.name in _DECLARE:
             existing = {(assignment.name, assignment.value) for assignment in self.assignments}
             self.assignments += [
@@ -128,6 +134,9 @@ class _ScriptParts:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
             # `declare -i b=a` evaluates `a` as a number.
             self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
+            self.evaluates_subscript = self.evaluates_subscript or any(
+                "[" in word and "$" in word for word in command.plain[1:]
+            )
             if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
                 raise CannotParse(f"`{command.name}` may run what stands in its brackets")
         for wrapped_command in find_wrapped_commands(command):
@@ -136,6 +145,11 @@ class _ScriptParts:
             else:
                 self.assignments += wrapped_command.assignments
                 self._add(wrapped_command, depth + 1)
+
+
+def _words_that_zsh_expands(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the words in which `=rm` may stand for `/bin/rm`: the name, and for zsh every word."""
+    return command.plain if any(wrapper.startswith("zsh") for wrapper in command.nesting) else command.plain[:1]
 
 
 def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
@@ -153,14 +167,16 @@ def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
             yield Assignment(name=match[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
-def _inherit(command: SimpleCommand, wrapper: SimpleCommand) -> SimpleCommand:
+def _inherit(command: SimpleCommand, wrapper: SimpleCommand, is_one_of_many: bool) -> SimpleCommand:
     """Return *command*, from a text that *wrapper* runs, with the input and the redirections of *wrapper*."""
+    has_own_input = bool(command.fed_by) or any(own.is_standard_input for own in command.redirections)
     return replace(
         command,
         wrapper=wrapper if command.wrapper is None else command.wrapper,
         fed_by=command.fed_by or wrapper.fed_by,
         substitutions=(*command.substitutions, *wrapper.substitutions),
         redirections=(*wrapper.redirections, *command.redirections),
+        shares_input=command.shares_input or (not has_own_input and (is_one_of_many or wrapper.shares_input)),
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PREFIXES", "Prefix"]
+__all__ = ["ARCHITECTURES", "PREFIXES", "Prefix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ _SETARCH = Prefix(
     guess=True,
 )
 _GUESS = Prefix(guess=True)
-_ARCHITECTURES = "linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x"
+ARCHITECTURES = "linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x"
 _LAUNCHERS = (
     "gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap eatmydata faketime tini dumb-init "
     "dbus-run-session dbus-launch xvfb-run chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon "
@@ -104,7 +104,7 @@ PREFIXES: dict[str, Prefix] = {
     "choom": Prefix(values="-n -p --adjust --pid"),
     "runcon": Prefix(values="-t -u -r -l --type --user --role --range", flags="-c --compute", guess=True),
     "setarch": _SETARCH,
-    **dict.fromkeys(_ARCHITECTURES.split(), _SETARCH),
+    **dict.fromkeys(ARCHITECTURES.split(), _SETARCH),
     **dict.fromkeys(_LAUNCHERS.split(), _GUESS),
     "distrobox": Prefix(after="enter", guess=True),
     "toolbox": Prefix(after="run", guess=True),
@@ -183,6 +183,8 @@ PREFIXES: dict[str, Prefix] = {
     "builtin": Prefix(),
     "coproc": Prefix(),
     "noglob": Prefix(),
+    "repeat": Prefix(skip=1),
+    "-": Prefix(),
     "nocorrect": Prefix(),
     # programs that run a command many times, or on another machine
     "xargs": Prefix(
@@ -211,6 +213,9 @@ PREFIXES: dict[str, Prefix] = {
         skip=1,
         joins=True,
     ),
+    "mosh": Prefix(values="-p --port --ssh --server --predict", flags="-4 -6 -a -n -o --no-init --local", skip=1),
+    "et": Prefix(values="-p -u -l", texts="-c --command", skip=1),
+    "pdsh": Prefix(values="-w -x -l -f -t -u -R -g -X", flags="-b -S -N -d -v", joins=True),
     # programs that run a command with a project's own programs
     "uv": Prefix(
         values="--with --python -p --extra --group --env-file --project --directory",

@@ -36,13 +36,21 @@ class Redirection:
 
     Attributes:
         operator: The operator as written, without the descriptor: `>`, `>>`, `<`, `<<`, `<<<`, `>&`.
-        target: The file, with quotes removed. For a here-document or a here-string, its text.
+        target: The file, with quotes removed. For a here-document or a here-string, the text that the command reads.
+            Variables and substitutions stay as written.
         is_literal: Whether the target is known exactly.
+        descriptor: The descriptor that is written before the operator, or "".
     """
 
     operator: str
     target: str
     is_literal: bool
+    descriptor: str = ""
+
+    @property
+    def is_standard_input(self) -> bool:
+        """Whether the command's standard input comes from the target."""
+        return self.operator.startswith("<") and self.descriptor in ("", "0")
 
     @property
     def writes(self) -> bool:
@@ -73,6 +81,7 @@ class SimpleCommand:
         substitutions: The commands in substitutions among its words, assignments and redirections.
         assignments: The variables that are set for this command alone.
         redirections: Its own redirections, and those of the compound command around it.
+        shares_input: Whether other commands read the same input before this one, so that it gets only a part.
     """
 
     words: tuple[str, ...]
@@ -85,6 +94,7 @@ class SimpleCommand:
     substitutions: tuple[SimpleCommand, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     redirections: tuple[Redirection, ...] = ()
+    shares_input: bool = False
 
     @property
     def name(self) -> str:
@@ -112,6 +122,7 @@ class Script:
         functions: The names of the functions that are defined.
         spawns_in_loop: Whether a loop that may never end starts commands in the background.
         has_substitution: Whether there is any `$()`, backtick, `<()`, `$name` or arithmetic.
+        evaluates_subscript: Whether a subscript may hold the value of a variable: `test -v "a[$i]"`.
     """
 
     commands: tuple[SimpleCommand, ...]
@@ -121,6 +132,7 @@ class Script:
     functions: tuple[str, ...] = ()
     spawns_in_loop: bool = False
     has_substitution: bool = False
+    evaluates_subscript: bool = False
 
     @property
     def has_redirection(self) -> bool:

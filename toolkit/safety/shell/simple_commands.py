@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..._plumbing.wording import in_backticks
 from .expansions import ExpansionReader
-from .heredocs import heredoc_text
+from .heredocs import read_heredoc_text
 from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED_LINES, SPACE, Chunk, NodeContext, descendants, utf8
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
 from .words import ShellWord
@@ -29,6 +29,7 @@ _SIGNS_IN_TESTS = {
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 _ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DESCRIPTOR_BEFORE = re.compile(r"(?:(?<![^\s;&|()])\d+|\{[A-Za-z_]\w*\})\Z")
 # These two are reserved words to the shell, but a plain command after them is read like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
 _NEVER_COMMANDS = _RESERVED - _LIKE_COMMANDS
@@ -97,6 +98,7 @@ class SimpleCommandReader(ExpansionReader):
                 substitutions=substitutions,
                 assignments=tuple(assignments),
                 redirections=(*context.redirections, *redirections),
+                shares_input=context.shares_input and not any(own.is_standard_input for own in redirections),
             )
         )
 
@@ -247,18 +249,30 @@ class SimpleCommandReader(ExpansionReader):
             raise CannotParse("a redirection without a target")
         if operator.type in (">&", "<&") and re.search(r"[$`]", target.plain):
             raise CannotParse(f"bash expands the target of `{operator.type}` twice")
-        redirection = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
+        redirection = Redirection(
+            operator=operator.type,
+            target=target.plain,
+            is_literal=target.is_literal,
+            descriptor=self._descriptor_before(node, operator),
+        )
         self.redirections.append(redirection)
         return [redirection], chunks_behind
 
+    def _descriptor_before(self, node: Node, operator: Node) -> str:
+        """Return the number before a redirection, or the `{name}` that the grammar reads as a word, or ""."""
+        if node.children[0] != operator:
+            return self.source_of(node.children[0])
+        match = _DESCRIPTOR_BEFORE.search(self.text[: operator.start_byte])
+        return match[0] if match else ""
+
     def read_heredoc(self, node: Node, context: NodeContext) -> tuple[list[Redirection], list[Chunk]]:
-        text, expands = heredoc_text(node, self.text)
+        heredoc = read_heredoc_text(node, self.text)
         self.refuse_joined_words(node.children)
         redirections: list[Redirection] = []
         parts: list[Node] = []
         for child in node.children:
             if child.type == "heredoc_body":
-                for part in child.children if expands else ():
+                for part in child.children if heredoc.expands else ():
                     self.visit(part, context._replace(quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
                 new_redirections, words = self.read_redirection(child, context)
@@ -268,8 +282,13 @@ class SimpleCommandReader(ExpansionReader):
             elif self.is_word(child):
                 self.visit(child, context)
                 parts.append(child)
-        is_literal = not expands or ("$" not in text and "`" not in text and "\\" not in text)
-        heredoc_redirection = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=is_literal)
+        operator = next(child for child in node.children if child.type != "file_descriptor")
+        heredoc_redirection = Redirection(
+            operator=operator.type,
+            target=utf8(heredoc.text),
+            is_literal=heredoc.is_exact,
+            descriptor=self._descriptor_before(node, operator),
+        )
         self.redirections.append(heredoc_redirection)
         return [heredoc_redirection, *redirections], self.group_words(parts)
 

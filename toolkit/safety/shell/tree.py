@@ -102,7 +102,7 @@ class StatementReader(SimpleCommandReader):
         self.refuse_text_between(node, SPACE)
         inner_context = context.for_statements()
         for child in node.children:
-            if child.type == "variable_assignment":
+            if child.type == "variable_assignment" and node.type == "c_style_for_statement":
                 # `for ((i = 0; ...))` is arithmetic, where spaces have no meaning.
                 self.has_substitution = self.evaluates = True
                 self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))

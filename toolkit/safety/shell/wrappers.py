@@ -10,31 +10,32 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import takewhile
-from typing import NamedTuple, TypeAlias
+from itertools import dropwhile, takewhile
 
 from ..._plumbing.wording import in_backticks
-from .getopt import options_of, read_option, values_of
-from .prefix_programs import PREFIXES, Prefix
+from .getopt import options_of, read_option
+from .inner_commands import ShellText, WrappedCommand, slice_command
+from .known_input import SHELLS, STANDARD_INPUT, find_known_input, skip_shell_options
+from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, SimpleCommand
+from .sed_scripts import SEDS, sed_actions
+from .shell_builtins import BUILTIN_FINDERS
 
-__all__ = ["SHELLS", "STANDARD_INPUT", "ShellText", "find_known_input", "find_wrapped_commands"]
+__all__ = ["ShellText", "find_wrapped_commands"]
 
-SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
-STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+# These programs start a shell if no command is given to them.
+_START_SHELL = frozenset({
+    "ssh", "sudo", "doas", "chroot", "unshare", "nsenter", "fakeroot", "fakechroot", "proot", "firejail", "su",
+    "runuser", "script", "sg", "newgrp", "nix-shell", "setarch", *ARCHITECTURES.split(),
+})  # fmt: skip
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+# Subcommands that run a command inside a container or on another machine.
+_RUN_INSIDE = frozenset({"exec", "run", "rsh", "ssh", "shell", "-dm", "-dmS"})
+_PROGRAM_NAME = re.compile(r"(?:/[\w./-]*/)?[a-z][\w.+-]*")
+_JOINED_EXEC = re.compile(r"(?:--exec(?:-batch)?=|-[xX])(.+)", re.DOTALL)
+_REBASE_EXEC = re.compile(r"--exe?c?(?:=(.*))?|-[a-zA-Z]*?x(.*)", re.DOTALL)
+_DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
-
-
-class ShellText(NamedTuple):
-    """A text that a command passes to a shell."""
-
-    text: str
-    wrapper: str
-
-
-WrappedCommand: TypeAlias = SimpleCommand | ShellText
 
 
 def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -48,24 +49,6 @@ def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
         yield from _commands_behind_prefix(command, PREFIXES[name])
     elif name in SHELLS:
         yield from _shell_texts(command)
-
-
-def find_known_input(command: SimpleCommand) -> str | None:
-    """Return the text that *command* reads from standard input, or None if the command line does not show it."""
-    for redirection in reversed(command.redirections):
-        if redirection.operator.startswith("<<"):
-            return redirection.target
-        if redirection.operator.startswith("<"):
-            return None
-    source = command.pipe_source
-    if source is None or not all(source.literal) or source.name not in ("echo", "printf", "cat"):
-        return None
-    if source.name == "cat":
-        return find_known_input(source) if len(source.words) == 1 else None
-    words = [word for at, word in enumerate(source.words) if at and not (at == 1 and word in ("-n", "--"))]
-    text = " ".join(words)
-    # Escapes and formats would change the text.
-    return None if "\\" in text or "%" in text or text.startswith("-") else text
 
 
 def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[WrappedCommand]:
@@ -106,14 +89,29 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             break
         else:
             break
-    if command.name == "ssh" and at >= len(command.words) and (text := find_known_input(command)) is not None:
-        yield ShellText(text, "ssh")
+    if at >= len(command.words) and command.name in _START_SHELL:
+        yield from _texts_of_started_shell(command)
     if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
     starts = [at] if sure else range(first, len(command.words))
     for start in starts:
         if start < len(command.words):
             yield _command_from(command, start, prefix, assignments)
+
+
+def _texts_of_started_shell(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    """Yield the input of a program that starts a shell because no command is given to it."""
+    known = find_known_input(command)
+    if known is not None and known.is_exact:
+        yield ShellText(known.text, command.name)
+    elif (
+        command.fed_by
+        or any(redirection.is_standard_input for redirection in command.redirections)
+        # Inside a function, the input may be that of its caller.
+        or any(wrapper.endswith("()") for wrapper in command.nesting)
+        or command.name == "script"
+    ):
+        raise CannotParse(f"`{command.name}` starts a shell, and what the shell reads is not known")
 
 
 def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> int:
@@ -152,21 +150,7 @@ def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignment
     if prefix.joins:
         # `parallel rm ::: a b` passes `a` and `b` to `rm`.
         return ShellText(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
-    return _slice_command(command, start, len(command.words), assignments)
-
-
-def _slice_command(
-    command: SimpleCommand, start: int, end: int, assignments: list[Assignment] | None = None
-) -> SimpleCommand:
-    return replace(
-        command,
-        words=command.words[start:end],
-        literal=command.literal[start:end],
-        plain=command.plain[start:end],
-        nesting=(*command.nesting, command.name),
-        wrapper=command,
-        assignments=(*command.assignments, *(assignments or ())),
-    )
+    return slice_command(command, start, len(command.words), assignments)
 
 
 def _is_quoted(command: SimpleCommand, at: int) -> bool:
@@ -175,24 +159,9 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
 
 def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
-    at, has_text = 1, False
-    while at < len(command.words):
-        word = command.plain[at]
-        if word in ("-rcfile", "-init-file", "--rcfile", "--init-file"):
-            at += 2
-        elif word in ("--", "-"):
-            at += 1
-            break
-        elif word[:1] in ("-", "+"):
-            if word[1:2] != "-":
-                has_text = has_text or (word[0] == "-" and "c" in word)
-                if word[0] == "-" and "s" in word and not has_text:
-                    at = len(command.words)
-                    break
-                at += word.count("o") + word.count("O")  # `-eo pipefail`: each `o` takes a word
-            at += 1
-        else:
-            break
+    at, has_text = skip_shell_options(command)
+    if at < len(command.words) and _DESCRIPTOR_FILE.fullmatch(command.plain[at]):
+        raise CannotParse(f"`{command.name}` runs what stands behind the descriptor `{command.plain[at]}`")
     if has_text and at < len(command.words):
         yield ShellText(command.plain[at], f"{command.name} -c")
     elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
@@ -206,20 +175,8 @@ def _input_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     files = [redirection.target for redirection in command.redirections if redirection.operator == "<"]
     if any(file.startswith(("<(", "$(", "`")) for file in files):
         raise CannotParse(f"`{command.name}` runs what another command prints")
-    if (text := find_known_input(command)) is not None:
-        yield ShellText(text, command.name)
-
-
-def _eval(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    if len(command.words) > 1:
-        first = 2 if command.words[1:2] == ("--",) else 1
-        yield ShellText(" ".join(command.plain[first:]), "eval")
-
-
-def _trap(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    words = [word for word in command.plain[1:] if word != "--"]
-    if len(words) > 1 and not words[0].startswith("-"):
-        yield ShellText(words[0], "trap")
+    if (known := find_known_input(command)) is not None:
+        yield ShellText(known.text, command.name)
 
 
 def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -228,10 +185,12 @@ def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
     The text is the word behind `-c`, or it is joined to `-c`.
     """
+    has_text = False
     for at, word in enumerate(command.plain):
         following = command.plain[at + 1 : at + 2]
-        if word == "--" and command.name == "script" and following:
-            yield _slice_command(command, at + 1, len(command.words))
+        if word == "--" and command.name in ("script", "runuser") and following:
+            yield slice_command(command, at + 1, len(command.words))
+            has_text = True
         if match := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
             texts = following if match[1] is None else (match[1],)
         elif match := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
@@ -240,6 +199,9 @@ def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
             continue
         for text in texts:
             yield ShellText(text, f"{command.name} -c")
+            has_text = True
+    if not has_text and command.name in _START_SHELL:
+        yield from _texts_of_started_shell(command)
 
 
 _FLOCK = Prefix(
@@ -264,18 +226,13 @@ def _entr(command: SimpleCommand) -> Iterator[WrappedCommand]:
     yield from _commands_behind_prefix(command, PREFIXES["entr"])
 
 
-def _history(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Yield the line that `history -s text` stores for `fc -s` to run, or the program that `fc -e program` runs."""
-    is_stored = command.plain[:2] == ("history", "-s")
-    texts = [" ".join(command.plain[2:])] if is_stored else values_of(command, "e", "e")
-    yield from (ShellText(text, command.name) for text in texts if text != "-")
-
-
 def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the command of each `-exec`, which ends at its `;` or at a `+` behind `{}`."""
     words = command.plain
     for at, word in enumerate(words):
-        if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+        if command.name != "find" and (match := _JOINED_EXEC.fullmatch(word)):
+            yield slice_command(command, at, len(words), first_word=match[1])
+        elif word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
             ends = (
                 end
                 for end in range(at + 1, len(words))
@@ -283,19 +240,23 @@ def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
             )
             end = next(ends, len(words))
             if end > at + 1:
-                yield _slice_command(command, at + 1, end)
+                yield slice_command(command, at + 1, end)
 
 
 def _git(command: SimpleCommand) -> Iterator[WrappedCommand]:
     words = command.plain
+    if "rebase" in words:
+        for at in range(words.index("rebase") + 1, len(words)):
+            if match := _REBASE_EXEC.fullmatch(words[at]):
+                yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), "git --exec")
     for at, word in enumerate(words[:-1]):
         following = words[at + 1]
         if word in ("-c", "--config-env") and re.match(r"alias\.[^=]+=!", following):
             yield ShellText(following.partition("!")[2], "git alias")
-        elif (word in ("-x", "--exec") and "rebase" in words[1:at]) or (word == "foreach" and "submodule" in words):
-            yield ShellText(following, f"git {word}")
+        elif word == "foreach" and "submodule" in words:
+            yield ShellText(" ".join(dropwhile(lambda text: text.startswith("-"), words[at + 1 :])), "git foreach")
         elif word == "run" and words[at - 1] == "bisect":
-            yield _slice_command(command, at + 1, len(words))
+            yield slice_command(command, at + 1, len(words))
 
 
 def _module(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -303,20 +264,39 @@ def _module(command: SimpleCommand) -> Iterator[WrappedCommand]:
     for at, word in enumerate(command.plain[1:-1], start=1):
         if not word.startswith("-"):
             return
-        if word == "-m":
-            yield _slice_command(command, at + 1, len(command.words))
+        if match := re.fullmatch(r"-[A-Za-z]*?m(.*)", word):
+            start = at if match[1] else at + 1
+            yield slice_command(command, start, len(command.words), first_word=match[1] or None)
+            return
 
 
 def _container(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """
-    Yield the shell command in `docker exec web sh -c text`.
+    Yield the command in `docker exec web sh -c text` and `kubectl exec pod -- ls`.
 
-    It is not known which word is the image, but the name of a shell can be recognised.
+    Without `--` it is not known which word is the image. But the name of a shell can be recognised. Otherwise each word
+    that may be the name of a program may begin the command.
     """
-    for at, word in enumerate(command.plain[1:], start=1):
+    words = command.plain
+    for at, word in enumerate(words[1:], start=1):
         if word.rsplit("/", 1)[-1] in SHELLS and command.literal[at]:
-            yield _slice_command(command, at, len(command.words))
+            yield slice_command(command, at, len(command.words))
             return
+    first = next((at + 1 for at, word in enumerate(words) if word in _RUN_INSIDE), len(words))
+    if command.name in ("vagrant", "gcloud"):
+        yield from (ShellText(text, f"{command.name} --command") for text in _command_options(words))
+    if "--" in words[first:-1]:
+        yield slice_command(command, words.index("--", first) + 1, len(words))
+        return
+    for at in range(first, len(words)):
+        if command.literal[at] and _PROGRAM_NAME.fullmatch(words[at]):
+            yield slice_command(command, at, len(words))
+
+
+def _command_options(words: Sequence[str]) -> Iterator[str]:
+    for at, word in enumerate(words):
+        if match := re.fullmatch(r"(?:--command|-c)(?:=(.*))?", word, re.DOTALL):
+            yield match[1] or "".join(words[at + 1 : at + 2])
 
 
 def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -328,79 +308,33 @@ def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    if any(map(_DESCRIPTOR_FILE.fullmatch, command.plain[1:])):
+        raise CannotParse(f"`{command.name}` runs what stands behind a descriptor")
     if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
         yield from _input_texts(command)
 
 
-def _mapfile(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Yield the text of `mapfile -C text -c 1`, which runs for the lines that are read."""
-    for text in values_of(command, "C", "dnOsuCc"):
-        yield ShellText(text, f"{command.name} -C")
-
-
-def _completion(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Yield the commands of `compgen -C command`, `-F function` and `-W words`. The shell expands the words."""
-    for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
-        yield ShellText(text, f"{command.name} -C")
-    for text in values_of(command, "W", "oAGWFCXPS"):
-        yield ShellText(f": {text}", f"{command.name} -W")
-
-
-def _alias(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    for word in command.plain[1:]:
-        if "=" in word:
-            yield ShellText(word.partition("=")[2], "alias")
-
-
-def _hash(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Yield the file of `hash -p file name`. After this command, the name runs the file."""
-    for at, word in enumerate(command.plain[:-1]):
-        if re.fullmatch(r"-[lrdt]*p", word):
-            yield _slice_command(command, at + 1, at + 2)
-        elif re.fullmatch(r"-[lrdt]*p.+", word):
-            raise CannotParse("`hash -p` with a file that is joined to it")
-
-
-def _enable(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    if any(re.match(r"-[a-z]*f", word) for word in command.plain[1:]):
-        raise CannotParse("`enable -f` loads code into the shell")
-    yield from ()
-
-
-# Options that change how the shell reads every later line.
-_CHANGE_READING = frozenset({"expand_aliases", "extglob", "posix", "keyword", "compat31", "sourcepath"})
-
-
-def _refuse_reading_options(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Refuse `shopt -s extglob`, `set -k` and similar commands, because the shell reads later words by other rules."""
-    words = command.plain[1:]
-    sets = command.name == "set"
-    letters = "".join(word for word in words if re.fullmatch(r"-[a-zA-Z]+", word)) if sets else ""
-    if not _CHANGE_READING.isdisjoint(words) or "k" in letters:
-        raise CannotParse(f"`{command.name}` changes how every later line is read")
-    yield from ()
+def _sed(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    for action in sed_actions(command):
+        if action.kind == "run" and not action.text:
+            raise CannotParse("`sed` runs lines of its input as commands")
+        if action.kind == "run":
+            yield ShellText(action.text, "sed e")
 
 
 _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
-    "eval": _eval,
-    "trap": _trap,
+    **BUILTIN_FINDERS,
     "find": _find,
     "fd": _find,
     "fdfind": _find,
     "git": _git,
     "flock": _flock,
-    "alias": _alias,
-    "hash": _hash,
-    "enable": _enable,
     "entr": _entr,
-    **dict.fromkeys(("history", "fc"), _history),
-    **dict.fromkeys(("set", "shopt"), _refuse_reading_options),
-    **dict.fromkeys(("mapfile", "readarray"), _mapfile),
-    **dict.fromkeys(("compgen", "complete"), _completion),
+    **dict.fromkeys(SEDS, _sed),
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
     **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg", "nu", "xonsh", "pwsh"), _su),
     **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "kubectl", "lxc", "vagrant"), _container),
-    **dict.fromkeys(("adb", "gdb", "make"), _container),
+    **dict.fromkeys(("adb", "gdb", "make", "oc", "podman-compose", "gcloud"), _container),
     **dict.fromkeys(("tmux", "screen", "pee", "mispipe", "hyperfine", "concurrently"), _terminal),
     **dict.fromkeys(("source", "."), _source),
 }
