@@ -125,9 +125,9 @@ class _DetachableCall:
         answer = self._answer
         try:
             return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            if self._job is None and not answer.done():
-                await self._cancel()
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            if self._job is None:
+                await self._leave(answer, arguments[4], error)
             raise
         finally:
             # The future holds the error, and the traceback of the error holds this frame, and the context of the call,
@@ -203,16 +203,19 @@ class _DetachableCall:
                 decoded = self._plan.checker.check(call.actual_arguments)
         return self._plan.redaction(call.actual_arguments, decoded)
 
-    async def _cancel(self) -> None:
-        """Cancel the call, whose caller was cancelled, and wait until it has cleaned up."""
+    async def _leave(self, answer: asyncio.Future[ToolResult], call: ToolCall | None, error: BaseException) -> None:
+        """Cancel the call, whose caller *error* has ended. Wait until it has cleaned up, if the caller may wait."""
         task = self._task
-        if task is None:
-            return
-        task.cancel()
-        while not task.done():
-            # The caller may be cancelled again meanwhile. The cleanup of a call has a time limit of its own.
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({task})
+        if task is not None and not answer.done():
+            task.cancel()
+            while not task.done() and not isinstance(error, GeneratorExit):
+                # The caller may be cancelled again meanwhile. The cleanup of a call has a time limit of its own.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({task})
+        if answer.done() and not answer.cancelled() and answer.exception() is None:
+            from .approval import withdraw_undelivered  # not loaded above, because few calls end like this
+
+            await withdraw_undelivered(answer.result(), call, self._settings, error)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         """Record the end of a call that was cancelled. The end of any other call is recorded already."""

@@ -365,9 +365,13 @@ class CallRun:
 
         Such an exception comes from a codec or an author's function, or means that no time was left.
         """
-        if self._has_to_raise(error) or self._refuses_answer(error):
+        if self._has_to_raise(error):
             await self.record_cut_short(error)
             raise error
+        refusal = self._find_refusal(error)
+        if refusal is not None:
+            await self.record_cut_short(error)
+            raise refusal
         says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
         if isinstance(error, TimeoutError) and (says_why or self.state.deadline.is_past()):
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
@@ -376,13 +380,18 @@ class CallRun:
             ToolkitError(describe_value(error)), self.plan, cause=error, redaction=self.redaction()
         )
 
-    def _refuses_answer(self, error: BaseException) -> bool:
-        """Return whether *error* says that the answer of a person cannot be accepted, and nothing has happened yet."""
-        if self.answer is None:
-            return False
+    def _find_refusal(self, error: BaseException) -> BaseException | None:
+        """Return the error to raise if the answer of a person cannot be accepted, and nothing has happened yet."""
+        if self.answer is None or self.approval_stage.approval.claimed_record is not None:
+            return None
         from ..approvals.records import ApprovalError
+        from ..policies.audit import AuditError
 
-        return isinstance(error, ApprovalError) and self.approval_stage.approval.claimed_record is None
+        if isinstance(error, AuditError) and self.approval_stage.approval.open_record is not None:
+            refusal = ApprovalError(f"the answer cannot be written down, so it is not used: {error}", why="store")
+            refusal.__cause__ = error
+            return refusal
+        return error if isinstance(error, ApprovalError) else None
 
     def _has_to_raise(self, error: BaseException) -> bool:
         if id(error) == self._passing_id:
