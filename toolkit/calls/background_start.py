@@ -170,9 +170,7 @@ class _DetachableCall:
             raise RuntimeError("the call has not begun")
         self._redaction = self._build_redaction(call)
         title, self._call_id = self._build_title(call), call.id
-        job = jobs_of(call.session).start_call(
-            lambda name: CallJob(name, title, task, self._loop, principal=call.principal)
-        )
+        job = jobs_of(call.session).start(lambda name: CallJob(name, title, task, self._loop, principal=call.principal))
         self._job = job
         self._settings.background_jobs.add(job)
         text = f"started {job.id}; `job_output` shows what it reports and its result, `job_stop` ends it"
