@@ -65,6 +65,7 @@ class Batch:
         planner: The plans of the dispatcher.
         settings: The policies of the dispatcher.
         start: Runs one call.
+        has_own_results: Whether *start* keeps the results itself, so that none is lost if the batch is broken off.
     """
 
     def __init__(
@@ -74,10 +75,13 @@ class Batch:
         planner: Planner,
         settings: Settings,
         start: Callable[[ToolCall], Awaitable[ToolResult]],
+        *,
+        has_own_results: bool = False,
     ) -> None:
         self._calls = [_BatchCall(call, catalog.get(call.name), planner) for call in calls]
         self._settings = settings
         self._start = start
+        self._has_own_results = has_own_results
         self._halt_reason: str | None = None
         self._waiting_id: str | None = None
 
@@ -91,7 +95,8 @@ class Batch:
                 else:
                     await self._run_together(group)
         except BaseException as error:
-            await self._withdraw_requests(error)
+            if not self._has_own_results:
+                await self._withdraw_requests(error)
             raise
         try:
             return [item.result for item in self._calls if item.result is not None]
