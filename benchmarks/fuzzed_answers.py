@@ -1,7 +1,7 @@
 """
-Answers as no provider should send them, for the four providers: mutated JSON, mutated and cut event streams.
+Answers as no provider should send them, for the four providers: mutated JSON, mutated, cut and endless event streams.
 
-A provider returns a reply or raises `ProviderFailure`; any other exception is a violation.
+A provider returns a reply or raises `ProviderFailure`, within its limit of time; anything else is a violation.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 
+from tests.clocks import Clock
 from tests.providers.making import NAMES, ask, catalog, hello, provider
 from tests.providers.protocols import PROTOCOLS, Turn
 from tests.providers.stub import KEY
@@ -32,6 +33,7 @@ _TURNS = (
     Turn(calls=(ToolCall("now", '{"broken": ', "c"),), thought="Hm."),
     Turn(text="", stop="length"),
 )
+_TOTAL_SECONDS = 50.0
 _STATUSES = (200, 200, 200, 200, 200, 200, 204, 301, 400, 401, 404, 413, 429, 500, 503, 529)
 
 
@@ -40,29 +42,42 @@ async def run(count: int, *, seed: int = 7) -> Report:
     logging.disable(logging.CRITICAL)
     chance, ends, violations = random.Random(seed), Counter[str](), list[str]()
     answer: list[httpx.Response] = []
+    clock = Clock()
     async with httpx.AsyncClient(transport=httpx.MockTransport(lambda request: answer[0])) as client:
         providers = {
-            name: provider(name, client=client, api_key=KEY, base_url="http://stub", retry=RetryPolicy(attempts=1))
+            name: provider(
+                name,
+                client=client,
+                api_key=KEY,
+                base_url="http://stub",
+                retry=RetryPolicy(attempts=1),
+                timeout_seconds=10,
+                total_seconds=_TOTAL_SECONDS,
+                clock=clock,
+            )
             for name in NAMES
         }
         request = hello(catalog=catalog())
         for number in range(count):
             name, is_stream = NAMES[number % len(NAMES)], bool(number // len(NAMES) % 2)
-            answer[:] = [_response(name, is_stream, chance)]
+            answer[:] = [_response(name, is_stream, chance, clock)]
+            clock.now = 0.0
             try:
                 await ask(providers[name], request, stream=is_stream)
                 ends["replies"] += 1
             except ProviderFailure as failure:
                 ends[failure.why] += 1
             except Exception as error:  # noqa: BLE001 -- any other is a violation
-                content = answer[0].content[:200] if answer[0].is_closed else b""
+                content = getattr(answer[0], "_content", b"")[:200]  # an endless answer has none
                 violations.append(f"{name}, stream {is_stream}: {type(error).__name__}: {error} ({content!r})")
+            if clock.now > _TOTAL_SECONDS + 2:
+                violations.append(f"{name}, stream {is_stream}: read on for {clock.now} s")
     logging.disable(logging.NOTSET)
     shown = ", ".join(f"{end} {number:,}" for end, number in ends.most_common())
     return Report(f"{count:,} fuzzed provider answers ({shown})", violations)
 
 
-def _response(name: str, is_stream: bool, chance: random.Random) -> httpx.Response:
+def _response(name: str, is_stream: bool, chance: random.Random, clock: Clock) -> httpx.Response:
     protocol, turn = PROTOCOLS[name], chance.choice(_TURNS)
     change = _changer(chance)
     if is_stream:
@@ -74,7 +89,19 @@ def _response(name: str, is_stream: bool, chance: random.Random) -> httpx.Respon
     headers = {"Content-Type": chance.choice((kind, kind, kind, "text/html", "application/json; charset=utf-16"))}
     if chance.random() < 0.05:
         headers["Retry-After"] = chance.choice(("0", "-1", "soon", "9" * 400, "Wed, 21 Oct 2015 07:28:00 GMT"))
-    return httpx.Response(chance.choice(_STATUSES), content=content, headers=headers)
+    is_endless = chance.random() < 0.1
+    body = _endless(content, chance, clock) if is_endless else content
+    return httpx.Response(chance.choice(_STATUSES), content=body, headers=headers)
+
+
+async def _endless(content: bytes, chance: random.Random, clock: Clock) -> AsyncIterator[bytes]:
+    """Yield *content*, and then one part of it again and again; each takes a second."""
+    parts = content.splitlines(keepends=True) + [block + b"\n\n" for block in content.split(b"\n\n")] + [b" "]
+    part = chance.choice(parts) or b"\n"
+    yield content or b" "
+    while True:
+        clock.now += 1
+        yield part
 
 
 def _changer(chance: random.Random) -> Callable[[Any], Any]:

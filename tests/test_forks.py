@@ -29,11 +29,11 @@ from toolkit.approvals.read_only_guard import read_only
 from toolkit.approvals.records import Record
 from toolkit.approvals.seal import RecordSeal
 from toolkit.builtin.commands import shell_state as shells_module
-from toolkit.builtin.commands.jobs import Jobs
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.builtin.commands.start_state import StartStates
 from toolkit.builtin.files.encodings import EditableText
 from toolkit.builtin.web.page_cache import PageCache
+from toolkit.calls.background_jobs import SessionJobs
 from toolkit.catalog import Catalog
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.vocabulary import Vocabulary
@@ -336,7 +336,7 @@ def test_a_lock_that_the_forking_thread_holds_stays_its_own(catalog):
 
 def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_path):
     """Each belongs to one object, and the child uses the objects of its parent."""
-    ledger, pages, jobs = Ledger(Budget(), 10), PageCache(max_pages=1, clock=lambda: 0.0), Jobs()
+    ledger, pages, jobs = Ledger(Budget(), 10), PageCache(max_pages=1, clock=lambda: 0.0), SessionJobs()
     standings, display, session = StartStates(Workspace(tmp_path)), AgentDisplay(), Session()
     call = ToolCall("bash", {}, "c1", session)
     locks = [each._lock for each in (ledger, pages, jobs, standings, display)]

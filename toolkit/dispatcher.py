@@ -212,7 +212,8 @@ class Dispatcher:
         runs under a numbered id, such as `t1~repeat-2`.
 
         If *run_call* is given, it runs each call that is started. It can do something before and after `call`, and
-        *resources* and *timeout_seconds* are left to it.
+        *resources* and *timeout_seconds* are left to it. If the batch is cancelled, the requests of calls that wait are
+        withdrawn, unless *run_call* has got their results.
         """
         copies = copy_batch(calls, session, principal, self.settings.call_numbers)
         if is_under_trio():
@@ -223,7 +224,9 @@ class Dispatcher:
                 return run_call(call)
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        return await Batch(copies, self.catalog, self._planner, self.settings, start).run()
+        has_own_results = run_call is not None
+        batch = Batch(copies, self.catalog, self._planner, self.settings, start, has_own_results=has_own_results)
+        return await batch.run()
 
     def find_plan(self, name: str) -> CallPlan | None:
         """

@@ -266,8 +266,9 @@ async def test_an_answer_that_cannot_be_written_down_is_not_used(bank, tmp_path,
     approvals = Approvals()
     request = (await bank.dispatcher(approvals=approvals).call("pay", {"amount": 1})).request
     full = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", event), approvals=approvals)
-    result = await full.resume(request.id, Decision.approve())
-    assert (result.kind, bank.found) == ("internal", [])
+    with pytest.raises(ApprovalError, match="cannot be written down.*No space left") as caught:
+        await full.resume(request.id, Decision.approve())
+    assert (caught.value.why, bank.found) == ("store", [])
     assert approvals.store.get(request.id).state == "pending"
     assert (await bank.dispatcher(approvals=approvals).resume(request.id, Decision.approve())).kind == "ok"
 

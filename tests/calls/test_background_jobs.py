@@ -121,7 +121,7 @@ async def test_empty_reports_count_for_the_limit():
 
     async with Dispatcher(catalog) as dispatcher:
         await dispatcher.call("stream", {"background": True}, session=session)
-        (job,) = find_jobs(session).calls()
+        (job,) = find_jobs(session).all()
         await asyncio.to_thread(job.wait, 20)
     job.read()
     report = Progress(call_id="x", tool="stream", message="")
@@ -195,6 +195,6 @@ async def test_jobs_do_not_hold_up_foreground_calls_of_the_same_tool():
         await dispatcher.call("work", {"wait": True, "background": True}, session=session)
         other = await dispatcher.call("work", {"wait": False}, session=Session(), timeout_seconds=5)
         may_end.set()
-        (job,) = find_jobs(session).calls()
+        (job,) = find_jobs(session).all()
         await asyncio.to_thread(job.wait, 20)
         assert (other.value, job.result.value) == ("toolkit", "toolkit-job")

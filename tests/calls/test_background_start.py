@@ -92,7 +92,7 @@ async def read(dispatcher, session, job="job_1", **arguments):
 
 async def finished(session):
     """Wait for all jobs of the session."""
-    for job in find_jobs(session).calls():
+    for job in find_jobs(session).all():
         await asyncio.to_thread(job.wait, 20)
 
 
@@ -298,7 +298,7 @@ async def test_hooks_and_the_audit_log_see_the_whole_call(work, session, tmp_pat
         assert seen == ["around", {"built": "app"}, "ok"]
         kinds = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
         assert [line["event"] for line in kinds if line.get("call_id") == "t1"] == ["verdict", "intent", "outcome"]
-    (job,) = find_jobs(session).calls()
+    (job,) = find_jobs(session).all()
     assert job.read() == "1/2 compiling\nafter"
 
 
@@ -381,7 +381,7 @@ async def test_closing_the_dispatcher_ends_its_jobs(work, session):
         await start(dispatcher, session)
         await work.has_begun.wait()
     assert work.log == ["begin app", "cancelled app"]
-    assert [job.state() for job in find_jobs(session).calls()] == ["stopped"]
+    assert [job.state() for job in find_jobs(session).all()] == ["stopped"]
     assert dispatcher.settings.background_jobs == set()
 
 
@@ -394,7 +394,7 @@ async def test_ending_the_session_ends_its_jobs(work, session):
         await work.has_begun.wait()
         jobs = find_jobs(session)
         await asyncio.to_thread(end_shells, session)
-        assert [job.state() for job in jobs.calls()] == ["stopped"]
+        assert [job.state() for job in jobs.all()] == ["stopped"]
         assert "cancelled mine" in work.log
         assert "cancelled theirs" not in work.log
 
@@ -427,7 +427,7 @@ def test_a_job_ends_with_its_event_loop(work, session):
 
     work.may_end, work.has_begun = asyncio.Event(), asyncio.Event()
     asyncio.run(main())
-    (job,) = find_jobs(session).calls()
+    (job,) = find_jobs(session).all()
     assert (job.is_over, job.state()) == (True, "stopped")
 
 

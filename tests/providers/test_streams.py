@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import httpx
@@ -10,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import ProviderError, RetryPolicy, ToolCall, ToolResult
+from toolkit import ProviderError, ToolCall, ToolResult
 from toolkit.providers import ProviderFailure, Request, ToolMessage, UserMessage
 
 from .making import NAMES, ask, hello, provider
 from .protocols import Turn
-from .stub import KEY, Answer, Breaking, serving
+from .stub import Answer, Breaking, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -273,20 +272,3 @@ async def test_bytes_that_cannot_be_unpacked_are_an_error():
             await asked.reply(hello())
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1
-
-
-async def test_comments_without_end_are_silence():
-    """A server that only keeps the connection open is given up in time."""
-
-    async def comments():
-        while True:
-            await asyncio.sleep(0)
-            yield b": still here\n\n"
-
-    def answer(request):
-        return httpx.Response(200, content=comments(), headers={"content-type": "text/event-stream"})
-
-    client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-    asked = provider("openai", api_key=KEY, client=client, timeout_seconds=0.01, retry=RetryPolicy(attempts=1))
-    with pytest.raises(ProviderFailure, match=r"said nothing for 0.01 s"):
-        await ask(asked, hello(), stream=True)

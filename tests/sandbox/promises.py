@@ -49,6 +49,7 @@ ROWS = {
     "count": "the number of processes is bounded",
 }
 ROOT = Path(__file__).parents[2]
+ALL_ESCAPES = Path(__file__).parent / "escapes.py"
 _NOBODY = 54321
 _CAPABILITIES = (
     "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod audit_write "
@@ -64,7 +65,9 @@ def measure(level):
         if not isinstance(sandbox, Sandbox):
             return sandbox
         options = _SandboxOptions(False, Limits(), (), False)
-        findings = probe_sandbox(lambda visible: _BUILDERS[level](visible, options), visible_files_of(workspace))
+        findings = probe_sandbox(
+            lambda visible: _BUILDERS[level](visible, options), visible_files_of(workspace), escapes_file=ALL_ESCAPES
+        )
         column = {row: OPEN if findings[row] else HELD for row in ROWS if row in findings}
         return column | {"count": HELD if _is_bounded(sandbox, folder) else OPEN}
 

@@ -12,14 +12,17 @@ import tempfile
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.sandbox import best_sandbox, probe, sandboxes
+from toolkit.sandbox import Limits, best_sandbox, probe, sandboxes
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
+from toolkit.sandbox.selection import _BUILDERS, _SandboxOptions
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.unconfined import no_sandbox
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
+from .escapes import ATTEMPTS as ALL_ATTEMPTS
 from .levels import level
+from .promises import ALL_ESCAPES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
 
@@ -174,13 +177,35 @@ OPEN_TO_ALL = [
 ]
 
 
-def test_without_a_sandbox_the_attempts_succeed(workspace):
+LISTS = pytest.mark.parametrize(
+    ("escapes_file", "attempts"), [(probe.ESCAPES, ATTEMPTS), (ALL_ESCAPES, ALL_ATTEMPTS)], ids=["short", "long"]
+)
+
+
+@LISTS
+def test_without_a_sandbox_the_attempts_succeed(workspace, escapes_file, attempts):
     """So an attempt that is prevented says something about the sandbox."""
-    findings = probe.probe_sandbox(lambda visible: no_sandbox(), visible_files_of(workspace))
-    assert list(findings) == list(ATTEMPTS)
-    assert [name for name in OPEN_TO_ALL if not findings[name]] == []
+    visible_files = visible_files_of(workspace)
+    findings = probe.probe_sandbox(lambda visible: no_sandbox(), visible_files, escapes_file=escapes_file)
+    assert list(findings) == list(attempts)
+    assert [name for name in OPEN_TO_ALL if name in attempts and not findings[name]] == []
     if os.geteuid() == 0:
         assert findings["write_kernel_settings"]
+
+
+def test_bubblewrap_prevents_every_attempt_of_the_long_list(workspace):
+    level(workspace, "bubblewrap")
+    options = _SandboxOptions(False, Limits(), (), False)
+    findings = probe.probe_sandbox(
+        lambda visible: _BUILDERS["bubblewrap"](visible, options), visible_files_of(workspace), escapes_file=ALL_ESCAPES
+    )
+    assert findings == dict.fromkeys(ALL_ATTEMPTS, [])
+
+
+def test_the_short_list_leaves_out_only_what_is_the_same_on_every_machine():
+    """Mounts and setuid files are refused by the filter of system calls, and processes are hidden as they are held."""
+    assert {*ALL_ATTEMPTS} - {*ATTEMPTS} == {"mount_files", "make_setuid_files", "see_processes"}
+    assert [name for name in ALL_ATTEMPTS if name in ATTEMPTS] == list(ATTEMPTS)
 
 
 def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):

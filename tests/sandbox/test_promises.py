@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from toolkit.sandbox import LEVELS
-from toolkit.sandbox.launcher.escapes import ATTEMPTS
 
+from .escapes import ATTEMPTS
 from .promises import ABSENT, ROWS, USERS, column_of, read_table, render_table
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")

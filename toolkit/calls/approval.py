@@ -20,11 +20,12 @@ from ..approvals.store import ApprovalStore, check_takes_answers, may_settle_wit
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
 from ..questions import AnsweredQuestion
-from ..results import ToolResult
+from ..results import ToolCall, ToolResult
 from ..values.rendering import describe_value
 from .call_frame import CallFrame
 from .call_store import CallStore
 from .request_opening import RequestIdTakenError, RequestOpening, close_pending
+from .settings import Settings
 
 __all__ = [
     "CallApproval",
@@ -35,6 +36,7 @@ __all__ = [
     "find_decision_time",
     "find_running",
     "is_marked_claim",
+    "withdraw_undelivered",
 ]
 
 _log = logging.getLogger("toolkit")
@@ -51,16 +53,22 @@ class CallApproval:
     Attributes:
         opening: Makes the requests, or finds those of the same call.
         claimed_record: The request that was approved, once it is claimed.
-        waiting_record: The request that waits for an answer, if the call ends with it.
+        open_record: The request that still waits for an answer, once the call could end with it.
     """
 
     def __init__(self, state: CallFrame) -> None:
         self.claimed_record: Record | None = None
-        self.waiting_record: Record | None = None
+        self.open_record: Record | None = None
+        self._resumed_id = ""
         self._state = state
         self._approvals = state.settings.approvals
         self._store = CallStore(state)
         self.opening = RequestOpening(state, self._store)
+
+    def take_up(self, record: Record) -> None:
+        """Note that a person has answered *record*, which an earlier call has opened."""
+        self._resumed_id = record.request.id
+        self.open_record = record if record.state == "pending" else None
 
     async def find_answered(self, record: Record) -> Record | None:
         """Return the present state of *record* if another caller has answered it; None if it still waits."""
@@ -154,7 +162,7 @@ class CallApproval:
             raise ApprovalError(
                 f"request {name} was answered by another person or process in the meantime", why="answered"
             )
-        self.claimed_record = record
+        self.claimed_record, self.open_record = record, None
         if former is not None:
             await self._store_outcome(
                 former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
@@ -173,18 +181,21 @@ class CallApproval:
 
         if not await self._store.run("deny request", name, settle):
             raise ApprovalError(f"request {name} was answered before", why="answered")
+        self.open_record = None
 
     async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
         """
         Close a request whose call ends without an answer, unless another call holds the same request.
 
         If *error* ends the call, the request may be closed in the background, without waiting. If it ends a step of a
-        run, the request stays, because the step is done again and finds it.
+        run, the request stays, because the step is done again and finds it. A request that a person has answered stays
+        too, because its answer was not accepted and can be given again. With any result, an answer is used up.
         """
-        name = record.request.id
-        if not self._approvals.holders.remove(name, is_maker=self.opening.has_made(record)):
+        name, self.open_record = record.request.id, None
+        is_resumed = name == self._resumed_id
+        if not is_resumed and not self._approvals.holders.remove(name, is_maker=self.opening.has_made(record)):
             return
-        if self._is_step and error is not None and not isinstance(error, Exception):
+        if error is not None and (is_resumed or (self._is_step and not isinstance(error, Exception))):
             return
         # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
         if isinstance(error, (GeneratorExit, StoreTimeoutError)):
@@ -201,8 +212,8 @@ class CallApproval:
             _log.error("request %s may not have been withdrawn: %s", name, store_error)
 
     async def withdraw_unless_carried_by(self, result: ToolResult | None) -> None:
-        """Withdraw the opened request, unless *result* carries it to the person who answers."""
-        opened = self.waiting_record
+        """Withdraw the open request, unless *result* carries it to the person who answers."""
+        opened = self.open_record
         carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
@@ -238,7 +249,7 @@ class CallApproval:
 
         The claim of a step of a run stays. The steps know whether the call has begun, and may run it.
         """
-        opened, record = self.waiting_record, self.claimed_record
+        opened, record = self.open_record, self.claimed_record
         if opened is not None:
             await self.withdraw(opened, error)
         if self._is_step:
@@ -281,6 +292,34 @@ class CallApproval:
                 return _TAKEN_OVER
         self._approvals.lost.add(name)
         return problem
+
+
+async def withdraw_undelivered(
+    result: ToolResult, call: ToolCall | None, settings: Settings, error: BaseException
+) -> None:
+    """
+    Withdraw the request that *result* carries, because *error* keeps the caller of *call* from getting *result*.
+
+    A sealed request is in no store, so it is lost with *result*. The request of a step of a run stays, see `withdraw`.
+    """
+    request, approvals = result.request, settings.approvals
+    if request is None or request.waits_for or approvals.seal is not None or (call is not None and call.claim_mark):
+        return
+    if not approvals.holders.remove(request.id, is_maker=False):
+        return
+    name, now = request.id, approvals.clock()
+
+    def close(store: ApprovalStore) -> None:
+        store.settle(name, "denied", by=WITHDRAWN, owner=None, now=now)
+
+    if isinstance(error, GeneratorExit):
+        settings.store_runner.detach("withdraw request", close)
+        return
+    seconds = settings.cleanup_seconds
+    try:
+        await settings.store_runner.run("withdraw request", name, close, seconds=seconds, must_happen=True)
+    except Exception as store_error:  # noqa: BLE001 -- the end of the caller matters more than this failure
+        _log.error("request %s may not have been withdrawn: %s", name, store_error)
 
 
 def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:

@@ -99,6 +99,7 @@ class ApprovalStage:
         Raises:
             ApprovalError: The answer cannot be accepted.
         """
+        self.approval.take_up(record)
         return await self._settle(Answered(record, decision, is_resumed=True, is_stored=True))
 
     async def handle_interrupt(self, interrupt: AuthNeeded | Changed | AnswersNeeded) -> ToolResult | None:
@@ -205,7 +206,7 @@ class ApprovalStage:
             if decision is not None:
                 return Answered(record, decision, is_resumed=False, is_stored=asking.is_stored)
         need = "approval" if request.is_approval else "an answer" if request.questions else "credentials"
-        self.approval.waiting_record = record
+        self.approval.open_record = record
         return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
 
     async def _accept(self, answered: Answered) -> Unasked | Asking | ToolResult | None:
@@ -334,13 +335,19 @@ class ApprovalStage:
         """
         Write down the outcome of the call.
 
-        The call has happened, so a failure to write the outcome is only logged.
+        The call has happened, so a failure to write the outcome is only logged. If the caller goes away meanwhile, it
+        does not get *result*, so the request that *result* carries is withdrawn.
         """
         try:
-            await self.approval.withdraw_unless_carried_by(result)
-        finally:  # a cancellation during the `await` above must not leave a claim without its outcome
-            await self.approval.store_outcome(result)
-        await self._audit.write_outcome(result)
+            try:
+                await self.approval.withdraw_unless_carried_by(result)
+            finally:  # a cancellation during the `await` above must not leave a claim without its outcome
+                await self.approval.store_outcome(result)
+            await self._audit.write_outcome(result)
+        except BaseException as error:
+            if self.approval.open_record is not None:
+                await self.approval.withdraw(self.approval.open_record, error)
+            raise
 
     # Helpers.
 

@@ -196,7 +196,7 @@ class ToolAttempt:
         """Return what the function returns, or raise `TimedOut` if it takes longer than *timeout_seconds*."""
         if timeout_seconds is None:
             return await await_with_limit(self._call_with_resources(), self._cleanup_seconds, self._abandon)
-        task = asyncio.ensure_future(_catch_exit(self._call_with_resources()))
+        task = asyncio.ensure_future(_catch_exit(self._call_with_resources))
         try:
             done = await wait_within(task, timeout_seconds, self._timer)
             if not done and self._holds_caller():
@@ -303,7 +303,7 @@ class ToolAttempt:
 
     async def _await_for_thread(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
         """Await *work* for a thread, and remember an error that has to pass, because a thread cannot pass it on."""
-        value, escaping = await _catch_exit(work)
+        value, escaping = await _catch_exit(lambda: work)
         if escaping is not None and must_propagate(escaping):
             self._interrupt = escaping
         return value, escaping
@@ -377,14 +377,15 @@ class ToolAttempt:
             self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
 
 
-async def _catch_exit(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+async def _catch_exit(start: Callable[[], Coroutine[Any, Any, Any]]) -> tuple[Any, BaseException | None]:
     """
-    Await *work* in its own task, and return an exit or interrupt instead of raising it.
+    Await the coroutine of *start* in its own task, and return an exit or interrupt instead of raising it.
 
-    A task would throw `SystemExit` and `KeyboardInterrupt` into the event loop.
+    A task would throw `SystemExit` and `KeyboardInterrupt` into the event loop. A task that is cancelled before its
+    first step makes no coroutine, which Python would report as never awaited.
     """
     try:
-        return await work, None
+        return await start(), None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
 

@@ -1,7 +1,7 @@
 """
-The calls of a conversation that run in the background. They can be listed, read and stopped.
+The jobs of a conversation, which run in the background: calls here, and commands in `builtin/commands/jobs.py`.
 
-The jobs are kept in the session. `job_output` and `job_stop` find them there, beside the commands of `bash`.
+They are kept in the session, and `job_output` and `job_stop` find them there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from .._plumbing.forks import unlock_in_children
 from ..context import Progress
@@ -71,6 +71,9 @@ class Job(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """Wait until the job has ended, at most *seconds*, and return whether it has."""
+
+
+J = TypeVar("J", bound=Job)
 
 
 class CallJob:
@@ -190,53 +193,55 @@ class CallJob:
             return False
 
 
-class SessionJobs:
-    """The names of all jobs of one conversation, and the calls among them, in the order in which they were started."""
+class SessionJobs(Generic[J]):
+    """
+    The jobs of one conversation, in the order in which they were started. Of those that have ended, the last are kept.
 
-    def __init__(self) -> None:
-        self._numbers: Iterator[int] = itertools.count(1)
-        self._calls: dict[str, CallJob] = {}
+    Args:
+        take_name: Returns the name of the next job. By default the jobs are numbered from 1.
+    """
+
+    def __init__(self, take_name: Callable[[], str] | None = None) -> None:
+        numbers = itertools.count(1)
+        self.take_name = take_name or (lambda: f"job_{next(numbers)}")
+        self._jobs: dict[str, J] = {}
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
-    def take_name(self) -> str:
-        """Return the name of the next job, which no other job of the conversation has."""
-        return f"job_{next(self._numbers)}"
-
-    def start_call(self, build: Callable[[str], CallJob]) -> CallJob:
+    def start(self, build: Callable[[str], J]) -> J:
         """
         Add the job that *build* makes for a name.
 
         Raises:
-            ToolError: Too many calls run already, or the jobs of the conversation were ended.
+            ToolError: Too many jobs run already, or the jobs of the conversation were ended.
         """
         with self._lock:
             if self._is_closed:
                 raise ToolError("the conversation has ended, and its jobs with it")
-            running = [name for name, job in self._calls.items() if not job.is_over]
+            running = [name for name, job in self._jobs.items() if not job.is_over]
             if len(running) >= _MAX_RUNNING:
                 raise ToolError(f"{len(running)} jobs run already ({', '.join(running)}); stop one")
             job = build(self.take_name())
-            self._calls[job.id] = job
-            ended = [name for name, other in self._calls.items() if other.is_over]
-            for name in ended[: max(0, len(self._calls) - _MAX_JOBS)]:
-                del self._calls[name]
+            self._jobs[job.id] = job
+            ended = [name for name, other in self._jobs.items() if other.is_over]
+            for name in ended[: max(0, len(self._jobs) - _MAX_JOBS)]:
+                del self._jobs[name]
             return job
 
-    def calls(self) -> list[CallJob]:
-        """Return the calls that run, and those that ended recently."""
+    def all(self) -> list[J]:
+        """Return the jobs that run, and those that ended recently."""
         with self._lock:
-            return list(self._calls.values())
+            return list(self._jobs.values())
 
     def end(self, *, wait_seconds: float = 3.0) -> None:
-        """Stop all calls, and wait at most *wait_seconds* until they have ended. No job can be started afterwards."""
+        """Stop all jobs, and wait at most *wait_seconds* until they have ended. No job can be started afterwards."""
         with self._lock:
             self._is_closed = True
-            jobs = list(self._calls.values())
+            jobs = list(self._jobs.values())
         end_jobs(jobs, wait_seconds)
 
 
-def end_jobs(jobs: list[CallJob], wait_seconds: float) -> None:
+def end_jobs(jobs: Sequence[Job], wait_seconds: float) -> None:
     """Stop *jobs*, and wait at most *wait_seconds* until they have ended."""
     for job in jobs:
         job.stop()
@@ -245,8 +250,8 @@ def end_jobs(jobs: list[CallJob], wait_seconds: float) -> None:
         job.wait(max(0.0, until - time.monotonic()))
 
 
-def jobs_of(session: Session) -> SessionJobs:
-    """Return the jobs of *session*, and make the record if there is none."""
+def jobs_of(session: Session) -> SessionJobs[CallJob]:
+    """Return the calls of *session* in the background, and make the record if there is none."""
     with _LOCK:
         jobs = find_jobs(session)
         if jobs is None:
@@ -254,8 +259,8 @@ def jobs_of(session: Session) -> SessionJobs:
         return jobs
 
 
-def find_jobs(session: Session | None) -> SessionJobs | None:
-    """Return the jobs of *session*, or None if it has none yet."""
+def find_jobs(session: Session | None) -> SessionJobs[CallJob] | None:
+    """Return the calls of *session* in the background, or None if it has none yet."""
     jobs = None if session is None else session.state.get(_STATE_KEY)
     return jobs if isinstance(jobs, SessionJobs) else None
 

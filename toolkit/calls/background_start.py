@@ -23,7 +23,7 @@ from ..errors import ToolError
 from ..functions.background_parameter import BACKGROUND
 from ..hooks.base import Run, ShownCall
 from ..policies.redaction import Redaction
-from ..results import ToolResult
+from ..results import ToolCall, ToolResult
 from ..values.rendering import describe_value
 from .background_jobs import CallJob, jobs_of
 from .call_frame import CallFrame
@@ -111,9 +111,9 @@ class _DetachableCall:
         answer = self._answer
         try:
             return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            if self._job is None and not answer.done():
-                await self._cancel()
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            if self._job is None:
+                await self._leave(answer, frame.requested, error)
             raise
         finally:
             # The future holds the error, and the traceback of the error holds this frame, and the context of the call,
@@ -156,9 +156,7 @@ class _DetachableCall:
             raise RuntimeError("the call has not begun")
         self._redaction = self._build_redaction(call)
         title, self._call_id = self._build_title(call), call.id
-        job = jobs_of(call.session).start_call(
-            lambda name: CallJob(name, title, task, self._loop, principal=call.principal)
-        )
+        job = jobs_of(call.session).start(lambda name: CallJob(name, title, task, self._loop, principal=call.principal))
         self._job = job
         self._settings.background_jobs.add(job)
         text = f"started {job.id}; `job_output` shows what it reports and its result, `job_stop` ends it"
@@ -189,16 +187,19 @@ class _DetachableCall:
                 decoded = self._plan.checker.check(call.actual_arguments)
         return self._plan.redaction(call.actual_arguments, decoded)
 
-    async def _cancel(self) -> None:
-        """Cancel the call, whose caller was cancelled, and wait until it has cleaned up."""
+    async def _leave(self, answer: asyncio.Future[ToolResult], call: ToolCall | None, error: BaseException) -> None:
+        """Cancel the call, whose caller *error* has ended. Wait until it has cleaned up, if the caller may wait."""
         task = self._task
-        if task is None:
-            return
-        task.cancel()
-        while not task.done():
-            # The caller may be cancelled again meanwhile. The cleanup of a call has a time limit of its own.
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({task})
+        if task is not None and not answer.done():
+            task.cancel()
+            while not task.done() and not isinstance(error, GeneratorExit):
+                # The caller may be cancelled again meanwhile. The cleanup of a call has a time limit of its own.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({task})
+        if answer.done() and not answer.cancelled() and answer.exception() is None:
+            from .approval import withdraw_undelivered  # not loaded above, because few calls end like this
+
+            await withdraw_undelivered(answer.result(), call, self._settings, error)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         """Record the end of a call that was cancelled. The end of any other call is recorded already."""

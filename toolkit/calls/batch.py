@@ -65,6 +65,7 @@ class Batch:
         planner: The plans of the dispatcher.
         settings: The policies of the dispatcher.
         start: Runs one call.
+        has_own_results: Whether *start* keeps the results itself, so that none is lost if the batch is broken off.
     """
 
     def __init__(
@@ -74,26 +75,45 @@ class Batch:
         planner: Planner,
         settings: Settings,
         start: Callable[[ToolCall], Awaitable[ToolResult]],
+        *,
+        has_own_results: bool = False,
     ) -> None:
         self._calls = [_BatchCall(call, catalog.get(call.name), planner) for call in calls]
         self._settings = settings
         self._start = start
+        self._has_own_results = has_own_results
         self._halt_reason: str | None = None
         self._waiting_id: str | None = None
 
     async def run(self) -> list[ToolResult]:
         """Run the calls, at most `max_concurrency` at once, and return the results in the order of the calls."""
         safe = [await _is_concurrency_safe(item.tool, item.call) for item in self._calls]
-        for group in self._group_calls(safe):
-            if len(group) == 1:
-                await self._run_alone(group[0])
-            else:
-                await self._run_together(group)
+        try:
+            for group in self._group_calls(safe):
+                if len(group) == 1:
+                    await self._run_alone(group[0])
+                else:
+                    await self._run_together(group)
+        except BaseException as error:
+            if not self._has_own_results:
+                await self._withdraw_requests(error)
+            raise
         try:
             return [item.result for item in self._calls if item.result is not None]
         finally:
             for item in self._calls:
                 item.result = None  # the traceback of its error holds frames, and the frames hold the item
+
+    async def _withdraw_requests(self, error: BaseException) -> None:
+        """Withdraw the requests of calls that wait, because *error* ends the batch and the caller gets no results."""
+        waiting = [item for item in self._calls if item.result is not None and item.result.kind == "waiting"]
+        if not waiting:
+            return
+        from .approval import withdraw_undelivered  # not loaded above, because few batches ask a person
+
+        for item in waiting:
+            if item.result is not None:
+                await withdraw_undelivered(item.result, item.call, self._settings, error)
 
     def _group_calls(self, safe: Sequence[bool]) -> Iterator[list[_BatchCall]]:
         """

@@ -25,9 +25,10 @@ async def build_failure(frame: CallFrame, error: BaseException) -> ToolResult:
 
     Such an exception comes from a codec or an author's function, or means that no time was left.
     """
-    if has_to_raise(frame, error) or _refuses_answer(frame, error):
+    refusal = error if has_to_raise(frame, error) else _find_refusal(frame, error)
+    if refusal is not None:
         await record_cut_short(frame, error)
-        raise error
+        raise refusal
     says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
     ending: Exception = ToolkitError(describe_value(error))
     if isinstance(error, TimeoutError) and (says_why or frame.deadline.is_past()):
@@ -56,10 +57,15 @@ def has_to_raise(frame: CallFrame, error: BaseException) -> bool:
     return False
 
 
-def _refuses_answer(frame: CallFrame, error: BaseException) -> bool:
-    """Return whether *error* says that the answer of a person cannot be accepted, and nothing has happened yet."""
-    if frame.answer is None:
-        return False
+def _find_refusal(frame: CallFrame, error: BaseException) -> BaseException | None:
+    """Return the error to raise if the answer of a person cannot be accepted, and nothing has happened yet."""
+    if frame.answer is None or get_approval_stage(frame).approval.claimed_record is not None:
+        return None
     from ..approvals.records import ApprovalError  # few calls are resumed
+    from ..policies.audit import AuditError
 
-    return isinstance(error, ApprovalError) and get_approval_stage(frame).approval.claimed_record is None
+    if isinstance(error, AuditError) and get_approval_stage(frame).approval.open_record is not None:
+        refusal = ApprovalError(f"the answer cannot be written down, so it is not used: {error}", why="store")
+        refusal.__cause__ = error
+        return refusal
+    return error if isinstance(error, ApprovalError) else None

@@ -158,14 +158,20 @@ class RequestOpening:
             if kept.request.id == name:
                 close_pending(store, record, self._approvals)
 
-        kept = await self._store.run("keep request", name, add, on_late=close_unused)
+        # The call is counted before others can find its request, so that they do not withdraw it when they end.
+        self._approvals.holders.add_maker(name)
+        try:
+            kept = await self._store.run("keep request", name, add, on_late=close_unused)
+        except BaseException:
+            self._approvals.holders.remove(name, is_maker=True)
+            raise
         # Another caller that has chosen the same id may have made the request at the same moment.
         if kept.request.id != name or (key is not None and kept is not record):
+            self._approvals.holders.remove(name, is_maker=True)
             if key is not None and kept.request.digest != record.request.digest:
                 raise RequestIdTakenError(name)
             return self._join(kept, record if key is None else kept)
         self._made_ids.add(name)
-        self._approvals.holders.add_maker(name)
         return record
 
     def _join(self, known: Record, record: Record) -> Record:

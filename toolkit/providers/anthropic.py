@@ -181,12 +181,14 @@ class _AnthropicAssembler:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, list[str]] = {}
         self.is_complete = False
+        self.size = 0
 
     def feed(self, event: dict[str, Any]) -> str:
         kind = event.get("type")
         if kind == "message_start":
             self._message = dict(event["message"])
         elif kind == "content_block_start":
+            self.size += event["index"] not in self._blocks
             self._blocks[event["index"]] = dict(event["content_block"])
         elif kind == "content_block_delta":
             return self._grow(event["index"], event["delta"])
@@ -207,11 +209,14 @@ class _AnthropicAssembler:
         block, kind = self._blocks[index], delta["type"]
         if kind == "input_json_delta":
             self._inputs.setdefault(index, []).append(delta["partial_json"])
+            self.size += len(delta["partial_json"])
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+            self.size += 1
         elif kind in _TEXT_FIELDS:
             name = _TEXT_FIELDS[kind]
             block[name] = block.get(name, "") + delta[name]
+            self.size += len(delta[name])
         return str(delta["text"]) if kind == "text_delta" else ""
 
 

@@ -190,6 +190,7 @@ class _GeminiAssembler:
         self._fields: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
         self._parts: list[dict[str, Any]] = []
+        self.size = 0
 
     @property
     def is_complete(self) -> bool:
@@ -216,6 +217,7 @@ class _GeminiAssembler:
 
     def _add(self, part: dict[str, Any]) -> None:
         """Append *part*, or append its text to the last part if both have only text of the same kind."""
+        self.size += any(value for name, value in part.items() if name != "thought")
         last = self._parts[-1] if self._parts else {}
         is_text = "text" in last and "text" in part and last.get("thought") == part.get("thought")
         if is_text and not (last.keys() | part.keys()) - {"text", "thought"}:

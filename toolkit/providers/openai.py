@@ -197,6 +197,7 @@ class _ChatCompletionsAssembler:
         self._message: dict[str, Any] = {"role": "assistant"}
         self._calls: list[dict[str, Any]] = []
         self._finish_reason: Any = None
+        self.size = 0
 
     @property
     def is_complete(self) -> bool:
@@ -212,7 +213,7 @@ class _ChatCompletionsAssembler:
                     for call_delta in value or ():
                         self._grow_call(call_delta)
                 elif name != "role" and value is not None:
-                    self._message[name] = _join_pieces(self._message.get(name), value)
+                    self._message[name] = self._join_pieces(self._message.get(name), value)
             text = _join_text(delta.get("content")) or _join_text(delta.get("refusal"))
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
         return text
@@ -228,15 +229,24 @@ class _ChatCompletionsAssembler:
                 for part, piece in (value or {}).items():
                     before = call["function"].get(part)
                     is_repeated = part == "name" and piece == before
-                    call["function"][part] = before if is_repeated else _join_pieces(before, piece)
+                    call["function"][part] = before if is_repeated else self._join_pieces(before, piece)
             elif value not in (None, ""):
                 call[name] = value
 
     def _find_or_add_call(self, delta: Mapping[str, Any]) -> dict[str, Any]:
         if not any(_is_continuation(delta, call) for call in self._calls):
             self._calls.append({"function": {}})
+            self.size += 1
             return self._calls[-1]
         return next(call for call in self._calls[::-1] if _is_continuation(delta, call))
+
+    def _join_pieces(self, before: Any, piece: Any) -> Any:
+        if before is None or piece is None:
+            self.size += bool(piece)
+            return before if piece is None else piece
+        is_growing = isinstance(before, (str, list)) and type(before) is type(piece)
+        self.size += len(piece) if is_growing else 0
+        return before + piece if is_growing else piece
 
 
 def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
@@ -250,10 +260,3 @@ def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     if delta.get("index") is None and not delta.get("id"):
         return not (get_object(delta, "function").get("name") and call["function"].get("name"))
     return delta.get("index") is None or delta["index"] == call.get("index")
-
-
-def _join_pieces(before: Any, piece: Any) -> Any:
-    if before is None or piece is None:
-        return before if piece is None else piece
-    is_growing = isinstance(before, (str, list)) and type(before) is type(piece)
-    return before + piece if is_growing else piece

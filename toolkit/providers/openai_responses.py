@@ -161,6 +161,7 @@ class _ResponsesAssembler:
         self._response: dict[str, Any] | None = None
         self._items: dict[int, dict[str, Any]] = {}
         self._last_index: Any = None  # the item whose text was shown last
+        self.size = 0
 
     @property
     def is_complete(self) -> bool:
@@ -168,6 +169,9 @@ class _ResponsesAssembler:
 
     def feed(self, event: dict[str, Any]) -> str:
         kind = event.get("type")
+        # Thoughts and arguments grow in deltas too, although only the finished item is used.
+        if str(kind).endswith(".delta") and event.get("delta"):
+            self.size += 1
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             index, text = event.get("output_index"), str(event["delta"])
             if text:
@@ -175,6 +179,7 @@ class _ResponsesAssembler:
                 self._last_index = index
                 return gap + text
         elif kind == "response.output_item.done":
+            self.size += event["output_index"] not in self._items
             self._items[event["output_index"]] = event["item"]
         elif kind in _END_EVENTS:
             self._response = dict(event["response"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -27,6 +28,7 @@ from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
 from .http.exchange import HttpExchange, OutgoingRequest, check_url
 from .http.failures import ProviderFailure, SentRequest
+from .http.time_limits import TimeLimits
 from .streams import SHAPE_ERRORS, Assembler, IncomingStream, build_unreadable_failure
 from .wire import correct_stop_reason, join_surrogates, normalize_calls
 
@@ -59,15 +61,17 @@ class RemoteProvider(ABC):
             environment is sent only to the provider's own address: with another `base_url`, give the key for that
             server, or none.
         base_url: The address of another server with the same format.
-        timeout_seconds: The longest wait for a whole answer. In a stream, the longest wait without new data.
-        total_seconds: The longest total wait for one answer, streamed or not. The time that the reader of a stream
-            takes does not count.
+        timeout_seconds: The longest time of one attempt without progress. A stream makes progress with every event
+            that adds to the answer, and an answer without a stream only when all of it is there.
+        total_seconds: The longest time for one answer with all attempts, streamed or not. The time that the reader of
+            a stream takes does not count.
         retry: The policy for retries of failures that are worth a retry.
         client: The caller's own `httpx.AsyncClient`, for proxies or further headers. It is not closed here.
         max_tokens: The maximum number of tokens that the model may write, unless a request sets it.
         strict: Whether the provider has to make the model's arguments follow the schemas, if it can.
         options: Further fields of the request, as in the provider's documentation. None leaves a field out.
         sleep: The function that waits between attempts.
+        clock: The clock of the two limits, in seconds.
     """
 
     name: ClassVar[str]
@@ -96,6 +100,7 @@ class RemoteProvider(ABC):
         strict: bool = False,
         options: Mapping[str, Any] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         title = type(self).__name__
         if not isinstance(model, str) or not self._model_pattern.fullmatch(model):
@@ -117,27 +122,29 @@ class RemoteProvider(ABC):
         self._key = api_key if api_key is None or isinstance(api_key, ApiKey) else ApiKey(api_key)
         self._retry = RetryPolicy() if retry is None else retry
         self._sleep = sleep
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._total_seconds = total_seconds
         self._noted: set[Note] = set()
         self._exchange = HttpExchange(
             self._address if base_url is None else check_url(base_url),
             key_header=self._key_header[0],
             key_form=self._key_header[1],
-            timeout_seconds=timeout_seconds,
-            total_seconds=total_seconds,
             client=client,
         )
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
     async def reply(self, request: Request) -> Reply:
         key, outgoing = self._find_key(), self._build_outgoing(request, stream=False)
-        response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key))
+        response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key), outgoing.limits)
         return self._read_reply(response, request)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         key, outgoing = self._find_key(), self._build_outgoing(request, stream=True)
 
         async def begin() -> IncomingStream:
-            incoming = IncomingStream(self._exchange.stream_events(outgoing, key), self._assembler(), self._title)
+            events = self._exchange.stream_events(outgoing, key)
+            incoming = IncomingStream(events, self._assembler(), self._title, outgoing.limits)
             try:
                 await incoming.advance()
             except BaseException:
@@ -146,12 +153,13 @@ class RemoteProvider(ABC):
             return incoming
 
         # Nothing was yielded before the first text has arrived, so a retry is possible until then.
-        incoming = await self._call_with_retries(begin)
+        incoming = await self._call_with_retries(begin, outgoing.limits)
         async with aclosing(incoming):
             shown_characters = 0
             while incoming.text:
                 shown_characters += len(incoming.text)
-                yield TextDelta(incoming.text)
+                with outgoing.limits.pause():
+                    yield TextDelta(incoming.text)
                 try:
                     await incoming.advance()
                 except Transient as error:
@@ -243,7 +251,17 @@ class RemoteProvider(ABC):
             tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
-            path=self._path(stream=stream), body=body, sent=sent, headers=self._headers, find_error=self._find_error
+            path=self._path(stream=stream),
+            body=body,
+            sent=sent,
+            headers=self._headers,
+            find_error=self._find_error,
+            limits=TimeLimits(
+                f"{sent.provider} at {sent.host}",
+                idle_seconds=self._timeout_seconds,
+                total_seconds=self._total_seconds,
+                clock=self._clock,
+            ),
         )
 
     def _key_source(self) -> str:
@@ -265,11 +283,22 @@ class RemoteProvider(ABC):
             self._key = find_key(None, self._key_variables, provider=self._title)
         return self._key
 
-    async def _call_with_retries(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Await *call*, and retry it as the policy allows. After the last retry, raise `ProviderFailure`."""
+    async def _call_with_retries(self, call: Callable[[], Awaitable[T]], limits: TimeLimits) -> T:
+        """
+        Await *call*, and retry it as the policy and *limits* allow.
+
+        After the last retry, raise `ProviderFailure`.
+        """
         notes: list[str] = []
         try:
-            return await retrying(call, self._retry, sleep=self._sleep, noted=notes.append)
+            return await retrying(
+                call,
+                self._retry,
+                sleep=self._sleep,
+                clock=limits.clock,
+                deadline=limits.deadline,
+                noted=notes.append,
+            )
         except Transient as error:
             raise ProviderFailure(f"{error}; {notes[-1]}", why="unavailable") from error
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..errors import Transient
 from ..values.rendering import describe_value
 from .http.failures import ProviderFailure
+from .http.time_limits import TimeLimits
 from .wire import join_surrogates
 
 __all__ = ["SHAPE_ERRORS", "Assembler", "IncomingStream", "build_unreadable_failure"]
@@ -19,7 +20,15 @@ SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Assembler(Protocol):
-    """Builds from the events of a stream the answer that the provider would have sent without streaming."""
+    """
+    Builds from the events of a stream the answer that the provider would have sent without streaming.
+
+    Attributes:
+        size: How much of the answer has arrived, in characters and parts. An event that adds nothing, such as a ping,
+            a status or an unknown event, leaves it as it is.
+    """
+
+    size: int
 
     @property
     def is_complete(self) -> bool:
@@ -46,8 +55,11 @@ class IncomingStream:
         text: The text that arrived last; empty at the end.
     """
 
-    def __init__(self, events: AsyncGenerator[dict[str, Any]], assembler: Assembler, title: str) -> None:
+    def __init__(
+        self, events: AsyncGenerator[dict[str, Any]], assembler: Assembler, title: str, limits: TimeLimits
+    ) -> None:
         self._events = events
+        self._limits = limits
         self._title = title
         self._pending_surrogate = ""
         self._assembler = assembler
@@ -64,10 +76,13 @@ class IncomingStream:
         self.text = ""
         try:
             async for event in self._events:
+                size = self._assembler.size
                 try:
                     text = self._pending_surrogate + self._assembler.feed(event)
                 except SHAPE_ERRORS as error:
                     raise build_unreadable_failure(self._title, error) from error
+                if self._assembler.size > size:
+                    self._limits.note_progress()
                 # A surrogate without its second half is kept, and shown with the next piece.
                 self._pending_surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
                 self.text = join_surrogates(text.removesuffix(self._pending_surrogate))

@@ -3,8 +3,8 @@ The trial of a sandbox before it is trusted: one run that shows that commands ru
 
 The probe makes a folder for itself. In it is a substitute for a workspace, with a protected file and a socket, and
 next to that a folder that counts as outside. The real workspace is part of the sandbox too, but nothing in it is
-searched or touched. Inside the sandbox, `launcher/escapes.py` tries everything that the sandbox has to prevent, and
-reports what succeeded.
+searched or touched. Inside the sandbox, `launcher/escapes.py` tries to escape in a few ways, and reports what
+succeeded.
 """
 
 from __future__ import annotations
@@ -105,12 +105,16 @@ class _ProbeSetup:
 
 
 def probe_sandbox(
-    build_sandbox: Callable[[VisibleFiles], Sandbox | str], visible_files: VisibleFiles
+    build_sandbox: Callable[[VisibleFiles], Sandbox | str],
+    visible_files: VisibleFiles,
+    *,
+    escapes_file: Path | None = None,
 ) -> EscapesByAttempt:
     """
     Run every attempt to escape from a sandbox, and return what each attempt reached.
 
-    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe.
+    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe. The tests give the file of a
+    longer list of attempts, which needs a FIFO and sockets for datagrams too.
 
     Raises:
         ProbeError: No command runs in the sandbox.
@@ -123,7 +127,7 @@ def probe_sandbox(
         sandbox = build_sandbox(setup.add_folders(visible_files))
         if isinstance(sandbox, str):
             raise ProbeError(sandbox)
-        program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(targets)]
+        program = [sys.executable, "-I", "-S", "-c", (escapes_file or ESCAPES).read_text(), json.dumps(targets)]
         output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], setup.inside)
         try:
             escapes: EscapesByAttempt = json.loads(output)

@@ -14,9 +14,10 @@ from toolkit import Catalog, Dispatcher, Session
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_output_tool import job_output_for
 from toolkit.builtin.commands.job_stop_tool import job_stop_for
-from toolkit.builtin.commands.jobs import Jobs
+from toolkit.builtin.commands.jobs import start_command
 from toolkit.builtin.commands.process import CommandSpec
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
+from toolkit.calls.background_jobs import SessionJobs
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace
@@ -66,7 +67,7 @@ async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace)
     """Reading gives what is new, stopping ends it."""
     started = await dispatcher.call("bash", {"command": "echo one; sleep 91.11", "background": True}, session=session)
     assert started.text == "started job_1; `job_output` shows what it prints, `job_stop` ends it"
-    job = shell_of(session, workspace.root).jobs.get("job_1")
+    job = shell_of(session, workspace.root).jobs.all()[0]
     block_until(lambda: job.output.total == 4)
     listed = await dispatcher.call("job_output", {}, session=session)
     assert listed.text.startswith("job_1: running for ")
@@ -83,7 +84,7 @@ async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace)
 async def test_a_job_that_ended_tells_how(dispatcher, session, workspace):
     """Its exit code, and what it printed on both streams."""
     await dispatcher.call("bash", {"command": "echo a; echo b >&2; exit 3", "background": True}, session=session)
-    shell_of(session, workspace.root).jobs.get("job_1").process.wait(20)
+    shell_of(session, workspace.root).jobs.all()[0].process.wait(20)
     read = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
     assert sorted(read.text.splitlines()[:2]) == ["a", "b"]
     assert read.text.endswith("job_1: exit code: 3")
@@ -120,7 +121,7 @@ async def test_a_name_that_is_almost_right_is_helped(dispatcher, session):
 
 async def test_a_long_command_is_listed_in_one_line(dispatcher, session, workspace, start):
     """Cut, and without what would act on a terminal."""
-    shell_of(session, workspace.root).jobs.start("true\n: \x1b[31m" + "x" * 500, start("true"))
+    start_command(shell_of(session, workspace.root).jobs, "true\n: \x1b[31m" + "x" * 500, start("true"))
     line = (await dispatcher.call("job_output", {}, session=session)).text
     assert line.endswith("xxx...")
     assert "true : xxx" in line
@@ -163,7 +164,7 @@ catalog.add(bash_for(workspace, sandbox="none"))
 dispatcher = Dispatcher(catalog)
 dispatcher.call_sync("bash", {{"command": "echo x; sleep 96.66", "background": True}}, session=session)
 shell = shell_of(session, workspace.root)
-while not shell.jobs.get("job_1").output.total:
+while not shell.jobs.all()[0].output.total:
     pass
 print(shell.private_folder)
 """
@@ -174,23 +175,23 @@ print(shell.private_folder)
 
 def test_too_many_jobs_are_refused(start):
     """With the names of those that run."""
-    jobs = Jobs()
+    jobs = SessionJobs()
     for _ in range(20):
-        jobs.start("sleep", start("sleep 97.77"))
+        start_command(jobs, "sleep", start("sleep 97.77"))
     with pytest.raises(ToolError, match="20 jobs run already .*job_20.*stop one"):
-        jobs.start("sleep", start("sleep 97.77"))
-    jobs.close(wait_seconds=30)
+        start_command(jobs, "sleep", start("sleep 97.77"))
+    jobs.end(wait_seconds=30)
     assert running("97.77") == []
     with pytest.raises(ToolError, match="has ended"):
-        jobs.start("sleep", start("true"))
+        start_command(jobs, "sleep", start("true"))
 
 
 @pytest.mark.long
 def test_old_jobs_are_forgotten(start):
     """The last ones are kept."""
-    jobs = Jobs()
+    jobs = SessionJobs()
     for _ in range(52):
-        jobs.start("true", start("true")).process.wait(20)
+        start_command(jobs, "true", start("true")).process.wait(20)
     assert [job.id for job in jobs.all()][-1] == "job_52"
     assert len(jobs.all()) <= 51
 
@@ -198,15 +199,15 @@ def test_old_jobs_are_forgotten(start):
 def test_a_job_that_could_not_be_started_says_so(workspace):
     """When it is looked at."""
     sandbox = best_sandbox(workspace, level="none")
-    job = Jobs().start("nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
+    job = start_command(SessionJobs(), "nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.process.wait(20)
     assert job.state().startswith("failed: the sandbox could not be set up")
 
 
 async def test_a_job_that_does_not_end_at_once_is_reported(workspace, session, start):
     """It was asked to, and can be looked at again."""
-    job = shell_of(session, workspace.root).jobs.start(
-        "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
+    job = start_command(
+        shell_of(session, workspace.root).jobs, "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
     )
     tool = job_stop_for(workspace, patience_seconds=0.01)
     block_until(lambda: job.output.total == 2)

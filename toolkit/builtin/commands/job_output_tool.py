@@ -74,7 +74,7 @@ def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
     session = call.session
     jobs, shell = find_jobs(session), None if workspace is None else find_shell(session, workspace.root)
     commands: list[Job] = [] if shell is None else [*shell.jobs.all()]
-    calls: list[Job] = [] if jobs is None else [*jobs.calls()]
+    calls: list[Job] = [] if jobs is None else [*jobs.all()]
     visible_jobs = [job for job in commands + calls if job.principal == call.principal]
     return sorted(visible_jobs, key=lambda job: int(job.id.rpartition("_")[2]))
 

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..._plumbing.forks import unlock_in_children
-from ...calls.background_jobs import SessionJobs, build_unknown_job_error
+from ...calls.background_jobs import SessionJobs
 from ...errors import ToolError
 from .outputs import MAX_KEPT_BYTES, OutputText, TailBuffer
 from .process import CommandSpec, Process
 
-__all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "Jobs"]
+__all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "start_command"]
 
-_MAX_RUNNING = 20
-_MAX_JOBS = 50
 _MAX_OUTPUT_BYTES = 80_000  # less than a result may have, so that the end of the output is not cut off again
 
 
@@ -38,8 +35,8 @@ class BackgroundJob:
     process: Process
     output: TailBuffer
     started_at: float
-    lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
-    principal: str | None = None
+    lock: threading.Lock
+    principal: str | None
 
     @property
     def title(self) -> str:
@@ -95,88 +92,31 @@ _STOP_REASONS = {
 }
 
 
-class Jobs:
+def start_command(
+    jobs: SessionJobs[BackgroundJob],
+    command: str,
+    spec: CommandSpec,
+    *,
+    principal: str | None = None,
+    max_kept_bytes: int = MAX_KEPT_BYTES,
+) -> BackgroundJob:
     """
-    The jobs of one conversation, in the order in which they were started.
+    Start *command* as one of *jobs*, on behalf of *principal*.
 
-    Only the last of the jobs that have ended are kept.
+    Of a long output its first *max_kept_bytes* are kept, besides the end that is shown.
 
-    Args:
-        take_name: Returns the name of the next job. By default the jobs are numbered from 1.
+    Raises:
+        ToolError: Too many jobs run already, or the conversation has ended.
     """
+    output = TailBuffer(_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
+    lock = unlock_in_children(threading.Lock())
 
-    def __init__(self, take_name: Callable[[], str] | None = None) -> None:
-        self._jobs: dict[str, BackgroundJob] = {}
-        self._take_name = take_name or SessionJobs().take_name
-        self._lock = unlock_in_children(threading.Lock())
-        self._is_closed = False
+    def record_output(stream: str, data: bytes) -> None:
+        with lock:
+            output.add(data)
 
-    def start(
-        self,
-        command: str,
-        spec: CommandSpec,
-        *,
-        principal: str | None = None,
-        max_kept_bytes: int = MAX_KEPT_BYTES,
-    ) -> BackgroundJob:
-        """
-        Start *command* in the background, on behalf of *principal*.
-
-        Of a long output its first *max_kept_bytes* are kept, besides the end that is shown.
-
-        Raises:
-            ToolError: Too many jobs run already, or the conversation has ended.
-        """
-        with self._lock:
-            if self._is_closed:
-                raise ToolError("the conversation has ended, and its jobs with it")
-            running = [other for other in self._jobs.values() if not other.process.is_over]
-            if len(running) >= _MAX_RUNNING:
-                raise ToolError(
-                    f"{len(running)} jobs run already ({', '.join(other.id for other in running)}); stop one"
-                )
-            output = TailBuffer(_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
-            lock = unlock_in_children(threading.Lock())
-
-            def record_output(stream: str, data: bytes) -> None:
-                with lock:
-                    output.add(data)
-
-            job = BackgroundJob(
-                self._take_name(), command, Process(spec, record_output), output, time.monotonic(), lock, principal
-            )
-            self._jobs[job.id] = job
-            ended = [other.id for other in self._jobs.values() if other.process.is_over]
-            for name in ended[: max(0, len(self._jobs) - _MAX_JOBS)]:
-                del self._jobs[name]
-            return job
-
-    def all(self) -> list[BackgroundJob]:
-        """Return the jobs that run, and those that ended recently."""
-        with self._lock:
-            return list(self._jobs.values())
-
-    def get(self, name: str) -> BackgroundJob:
-        """
-        Return the job called *name*.
-
-        Raises:
-            ToolError: There is no such job. The message suggests the nearest names.
-        """
-        with self._lock:
-            job = self._jobs.get(name)
-            names = list(self._jobs)
-        if job is None:
-            raise build_unknown_job_error(name, names)
-        return job
-
-    def close(self, *, wait_seconds: float = 3.0) -> None:
-        """End all jobs, and wait at most *wait_seconds* until they have ended. No job can be started afterwards."""
-        with self._lock:
-            self._is_closed = True
-            jobs = list(self._jobs.values())
-        for job in jobs:
-            job.process.stop()
-        until = time.monotonic() + wait_seconds
-        for job in jobs:
-            job.process.wait(max(0.0, until - time.monotonic()))
+    return jobs.start(
+        lambda name: BackgroundJob(
+            name, command, Process(spec, record_output), output, time.monotonic(), lock, principal
+        )
+    )

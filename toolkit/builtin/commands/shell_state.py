@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..._option_checks import require_list
 from ..._plumbing.forks import unlock_in_children
-from ...calls.background_jobs import end_session_jobs, jobs_of
+from ...calls.background_jobs import SessionJobs, end_session_jobs, jobs_of
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...session import Session
 from ...workspace.space import Workspace
 from .folder_removal import remove_folder
-from .jobs import Jobs
+from .jobs import BackgroundJob
 from .outputs import make_readable
 
 __all__ = [
@@ -62,7 +62,7 @@ class Shell:
         self.cwd = root
         self.variables: dict[str, str] = {}
         self.private_folder = os.path.realpath(tempfile.mkdtemp(prefix="toolkit-"))
-        self.jobs = Jobs(take_job_name)
+        self.jobs = SessionJobs[BackgroundJob](take_job_name)
         os.mkdir(f"{self.private_folder}/home", 0o700)
         self.close = weakref.finalize(self, _close, self.jobs, self.private_folder, os.getpid())
 
@@ -154,15 +154,15 @@ def end_shells(session: Session) -> None:
             shell.close()
 
 
-def _close(jobs: Jobs, private: str, pid: int) -> None:
+def _close(jobs: SessionJobs[BackgroundJob], private: str, pid: int) -> None:
     if os.getpid() != pid:
         return  # a forked child has copies of both, but the parent owns them
     # The garbage collector may call this during a call that may only read, such as a preview, so a new context is used.
     contextvars.Context().run(_clear, jobs, private)
 
 
-def _clear(jobs: Jobs, private: str) -> None:
-    jobs.close()
+def _clear(jobs: SessionJobs[BackgroundJob], private: str) -> None:
+    jobs.end()
     remove_folder(private)
 
 

@@ -38,9 +38,6 @@ _MAX_STREAM_BYTES = 64 * 1024 * 1024
 _MAX_DEPTH = 200
 _MAX_SHOWN_CHARS = 200
 _PIECE_BYTES = 65536
-# Events by which a server only says that the connection is alive. They are not in a set, because a broken server may
-# send a type that cannot be hashed.
-_PING_TYPES = ("ping", "keepalive", "keep-alive")
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 
@@ -54,6 +51,7 @@ class OutgoingRequest:
         path: The part of the address after the base URL.
         sent: The facts about the request that error messages name.
         find_error: A function that returns the error in an answer or an event with status 200, or None if it has none.
+        limits: The time that the answer may take, over all attempts. The caller notes the progress of a stream.
     """
 
     path: str
@@ -61,6 +59,7 @@ class OutgoingRequest:
     headers: Mapping[str, str]
     sent: SentRequest
     find_error: Callable[[Mapping[str, Any]], Any]
+    limits: TimeLimits
 
 
 class HttpExchange:
@@ -70,8 +69,6 @@ class HttpExchange:
     Args:
         key_header: The name of the header for the key.
         key_form: The value of the header, with `{}` for the key.
-        timeout_seconds: The longest wait for a whole answer. In a stream, the longest wait without new data.
-        total_seconds: The longest total wait for one answer, streamed or not.
         client: The user's own client. It is not closed here. Its headers take precedence over
             `OutgoingRequest.headers`.
     """
@@ -82,8 +79,6 @@ class HttpExchange:
         *,
         key_header: str,
         key_form: str,
-        timeout_seconds: float,
-        total_seconds: float = float("inf"),
         client: httpx.AsyncClient | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
@@ -91,15 +86,12 @@ class HttpExchange:
         self.host = self.origin[1]
         self._key_header = key_header
         self._key_form = key_form
-        self._timeout_seconds = timeout_seconds
-        self._total_seconds = total_seconds
         self._clients = LoopClients(client)
 
     async def post(self, outgoing: OutgoingRequest, key: ApiKey | None) -> dict[str, Any]:
         """Send a request, and return the whole answer."""
-        limits = self._build_limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
-        async with self._open_response(outgoing, key, limits) as response:
-            text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
+        async with self._open_response(outgoing, key) as response:
+            text = await _read_text(response, MAX_TEXT, outgoing)
         return self._parse_object(text, outgoing, key)
 
     async def stream_events(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncGenerator[dict[str, Any]]:
@@ -108,47 +100,34 @@ class HttpExchange:
 
         A caller that stops early has to close the iterator.
         """
-        limits = self._build_limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
-        async with self._open_response(outgoing, key, limits) as response:
-            await self._check_is_stream(response, outgoing, key, limits)
-            chunks = _iter_chunks(response, outgoing.sent, limits)
+        async with self._open_response(outgoing, key) as response:
+            await self._check_is_stream(response, outgoing, key)
+            chunks = _iter_chunks(response, outgoing)
             first = await anext(chunks, b"")
             if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
                 raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
             async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
                 if text == "[DONE]":
                     return
-                event = self._parse_object(text, outgoing, key, may_be_cut=is_last)
-                if event.get("type") not in _PING_TYPES:
-                    limits.note_progress()
-                    yield event
+                yield self._parse_object(text, outgoing, key, may_be_cut=is_last)
 
     async def aclose(self) -> None:
         """Close the connections that this object has opened in the running event loop."""
         await self._clients.aclose()
 
-    def _build_limits(self, outgoing: OutgoingRequest, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
-        who = f"{outgoing.sent.provider} at {self.host}"
-        total_seconds = min(total_seconds, self._total_seconds)
-        return TimeLimits(who, idle_seconds=idle_seconds, total_seconds=total_seconds)
-
-    async def _check_is_stream(
-        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
-    ) -> None:
+    async def _check_is_stream(self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None) -> None:
         """Raise if the answer is not a stream, but an error, one whole answer, or an HTML page."""
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
             return
-        text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
+        text = await _read_text(response, MAX_TEXT, outgoing)
         self._parse_object(text, outgoing, key)
         raise ProviderFailure(
             f"{outgoing.sent.provider} at {self.host} does not stream: it sent one answer; use `reply`", why="answer"
         )
 
     @asynccontextmanager
-    async def _open_response(
-        self, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
-    ) -> AsyncIterator[httpx.Response]:
+    async def _open_response(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncIterator[httpx.Response]:
         """
         Send a request, and yield the response if its status is a success.
 
@@ -157,6 +136,7 @@ class HttpExchange:
         import httpx
 
         client = await self._clients.get()  # before the time is counted, because loading certificates takes long
+        outgoing.limits.note_progress()
         own_headers = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
         try:
             request = client.build_request(
@@ -164,17 +144,18 @@ class HttpExchange:
                 f"{self.base_url}{outgoing.path}",
                 content=_encode_body(outgoing),
                 headers={"content-type": "application/json", "accept-encoding": "identity", **own_headers},
-                timeout=httpx.Timeout(self._timeout_seconds, connect=min(_CONNECT_SECONDS, self._timeout_seconds)),
+                timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
             )
             auth = httpx.USE_CLIENT_DEFAULT if key is None else self._build_auth(key)
             try:
-                response = await limits.wait_for(client.send(request, auth=auth, stream=True, follow_redirects=False))
+                answer = client.send(request, auth=auth, stream=True, follow_redirects=False)
+                response = await outgoing.limits.wait_for(answer)
             finally:
                 # An error of httpx has the request, and a program that reports the error may show its headers.
                 request.headers.pop(self._key_header, None)
             try:
                 if not response.is_success:
-                    raise await self._read_failure(response, outgoing, key, limits)
+                    raise await self._read_failure(response, outgoing, key)
                 yield response
             finally:
                 await response.aclose()
@@ -222,7 +203,7 @@ class HttpExchange:
         )
 
     async def _read_failure(
-        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None, limits: TimeLimits
+        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None
     ) -> ProviderFailure | Transient:
         sent, status = outgoing.sent, response.status_code
         if response.is_redirect:
@@ -232,7 +213,7 @@ class HttpExchange:
                 "go along; give that address as `base_url` if it is right",
                 status=status,
             )
-        text = _mask_key(await _read_text(response, _MAX_ERROR_BYTES, sent, limits), key)
+        text = _mask_key(await _read_text(response, _MAX_ERROR_BYTES, outgoing), key)
         try:
             body = loads(text)
         except ValueError:
@@ -297,7 +278,7 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-async def _read_text(response: httpx.Response, max_bytes: int, sent: SentRequest, limits: TimeLimits) -> str:
+async def _read_text(response: httpx.Response, max_bytes: int, outgoing: OutgoingRequest) -> str:
     """
     Return the body of *response* as text.
 
@@ -305,12 +286,12 @@ async def _read_text(response: httpx.Response, max_bytes: int, sent: SentRequest
     """
     pieces: list[bytes] = []
     size = 0
-    async for chunk in _iter_chunks(response, sent, limits):
+    async for chunk in _iter_chunks(response, outgoing):
         pieces.append(chunk)
         size += len(chunk)
         if size > max_bytes:
             if response.is_success:
-                raise _build_too_long_failure(max_bytes, sent)
+                raise _build_too_long_failure(max_bytes, outgoing.sent)
             break
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
 
@@ -333,11 +314,12 @@ async def _read_event_texts(
         yield text, True
 
 
-async def _iter_chunks(response: httpx.Response, sent: SentRequest, limits: TimeLimits) -> AsyncIterator[bytes]:
+async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> AsyncIterator[bytes]:
     """
     Yield the body while it arrives, decompressed in small pieces.
 
-    So the caller can stop a decompression bomb.
+    So the caller can stop a decompression bomb. The time is checked at every piece, because a server that sends fast
+    enough never lets the client wait.
     """
     if response.is_stream_consumed:  # a transport that keeps answers in memory has decompressed them already
         async for chunk in response.aiter_bytes():
@@ -346,11 +328,12 @@ async def _iter_chunks(response: httpx.Response, sent: SentRequest, limits: Time
     raw = response.aiter_raw()
     try:
         inflater = inflater_for(response.headers.get("content-encoding", ""))
-        while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never yields an empty chunk
+        while chunk := await outgoing.limits.wait_for(anext(raw, b"")):  # httpx never yields an empty chunk
             for piece in inflater.decompress(chunk, _PIECE_BYTES):
+                outgoing.limits.check()
                 yield piece
     except ValueError as error:
-        raise ProviderFailure(f"{sent.provider} at {sent.host}: {error}", why="answer") from error
+        raise ProviderFailure(f"{outgoing.sent.provider} at {outgoing.sent.host}: {error}", why="answer") from error
 
 
 def _build_too_long_failure(max_bytes: int, sent: SentRequest) -> ProviderFailure:

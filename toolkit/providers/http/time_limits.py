@@ -1,13 +1,16 @@
 """
-Limits of the time that one answer may take: in total, and without new data.
+Limits of the time that one answer may take: without progress, and in total.
 
-Only the time spent waiting for the server counts. The time that the caller takes for a piece of a stream does not.
+The time of the client itself counts too, because a server that sends without end keeps the client busy. Only the time
+that the reader of a stream takes for a piece does not count.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ..._plumbing.wording import format_seconds
@@ -20,45 +23,66 @@ T = TypeVar("T")
 
 class TimeLimits:
     """
-    The time limits of one answer, and the seconds that it has taken so far.
+    The time limits of one answer. The total time begins here, and goes on over all attempts.
 
     Args:
         server: The name of the server in messages, such as "OpenAI at api.openai.com".
-        idle_seconds: The longest wait without new data.
-        total_seconds: The longest total wait.
+        idle_seconds: The longest time without progress. Bytes and events that add nothing to the answer are no
+            progress.
+        total_seconds: The longest total time.
     """
 
-    def __init__(self, server: str, *, idle_seconds: float, total_seconds: float) -> None:
+    def __init__(
+        self,
+        server: str,
+        *,
+        idle_seconds: float,
+        total_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._server = server
-        self._max_idle_seconds = idle_seconds
-        self._max_total_seconds = total_seconds
-        self._idle_so_far = 0.0
-        self._total_so_far = 0.0
+        self._idle_seconds = idle_seconds
+        self._total_seconds = total_seconds
+        self.clock = clock
+        self.deadline = clock() + total_seconds
+        self.note_progress()
+
+    def note_progress(self) -> None:
+        """Start the idle time again at zero: an attempt begins, or the server has sent a part of the answer."""
+        self._idle_deadline = self.clock() + self._idle_seconds
+
+    def check(self) -> None:
+        """Raise `Transient` if a limit is reached."""
+        if self._seconds_left() <= 0:
+            raise self._build_error()
 
     async def wait_for(self, step: Awaitable[T]) -> T:
         """Await *step* and return its result. Raise `Transient` if a limit is reached first."""
-        clock = asyncio.get_running_loop().time
-        started_at = clock()
-        seconds = max(
-            0.0, min(self._max_idle_seconds - self._idle_so_far, self._max_total_seconds - self._total_so_far)
-        )
         try:
-            async with asyncio.timeout(seconds) as limit:
+            async with asyncio.timeout(self._seconds_left()) as limit:
                 return await step
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise Transient(f"{self._server} {self._describe_limit()}", happened="maybe") from None
+            raise self._build_error() from None
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Leave out the time of the block."""
+        started_at = self.clock()
+        try:
+            yield
         finally:
-            elapsed = clock() - started_at
-            self._idle_so_far += elapsed
-            self._total_so_far += elapsed
+            seconds = self.clock() - started_at
+            self.deadline += seconds
+            self._idle_deadline += seconds
 
-    def note_progress(self) -> None:
-        """Start the idle time again at zero, because the server has sent a part of the answer."""
-        self._idle_so_far = 0.0
+    def _seconds_left(self) -> float:
+        return max(0.0, min(self._idle_deadline, self.deadline) - self.clock())
 
-    def _describe_limit(self) -> str:
-        if self._max_total_seconds - self._total_so_far <= self._max_idle_seconds - self._idle_so_far:
-            return f"did not answer within {format_seconds(self._max_total_seconds)}"
-        return f"said nothing for {format_seconds(self._max_idle_seconds)}"
+    def _build_error(self) -> Transient:
+        if self.deadline <= self._idle_deadline:
+            reason = f"did not answer within {format_seconds(self._total_seconds)}"
+        else:
+            reason = f"sent no part of an answer for {format_seconds(self._idle_seconds)}"
+        return Transient(f"{self._server} {reason}", happened="maybe")
