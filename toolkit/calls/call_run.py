@@ -22,7 +22,7 @@ from ..policies.redaction import Redaction
 from ..questions import AnswersNeeded
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
-from ..values.rendering import describe_value
+from ..values.rendering import describe_value, is_stream
 from .attempt import TimedOut, must_propagate
 from .call_state import CallState
 from .error_results import build_error_result, build_hook_error_result
@@ -283,8 +283,15 @@ class CallRun:
         if self.settings.audit is not None:
             await self.approval_stage.record_intent()
 
+    def call_in_thread(self, decoded: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> Any:
+        """Return what the function returns. If that is a stream, return its items, which the same thread reads."""
+        value = self.plan.function(**decoded)
+        if not is_stream(type(value)):
+            return value
+        return self.execution.read_stream(value, self.state.arguments, decoded, loop)
+
     async def finish_value(self, value: Any) -> Any:
-        """Return the final value of a function that returned a generator or an awaitable."""
+        """Return the final value of a function that returned a stream or an awaitable."""
         return await self.execution.finish(value, self.state.arguments, self.state.decoded)
 
     def give_up_task(self, task: asyncio.Task[Any]) -> None:

@@ -31,6 +31,7 @@ from ..results import ToolCall, ToolResult
 from .attempt import (
     TimedOut,
     ToolAttempt,
+    is_unfinished,
     log_abandoned,
     log_stuck_in_thread,
     must_propagate,
@@ -80,7 +81,7 @@ class ExecutionOwner(Protocol):
 
 @reserve_attributes(
     *("count", "notes", "interrupt", "_call", "_plan", "_settings", "_deadline", "_resources", "_owner"),
-    *("_arguments", "_decoded", "_last_error", "_last_attempt"),
+    *("_arguments", "_decoded", "_last_error", "_last_attempt", "_is_given_up"),
 )
 class Execution:
     """
@@ -97,6 +98,7 @@ class Execution:
 
     _arguments: Any = None
     _decoded: Any = None
+    _is_given_up: bool = False
     _last_attempt: ToolAttempt | None = None
     _last_error: BaseException | None = None
 
@@ -130,10 +132,22 @@ class Execution:
             return await self._recover(error, find_ending(error, self._settings))
 
     async def finish(self, value: Any, arguments: Any, decoded: Any) -> Any:
-        """Return the final value of a function that was called directly and returned a generator or an awaitable."""
+        """Return the final value of a function that was called directly and returned a stream or an awaitable."""
         self._arguments, self._decoded = arguments, decoded
-        self._last_attempt = await self._build_attempt(None)
-        return await self._last_attempt.finish(value)
+        return await self._finish(value, self._limit())
+
+    async def _finish(self, value: Any, limit: float | None) -> Any:
+        self._last_attempt = self._build_attempt(limit, is_alone=await self._must_run_alone())
+        return await self._last_attempt.finish(value, limit)
+
+    def read_stream(self, value: Any, arguments: Any, decoded: Any, loop: asyncio.AbstractEventLoop) -> list[Any]:
+        """Return the items of *value*, a stream that a function in this thread returned. The call runs in *loop*."""
+        self._arguments, self._decoded = arguments, decoded
+        is_alone = self._plan.tool.facts.concurrency_safe is not True
+        attempt = self._last_attempt = self._build_attempt(None, is_alone=is_alone, loop=loop)
+        if self._is_given_up:  # read after the attempt was stored, because the event loop writes it first
+            attempt.stop()
+        return attempt.read(value)  # type: ignore[no-any-return]  # a stream becomes a list
 
     def recover_from(
         self, error: BaseException, ending: Ending, arguments: Any, decoded: Any
@@ -149,7 +163,9 @@ class Execution:
 
     def abandon_job(self, job: CancellableJob, arguments: Any) -> None:
         """Register the call as one that cannot be stopped and continues in a thread, as *job*."""
-        self._arguments = arguments
+        self._arguments, self._is_given_up = arguments, True
+        if self._last_attempt is not None:
+            self._last_attempt.stop()
         log_stuck_in_thread(self._plan.name)
         job.call_when_over(self._settings.abandoned.add(self._build_stuck_call()))
 
@@ -171,22 +187,28 @@ class Execution:
             await self._wait_for_abandoned()
         limit = self._limit()
         self.count += 1
-        if limit is None and plan.direct_call == "await":
-            return await plan.function(**self._decoded)
-        if limit is None and plan.direct_call == "wait":
-            return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
-        self._last_attempt = await self._build_attempt(limit)
+        if limit is None and plan.direct_call in ("await", "wait"):
+            value = plan.function(**self._decoded)
+            if plan.direct_call == "wait":
+                value = await_with_limit(value, settings.cleanup_seconds, self.abandon)
+            value = await value
+            return await self._finish(value, None) if is_unfinished(value) else value
+        self._last_attempt = self._build_attempt(limit, is_alone=await self._must_run_alone())
         return await self._last_attempt.run(limit)
 
-    async def _build_attempt(self, limit: float | None) -> ToolAttempt:
+    async def _must_run_alone(self) -> bool:
+        return not await may_run_concurrently(self._plan.tool, self._decoded)
+
+    def _build_attempt(
+        self, limit: float | None, *, is_alone: bool, loop: asyncio.AbstractEventLoop | None = None
+    ) -> ToolAttempt:
         plan, settings = self._plan, self._settings
         sources = [self._resources, plan.tool.resources, settings.resources]
-        is_alone = not await may_run_concurrently(plan.tool, self._decoded)
         timer = QuestionTimer(self._deadline.seconds_left) if settings.has_asker else None
         return ToolAttempt(
             plan.tool,
             self._decoded,
-            self._context(sources, limit, timer),
+            self._context(sources, limit, timer, loop),
             sources,
             settings.threads,
             settings.abandoned,
@@ -197,14 +219,20 @@ class Execution:
             timer=timer,
         )
 
-    def _context(self, sources: list[Mapping[Any, Any]], limit: float | None, timer: QuestionTimer | None) -> Context:
+    def _context(
+        self,
+        sources: list[Mapping[Any, Any]],
+        limit: float | None,
+        timer: QuestionTimer | None,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Context:
         tool, settings = self._plan.tool, self._settings
         if tool.signature.injected:
             context = self._full_context(sources, limit, timer)
         else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
             context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
-            context.on_progress = build_progress_reporter(partial(_report, self._owner))
+            context.on_progress = build_progress_reporter(partial(_report, self._owner), loop)
         return context
 
     def _full_context(

@@ -18,6 +18,7 @@ and a close of the coroutine pass through, and with `raise_bugs` also errors tha
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import fields, replace
@@ -33,7 +34,7 @@ from ..values.codecs import UNSURE
 from ..values.rendering import as_text
 from ..values.strictjson.checks import is_valid_text, read_object
 from .around_hooks import await_in_hooks, run_in_hooks
-from .attempt import finish_within, run_job
+from .attempt import finish_within, is_unfinished, run_job
 from .call_run import NO_OPTIONS, CallOptions, CallRun, prepare_runs, raise_wrong_return
 from .plan import CallPlan
 from .render_result import new_blank, render_hook_result, render_result
@@ -194,14 +195,14 @@ def build_pipeline(plan: CallPlan, settings: Settings, called_name: str, on: Sta
                                 del waits_for  # it may hold the error, and the traceback of the error holds this frame
                     elif on.calling == "thread":
                         run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
-                        job = CancellableJob(partial(function, **decoded))
+                        job = CancellableJob(partial(run.call_in_thread, decoded, asyncio.get_running_loop()))
                         value = await run_job(settings.threads, job, plan.name, run.give_up_job)
                     else:
                         try:
                             value = function(**decoded)
                         except StopIteration as stop:  # a coroutine would take it for its own end
                             raise RuntimeError(f"the tool raised {stop!r}") from stop
-                    if on.calling in ("thread", "loop") and type(value) not in _FINAL_TYPES and _is_unfinished(value):
+                    if type(value) not in _FINAL_TYPES and is_unfinished(value):
                         run = run or begin(call, arguments, decoded, number, session, principal, started, 1)
                         value = await run.finish_value(value)
                     if on.output == "int" and type(value) is int and -(2**62) < value < 2**62:
@@ -334,8 +335,3 @@ def _stamp(result: ToolResult, run: CallRun | None, name: str, number: int | str
 
 
 _FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
-
-
-def _is_unfinished(value: Any) -> bool:
-    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
-    return inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)

@@ -14,9 +14,17 @@ from .._plumbing.records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
 from ..values.codecs import UNSURE, Codec, HintReader, Schema, compile_encode, create_hint_reader
+from ..values.rendering import is_async_stream, is_stream
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 
-__all__ = ["EncodeOutput", "OutputDescription", "compile_output", "keeps_to_schema", "returns_content"]
+__all__ = [
+    "EncodeOutput",
+    "OutputDescription",
+    "compile_output",
+    "find_final_hint",
+    "keeps_to_schema",
+    "returns_content",
+]
 
 
 @record(frozen=True, slots=True)
@@ -37,6 +45,35 @@ class OutputDescription:
     is_exact: bool = False
     has_metadata: bool = False
     has_undefined_names: bool = False
+
+
+_AWAITABLES = (abc.Awaitable, abc.Coroutine)
+_STREAMS = (abc.Generator, abc.Iterator, abc.AsyncGenerator, abc.AsyncIterator, abc.AsyncIterable)
+
+
+def find_final_hint(hint: Any, reader: HintReader) -> Any:
+    """
+    Return the type of the result of a call that returns *hint*.
+
+    The call awaits what can be awaited, and the result of a stream is the list of its items.
+    """
+    if isinstance(hint, (str, ForwardRef)):
+        hint = reader.resolve(hint)
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin in _AWAITABLES:
+        return find_final_hint(arguments[-1], reader) if arguments else Any
+    if origin in _STREAMS:
+        return abc.Iterable[arguments[0]] if arguments else abc.Iterable  # type: ignore[valid-type]
+    if isinstance(origin, type) and (is_stream(origin) or is_async_stream(origin)):
+        return abc.Iterable
+    if origin is Annotated:
+        return Annotated[(find_final_hint(arguments[0], reader), *arguments[1:])]
+    if hasattr(hint, "__value__"):  # an alias that was defined with `type`
+        final = find_final_hint(hint.__value__, reader)
+        return hint if final is hint.__value__ else final
+    if origin in (Union, types.UnionType):
+        return Union[tuple(find_final_hint(member, reader) for member in arguments)]  # noqa: UP007 -- as for any tuple
+    return hint
 
 
 _CONTENT = (*PART_TYPES, ToolResult)

@@ -10,24 +10,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Coroutine,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
-from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..access import Access
@@ -44,7 +31,7 @@ from ..values.codecs import (
 )
 from .callables import find_executed_function
 from .namespaces import Scope
-from .outputs import OutputDescription, keeps_to_schema, returns_content
+from .outputs import OutputDescription, find_final_hint, keeps_to_schema, returns_content
 from .parameters import Parameters, build_encoder
 from .unsent_parameters import NOTHING_UNSENT, UnsentParameters
 
@@ -62,9 +49,6 @@ class Binder(Protocol):
         self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of the call."""
-
-
-_STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -166,7 +150,7 @@ def read_signature(
     )
     style = style_of(function)
     bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output = _read_output(returns, scope, style, subject)
+    output = _read_output(returns, scope, subject)
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
@@ -296,7 +280,7 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> OutputDescription:
+def _read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescription:
     """
     Return what the return annotation says about the result.
 
@@ -307,14 +291,7 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> O
         return OutputDescription()
     reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
     try:
-        hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
-        arguments = get_args(hint)
-        if get_origin(hint) is Coroutine and len(arguments) == 3:
-            hint = arguments[2]
-        elif get_origin(hint) is Awaitable and arguments:
-            hint = arguments[0]
-        elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
-            hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
+        hint = find_final_hint(annotation, reader)
         if returns_content(hint, reader):
             return OutputDescription()
         codec = reader.codec(hint)

@@ -15,7 +15,7 @@ import dataclasses
 import enum
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ __all__ = [
     "copy_arguments",
     "describe_value",
     "dict_with_unique_keys",
+    "is_async_stream",
+    "is_stream",
     "is_strict_json",
     "replace_surrogates",
     "require_json",
@@ -46,6 +48,7 @@ _TEXTS = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 _ITEMS = (Sequence, AbstractSet, ValuesView, collections.deque)
+_MORE_THAN_ITEMS = (str, int, float, enum.Enum, Mapping, *_BYTES, *_ITEMS)
 _BUILTIN_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
@@ -101,6 +104,26 @@ def is_strict_json(value: Any) -> bool:
         items = value if kind is list else value.values()
         return _SCALARS.issuperset(map(type, items)) or all(map(is_strict_json, items))
     return kind in _SCALARS
+
+
+def is_stream(kind: type) -> bool:
+    """Return whether objects of the class *kind* are iterators, which have a JSON form once their items are read."""
+    return issubclass(kind, Iterator) and not _has_own_form(kind)
+
+
+def is_async_stream(kind: type) -> bool:
+    """Return the same as `is_stream`, for objects that `async for` reads."""
+    return issubclass(kind, AsyncIterable) and not _has_own_form(kind)
+
+
+def _has_own_form(kind: type) -> bool:
+    """Return whether an object of *kind* is more than its items. A file is: the program may still need it."""
+    return (
+        issubclass(kind, _MORE_THAN_ITEMS)
+        or hasattr(kind, "read")
+        or has_registered_codec(kind)
+        or bool(_list_fields(kind))
+    )
 
 
 def describe_value(value: Any) -> str:
