@@ -19,6 +19,8 @@ from toolkit import (
     tool,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
+
 
 @pytest.fixture(autouse=True)
 def clean_default_catalog():

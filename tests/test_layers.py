@@ -41,7 +41,7 @@ ORDER = {
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder memory_steps changed_arguments step_dispatchers step_calls returned_values visits runner mermaid answers story effects flow_requests durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers handwritten_schemas description streaming_fact coroutines __init__",
+    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handlers handwritten_schemas description streaming_fact coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events files shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from ..docstrings.parsing import Docstring, parse, words
+from ..docstrings.parsing import MAX_CHARACTERS, Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.member_names import copy_without_names
@@ -94,6 +94,12 @@ class Description:
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
                 _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
+        if self.docstring.is_too_long and not text:
+            _warn(
+                f"{self.subject}: its docstring has more than {MAX_CHARACTERS:,} characters, so a model gets only its "
+                f"beginning; write a shorter one, or give `description=`",
+                find_source_location(function),
+            )
         if describe == "full":
             self.text += _describe_outcomes(self.docstring)
         with suppress(Unresolved):
@@ -168,6 +174,7 @@ class Description:
             subject=self.subject,
             unbound=self.unbound is not False,
             sendable_names=None if self._schema is None else list_sendable_names(self._schema),
+            has_schema=self._schema is not None,
             options=self._unsent,
             added=BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,

@@ -18,7 +18,16 @@ from typing import Any, Literal, TypeAlias
 from .._lazy_names import lazy_pattern
 from .unsendable_value import UnsendableValue
 
-__all__ = ["MAX_ITEMS", "UNKNOWN", "Shape", "check_stream_size", "limit_items", "replace_arrays", "to_plain_value"]
+__all__ = [
+    "MAX_ITEMS",
+    "UNKNOWN",
+    "Shape",
+    "check_stream_size",
+    "is_array_class",
+    "limit_items",
+    "replace_arrays",
+    "to_plain_value",
+]
 
 UNKNOWN: Any = object()
 """The answer for a value that is neither an array nor a table nor a number of such a package."""
@@ -49,6 +58,12 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
     if hasattr(kind, "item") and hasattr(kind, "dtype"):
         return value.item()
     return operator.index(value) if hasattr(kind, "__index__") else UNKNOWN
+
+
+def is_array_class(kind: type) -> bool:
+    """Return whether `to_plain_value` may convert objects of the class *kind*."""
+    names = ("tolist", "item") if hasattr(kind, "dtype") else ("__index__",)
+    return any(package in _READERS for package in _iter_packages(kind)) or any(hasattr(kind, name) for name in names)
 
 
 def replace_arrays(value: Any) -> Any:

@@ -13,13 +13,14 @@ import collections
 import copy
 import dataclasses
 import enum
+import inspect
 import itertools
 import json
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from .arrays import UNKNOWN, Shape, to_plain_value
+from .arrays import UNKNOWN, Shape, is_array_class, to_plain_value
 from .codecs.registered import has_registered_codec
 from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
@@ -36,6 +37,7 @@ __all__ = [
     "is_async_stream",
     "is_stream",
     "is_strict_json",
+    "may_have_json_form",
     "replace_surrogates",
     "require_json",
 ]
@@ -114,6 +116,21 @@ def is_stream(kind: type) -> bool:
 def is_async_stream(kind: type) -> bool:
     """Return the same as `is_stream`, for objects that `async for` reads."""
     return issubclass(kind, AsyncIterable) and not _has_own_form(kind)
+
+
+def may_have_json_form(kind: type) -> bool:
+    """Return whether an object of the class *kind*, or of a subclass that exists already, may have a JSON form."""
+    if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False) or kind is object:
+        return True  # the class of the value is another one
+    return (
+        issubclass(kind, (*_MORE_THAN_ITEMS, Iterator, AsyncIterable, Awaitable, BaseException))
+        or has_registered_codec(kind)
+        or is_array_class(kind)
+        or bool(_list_fields(kind))
+        or (hasattr(kind, "keys") and hasattr(kind, "__getitem__"))
+        or any(map(_read_codec, kind.__mro__[:-1]))
+        or any(map(may_have_json_form, type.__subclasses__(kind)))
+    )
 
 
 def _has_own_form(kind: type) -> bool:

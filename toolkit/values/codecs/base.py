@@ -209,6 +209,7 @@ class HintReader:
             f"{type_name(hint)} has no JSON form",
             "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
             is_unknown=True,
+            hint=hint,
         )
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:

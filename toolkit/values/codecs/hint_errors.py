@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...errors import DefinitionError
 
 __all__ = ["RefusedMetadata", "Undescribable", "Unresolved", "UnsendableType"]
@@ -22,19 +24,21 @@ class UnsendableType(Undescribable):
         reason: The type, and why it has no JSON form.
         remedy: What to write instead.
         is_unknown: Whether no rule knows the type, so that the remedy is not to send it at all.
+        hint: The type itself, if it is known that none of its values has a JSON form.
     """
 
-    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False) -> None:
+    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False, hint: Any = None) -> None:
         super().__init__(f"{reason}; {remedy}" if remedy else reason)
         self.reason = reason
         self.remedy = remedy
         self.is_unknown = is_unknown
+        self.hint = hint
 
     def below(self, place: str) -> UnsendableType:
         """Return the same error, seen from the record whose field is at *place*."""
         # A class that contains itself would name the same place at every level.
         reason = f"{place}{self.reason.removeprefix(place)}"
-        return UnsendableType(reason, self.remedy, is_unknown=self.is_unknown)
+        return UnsendableType(reason, self.remedy, is_unknown=self.is_unknown, hint=self.hint)
 
 
 class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above

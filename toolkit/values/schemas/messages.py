@@ -27,9 +27,9 @@ __all__ = ["describe_expectation", "explain_errors"]
 
 _MAX_CHOICES = 12
 _MAX_SHOWN_LIMIT = 10**15
-_MAX_CHARS_OF_CHOICES = 250
+_MAX_CHARS_OF_CHOICES = 170
 _MAX_TAGS = 60
-_MAX_CHARS_OF_TAGS = 350
+_MAX_CHARS_OF_TAGS = 220
 _MAX_NEIGHBOURS = 250
 _NUMBERS = (int, float)
 
