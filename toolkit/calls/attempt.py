@@ -26,17 +26,15 @@ from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
-from ..values.arrays import check_stream_size
 from ..values.rendering import as_json, is_async_stream, is_stream
-from ..values.unsendable_value import UnsendableValue
 from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
+from .streams import read_async_stream, read_stream
 
 __all__ = [
     "TimedOut",
     "ToolAttempt",
     "finish_within",
-    "is_unfinished",
     "log_abandoned",
     "log_stuck_in_thread",
     "must_propagate",
@@ -73,11 +71,6 @@ def must_propagate(error: BaseException) -> bool:
 
 
 _PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
-
-
-def is_unfinished(value: Any) -> bool:
-    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
-    return inspect.isawaitable(value) or is_stream(type(value)) or is_async_stream(type(value))
 
 
 class GiveUp(Protocol):
@@ -351,7 +344,7 @@ class ToolAttempt:
     async def _await_value(self, value: Any) -> Any:
         while inspect.isawaitable(value):
             value = await value
-        return await self._collect_items(value) if is_async_stream(type(value)) else value
+        return await read_async_stream(value, self._report_item) if is_async_stream(type(value)) else value
 
     async def _run_in_thread(self, threads: _Threads, work: Callable[[], Any]) -> Any:
         self._job = CancellableJob(work)
@@ -371,32 +364,17 @@ class ToolAttempt:
             self._is_stuck = True
             job.call_when_over(self._abandoned.add(self._build_stuck_call()))
 
-    async def _collect_items(self, stream: Any) -> list[Any]:
-        items: list[Any] = []
-        async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
-            async for item in stream:
-                self._add_item(items, item)
-        return items
-
     def _read_stream(self, value: Any) -> Any:
         """Return what a sync function returned, or the list of all items if that is an iterator."""
         if not is_stream(type(value)):
             return value
-        items: list[Any] = []
-        with contextlib.closing(value) if hasattr(value, "close") else contextlib.nullcontext():
-            for item in value:
-                if self._context.cancelled:
-                    self._is_cut_short = True
-                    break
-                self._add_item(items, item)
-        return items
+        return read_stream(value, self._report_item, self._is_stopped)
 
-    def _add_item(self, items: list[Any], item: Any) -> None:
-        items.append(item)
-        try:
-            check_stream_size(len(items))
-        except UnsendableValue as error:
-            raise ToolError(str(error)) from None
+    def _is_stopped(self) -> bool:
+        self._is_cut_short = self._context.cancelled
+        return self._is_cut_short
+
+    def _report_item(self, item: Any) -> None:
         call_id = self._context.call.id
         if self._tool.options.get("streaming") is not False:
             self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))

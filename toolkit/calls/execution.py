@@ -31,7 +31,6 @@ from ..results import ToolCall, ToolResult
 from .attempt import (
     TimedOut,
     ToolAttempt,
-    is_unfinished,
     log_abandoned,
     log_stuck_in_thread,
     must_propagate,
@@ -44,6 +43,7 @@ from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
+from .streams import is_unfinished
 
 if TYPE_CHECKING:
     from .question_book import CallQuestions

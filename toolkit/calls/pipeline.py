@@ -34,13 +34,14 @@ from ..values.codecs import UNSURE
 from ..values.rendering import as_text
 from ..values.strictjson.checks import is_valid_text, read_object
 from .around_hooks import await_in_hooks, run_in_hooks
-from .attempt import finish_within, is_unfinished, run_job
+from .attempt import finish_within, run_job
 from .call_run import NO_OPTIONS, CallOptions, CallRun, prepare_runs, raise_wrong_return
 from .plan import CallPlan
 from .render_result import new_blank, render_hook_result, render_result
 from .settings import Settings
 from .specialized import specialize
 from .stages import Stages
+from .streams import is_unfinished
 from .truncation import build_text_writer, keep_full_text, truncate_resources, truncate_result, write_text
 
 __all__ = ["Pipeline", "build_pipeline", "find_pipeline"]

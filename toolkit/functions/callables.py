@@ -23,6 +23,7 @@ __all__ = [
     "is_same_callable",
     "makes_context_manager",
     "subject_of",
+    "unwrap_binding",
     "unwrap_function",
 ]
 
@@ -36,7 +37,7 @@ MAX_LAYERS = 100
 def unwrap_function(function: Any) -> Any:
     """Return the plain function inside partials, methods, wrappers and callable objects."""
     for _ in range(MAX_LAYERS):
-        inner = _unwrap_binding(function)
+        inner = unwrap_binding(function)
         if inner is None:
             inner = _unwrap_wrapper(function)
         if inner is None:
@@ -53,7 +54,7 @@ def find_executed_function(function: Any) -> Any:
 
     For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
     """
-    while (inner := _unwrap_binding(function)) is not None or (inner := find_call_method(function)) is not None:
+    while (inner := unwrap_binding(function)) is not None or (inner := find_call_method(function)) is not None:
         function = inner
     return function
 
@@ -74,7 +75,7 @@ def find_wrapped_function(function: Any) -> Any:
     return function
 
 
-def _unwrap_binding(function: Any) -> Any:
+def unwrap_binding(function: Any) -> Any:
     """Return the function that a partial or a method calls, or None."""
     if isinstance(function, functools.partial):
         return function.func

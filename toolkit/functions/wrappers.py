@@ -18,7 +18,7 @@ from types import FunctionType, MethodType
 from typing import Any, ParamSpecArgs, ParamSpecKwargs
 
 from ..errors import DefinitionError
-from .callables import MAX_LAYERS, find_call_method, find_executed_function
+from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap_binding
 
 __all__ = ["VARIADIC", "needs_positions", "refuse_opaque_wrapper"]
 
@@ -77,7 +77,7 @@ def _passes_on_all(function: Any) -> bool:
 def _iter_held_values(function: Any) -> Iterator[Any]:
     """Yield what a closure or a callable object keeps for its calls."""
     while isinstance(function, (functools.partial, MethodType)):
-        function = _unwrap_binding(function)
+        function = unwrap_binding(function)
     if find_call_method(function) is not None:
         yield from getattr(function, "__dict__", {}).values()
         names = [name for cls in type(function).__mro__ for name in getattr(cls, "__slots__", ())]
@@ -123,12 +123,8 @@ def needs_positions(
 
 def _shows_another_signature(function: Any) -> bool:
     while isinstance(function, (functools.partial, MethodType)):
-        function = _unwrap_binding(function)
+        function = unwrap_binding(function)
     return hasattr(function, "__signature__")
-
-
-def _unwrap_binding(function: functools.partial[Any] | MethodType) -> Any:
-    return function.func if isinstance(function, functools.partial) else function.__func__
 
 
 def _iter_layers(function: Any, count: int) -> Iterator[tuple[FunctionType, int, frozenset[str]]]:
