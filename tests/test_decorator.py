@@ -100,8 +100,8 @@ def test_a_wrappers_copy_of_a_tool_does_not_count():
 
 
 def log_calls(function):
-    def wrapper(*args):
-        return function(*args)
+    def wrapper():
+        return function()
 
     return wrapper
 

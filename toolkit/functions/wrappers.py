@@ -75,13 +75,13 @@ def _passes_on_all(function: Any) -> bool:
 
 
 def _iter_held_values(function: Any) -> Iterator[Any]:
-    """Yield what a closure or a callable object keeps for its calls."""
+    """Yield what a closure keeps for its calls, and the functions that a callable object keeps."""
     while isinstance(function, (functools.partial, MethodType)):
         function = unwrap_binding(function)
     if find_call_method(function) is not None:
-        yield from getattr(function, "__dict__", {}).values()
-        names = [name for cls in type(function).__mro__ for name in getattr(cls, "__slots__", ())]
-        yield from (getattr(function, name, None) for name in names)
+        slots = [name for cls in type(function).__mro__ for name in getattr(cls, "__slots__", ())]
+        values = [*getattr(function, "__dict__", {}).values(), *(getattr(function, name, None) for name in slots)]
+        yield from filter(inspect.isroutine, values)  # a mock keeps other mocks
     for cell in getattr(function, "__closure__", None) or ():
         try:
             yield cell.cell_contents
