@@ -11,6 +11,7 @@ import random
 import statistics
 import sys
 import textwrap
+import warnings
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -19,7 +20,7 @@ from typing import Annotated, Any, Literal
 import docstring_parser
 import httpx
 
-from toolkit import BadArgs, Catalog, DefinitionError, Tool, UnknownTool
+from toolkit import BadArgs, Catalog, DefinitionError, Tool, ToolkitWarning, UnknownTool
 
 catalog = Catalog()
 
@@ -49,11 +50,14 @@ die = random.Random(7)  # noqa: S311 -- a die, not a key
 catalog.tool(name="roll", aliases=["dice"], schema=described(a=lowest, b=highest))(die.randint)
 
 # Two packages that happen to be installed: an enum, a class method.
-catalog.tool(
-    read_only=True,
-    name="parse_docstring",
-    metadata={"known_violations": {"output": "A docstring is an object of its own; its text is enough for a model."}},
-)(docstring_parser.parse)
+known = "A docstring is an object of its own; its text is enough for a model."
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", ToolkitWarning)  # it says what the known violation says
+    catalog.tool(
+        read_only=True,
+        name="parse_docstring",
+        metadata={"known_violations": dict.fromkeys(("output", "unsendable-result"), known)},
+    )(docstring_parser.parse)
 status = {"type": "integer", "description": "The status code of an HTTP answer."}
 catalog.tool(read_only=True, name="is_error", schema=described(value=status))(httpx.codes.is_error)
 

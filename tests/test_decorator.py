@@ -19,6 +19,8 @@ from toolkit import (
     tool,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
+
 
 @pytest.fixture(autouse=True)
 def clean_default_catalog():
@@ -98,8 +100,8 @@ def test_a_wrappers_copy_of_a_tool_does_not_count():
 
 
 def log_calls(function):
-    def wrapper(*args):
-        return function(*args)
+    def wrapper():
+        return function()
 
     return wrapper
 

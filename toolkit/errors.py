@@ -49,7 +49,9 @@ __all__ = [
 
 _MAX_PROBLEMS_SHOWN = 20
 _MAX_MESSAGE_CHARS = 500
+_MAX_PATH_CHARS = 100
 _MAX_TEXT_CHARS = 4000
+_MAX_LINE_CHARS = 499
 _MAX_CANDIDATES = 2000
 _MAX_COMPARED = 40
 _FOLD_BATCH_SIZE = 500
@@ -68,7 +70,20 @@ class ToolkitWarning(UserWarning):
 
 
 class DefinitionError(ToolkitError):
-    """Raised if a function cannot become a tool as it is written."""
+    """
+    Raised if a function cannot become a tool as it is written.
+
+    The names and types in a message may be of any length. A line that is too long loses its middle, because it begins
+    with the place and ends with the remedy. A message has a line for each mistake.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message if len(message) <= _MAX_LINE_CHARS else "\n".join(map(_cut_line, message.split("\n"))))
+
+
+def _cut_line(line: str) -> str:
+    half = _MAX_LINE_CHARS // 2 - 3
+    return line if len(line) <= _MAX_LINE_CHARS else f"{line[:half]} ... {line[-half:]}"
 
 
 class CatalogError(ToolkitError):
@@ -173,7 +188,8 @@ class Problem:
                 text += f".{key}" if text else key
             else:
                 text += f"[{str(key)[:60]!r}]"
-        return text + ("..." if len(path) > 16 else "")
+        is_cut = len(path) > 16 or len(text) > _MAX_PATH_CHARS
+        return f"{text[: _MAX_PATH_CHARS - 3]}..." if is_cut else text
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.path else self.message

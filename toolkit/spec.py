@@ -89,8 +89,7 @@ class Tool:
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
         _refuse_context_manager(function, subject)
-        from .functions.description import Description
-        from .functions.streaming_fact import add_streaming
+        from .functions.description import Description, add_streaming
         from .functions.unsent_parameters import UnsentParameters
 
         _check_thread(function, facts, subject)
@@ -167,8 +166,7 @@ class Tool:
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         _check_thread(handler, facts, subject)
-        from .functions.description import HandlerDescription
-        from .functions.streaming_fact import add_streaming
+        from .functions.description import HandlerDescription, add_streaming
 
         about = HandlerDescription(
             handler,

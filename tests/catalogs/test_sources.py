@@ -10,7 +10,10 @@ import pytest
 
 from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, default_catalog, tool
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning"),
+    pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning"),
+]
 
 
 @pytest.fixture(autouse=True)

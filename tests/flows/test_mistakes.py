@@ -206,6 +206,7 @@ class Engine:
         self.handle = handle
 
 
+@pytest.mark.filterwarnings("ignore:.*in the return annotation has no JSON form:toolkit.ToolkitWarning")
 @pytest.mark.parametrize(
     ("hint", "message"),
     [
@@ -239,6 +240,7 @@ def test_a_type_that_values_cannot_have(hint, message):
     assert message in only_mistake_of(returning)
 
 
+@pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
 def test_signatures_that_are_no_steps():
     """One value goes in and one comes out."""
     flow = Flow("signatures")

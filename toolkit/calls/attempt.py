@@ -26,9 +26,10 @@ from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
-from ..values.rendering import as_json
+from ..values.rendering import as_json, is_async_stream, is_stream
 from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
+from .streams import read_async_stream, read_stream
 
 __all__ = [
     "TimedOut",
@@ -151,10 +152,12 @@ class ToolAttempt:
         "_context",
         "_holders_note",
         "_interrupt",
+        "_is_async",
         "_is_cut_short",
         "_is_stuck",
         "_job",
         "_sources",
+        "_stream_threads",
         "_threads",
         "_timer",
         "_tool",
@@ -181,6 +184,9 @@ class ToolAttempt:
         self._context = context
         self._sources = sources
         self._threads = _choose_threads(tool, threads)
+        self._is_async = tool.signature.style.startswith("async")
+        # An iterator may take long, so that of an async function is not read on the event loop.
+        self._stream_threads = threads if self._is_async else self._threads
         self._job: CancellableJob | None = None
         self._abandoned = abandoned
         self._build_stuck_call = build_stuck_call
@@ -194,9 +200,28 @@ class ToolAttempt:
 
     async def run(self, timeout_seconds: float | None) -> Any:
         """Return what the function returns, or raise `TimedOut` if it takes longer than *timeout_seconds*."""
+        return await self._run_within(timeout_seconds, self._call_with_resources)
+
+    async def finish(self, value: Any, timeout_seconds: float | None) -> Any:
+        """Return the final value of a function that was called directly and returned a stream or an awaitable."""
+        self.began = True
+        return await self._run_within(timeout_seconds, partial(self._finish, value))
+
+    def read(self, value: Any) -> Any:
+        """Return the items of *value* if it is a stream, and otherwise *value*, as the final value of the function."""
+        self.began = True
+        value = self._read_stream(value)
+        self.returned = True
+        return value
+
+    def stop(self) -> None:
+        """Have the function stop: it sees this in its context, and no more items of a stream are read."""
+        self._context.stop.set()
+
+    async def _run_within(self, timeout_seconds: float | None, start: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         if timeout_seconds is None:
-            return await await_with_limit(self._call_with_resources(), self._cleanup_seconds, self._abandon)
-        task = asyncio.ensure_future(_catch_exit(self._call_with_resources))
+            return await await_with_limit(start(), self._cleanup_seconds, self._abandon)
+        task = asyncio.ensure_future(_catch_exit(start))
         try:
             done = await wait_within(task, timeout_seconds, self._timer)
             if not done and self._holds_caller():
@@ -216,19 +241,6 @@ class ToolAttempt:
         if done:
             raise asyncio.CancelledError  # the cancellation came from inside: no caller had requested it
         raise self._build_timeout(timeout_seconds)
-
-    async def finish(self, value: Any) -> Any:
-        """Return the final value of a function that was called directly and returned a generator or an awaitable."""
-        self.began = True
-        value = await await_with_limit(self._finish(value), self._cleanup_seconds, self._abandon)
-        self.returned = True
-        return value
-
-    async def _finish(self, value: Any) -> Any:
-        if inspect.isgenerator(value):
-            drain = partial(self._drain, value)
-            value = drain() if self._threads is None else await self._run_in_thread(self._threads, drain)
-        return await self._await_value(value)
 
     async def _stop(self, task: asyncio.Task[Any]) -> None:
         """Cancel *task*, and give its cleanup a limited time."""
@@ -287,11 +299,10 @@ class ToolAttempt:
                 )
                 args, keywords = self._tool.signature.bind(self._arguments, resources)
                 self.began = True
-                value = self._drain(self._tool.function(*args, **keywords))
-                if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources until it ends
+                value = self._tool.function(*args, **keywords)
+                if is_async_stream(type(value)) or inspect.isawaitable(value):  # it needs its resources until it ends
                     value = wait_for(self._await_value(value))
-                self.returned = True
-                return value
+                return self.read(value)
             raise ToolError("it failed, and one of its resources swallowed why")
 
         try:
@@ -313,23 +324,27 @@ class ToolAttempt:
         function = self._tool.function
         self.began = True
         if self._threads is not None:
-            value = await self._run_in_thread(self._threads, lambda: self._drain(function(*args, **keywords)))
-        elif self._tool.signature.style in ("async", "async_generator"):
+            value = await self._run_in_thread(self._threads, lambda: self._read_stream(function(*args, **keywords)))
+        elif self._is_async:
             value = function(*args, **keywords)
         else:
             try:
-                value = self._drain(function(*args, **keywords))
+                value = function(*args, **keywords)
             except StopIteration as stop:  # a coroutine would take it for its own end
                 raise RuntimeError(f"the tool raised {stop!r}") from stop
+        return await self._finish(value)
+
+    async def _finish(self, value: Any) -> Any:
+        # The returned value decides, not the declaration, because a wrapper may differ from the function that it wraps.
         value = await self._await_value(value)
-        self.returned = True
-        return value
+        if self._stream_threads is not None and is_stream(type(value)):
+            return await self._run_in_thread(self._stream_threads, partial(self.read, value))
+        return self.read(value)
 
     async def _await_value(self, value: Any) -> Any:
-        # The returned value decides, not the declaration, because a wrapper may differ from the function that it wraps.
-        if inspect.isasyncgen(value):
-            return await self._collect_items(value)
-        return await value if inspect.isawaitable(value) else value
+        while inspect.isawaitable(value):
+            value = await value
+        return await read_async_stream(value, self._report_item) if is_async_stream(type(value)) else value
 
     async def _run_in_thread(self, threads: _Threads, work: Callable[[], Any]) -> Any:
         self._job = CancellableJob(work)
@@ -349,27 +364,15 @@ class ToolAttempt:
             self._is_stuck = True
             job.call_when_over(self._abandoned.add(self._build_stuck_call()))
 
-    async def _collect_items(self, stream: Any) -> list[Any]:
-        items = []
-        async with contextlib.aclosing(stream):
-            async for item in stream:
-                items.append(item)
-                self._report_item(item)
-        return items
-
-    def _drain(self, value: Any) -> Any:
-        """Return what a sync function returned, or the list of all yielded items if that is a generator."""
-        if not inspect.isgenerator(value):
+    def _read_stream(self, value: Any) -> Any:
+        """Return what a sync function returned, or the list of all items if that is an iterator."""
+        if not is_stream(type(value)):
             return value
-        items = []
-        with contextlib.closing(value):
-            for item in value:
-                if self._context.cancelled:
-                    self._is_cut_short = True
-                    break
-                items.append(item)
-                self._report_item(item)
-        return items
+        return read_stream(value, self._report_item, self._is_stopped)
+
+    def _is_stopped(self) -> bool:
+        self._is_cut_short = self._context.cancelled
+        return self._is_cut_short
 
     def _report_item(self, item: Any) -> None:
         call_id = self._context.call.id

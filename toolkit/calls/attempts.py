@@ -34,11 +34,20 @@ from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
+from .streams import is_unfinished
 
 if TYPE_CHECKING:
     from .question_book import CallQuestions
 
-__all__ = ["abandon_job", "abandon_task", "find_ending", "finish_value", "recover_from", "run_attempts"]
+__all__ = [
+    "abandon_job",
+    "abandon_task",
+    "find_ending",
+    "finish_value",
+    "read_stream_in_thread",
+    "recover_from",
+    "run_attempts",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -57,9 +66,19 @@ async def run_attempts(frame: CallFrame) -> ToolResult:
 
 
 async def finish_value(frame: CallFrame, value: Any) -> Any:
-    """Return the final value of a function that was called directly and returned a generator or an awaitable."""
-    frame.last_attempt = await _build_attempt(frame, None)
-    return await frame.last_attempt.finish(value)
+    """Return the final value of a function that was called directly and returned a stream or an awaitable."""
+    limit = _find_limit(frame)
+    frame.last_attempt = _build_attempt(frame, limit, is_alone=await _must_run_alone(frame))
+    return await frame.last_attempt.finish(value, limit)
+
+
+def read_stream_in_thread(frame: CallFrame, value: Any, loop: asyncio.AbstractEventLoop) -> list[Any]:
+    """Return the items of *value*, a stream that a function in this thread returned. The call runs in *loop*."""
+    is_alone = frame.plan.tool.facts.concurrency_safe is not True
+    attempt = frame.last_attempt = _build_attempt(frame, None, is_alone=is_alone, loop=loop)
+    if frame.is_given_up:  # read after the attempt was stored, because the event loop writes it first
+        attempt.stop()
+    return attempt.read(value)  # type: ignore[no-any-return]  # a stream becomes a list
 
 
 async def recover_from(frame: CallFrame, error: BaseException, ending: Ending) -> ToolResult:
@@ -90,6 +109,9 @@ def abandon_task(frame: CallFrame, task: asyncio.Task[Any]) -> None:
 def abandon_job(frame: CallFrame, job: CancellableJob, *, has_begun: bool) -> None:
     """Register the call as one that cannot be stopped and continues in a thread, as *job*, if that has begun."""
     if has_begun and not job.is_over:
+        frame.is_given_up = True
+        if frame.last_attempt is not None:
+            frame.last_attempt.stop()
         log_stuck_in_thread(frame.plan.name)
         job.call_when_over(frame.settings.abandoned.add(_build_abandoned_call(frame)))
 
@@ -103,24 +125,30 @@ async def _attempt(frame: CallFrame) -> Any:
         await _wait_for_abandoned(frame)
     limit = _find_limit(frame)
     frame.attempts += 1
-    if limit is None and plan.direct_call == "await":
-        return await plan.function(**frame.decoded)
-    if limit is None and plan.direct_call == "wait":
+    if limit is None and plan.direct_call in ("await", "wait"):
         work = plan.function(**frame.decoded)
-        return await await_with_limit(work, settings.cleanup_seconds, partial(abandon_task, frame))
-    frame.last_attempt = await _build_attempt(frame, limit)
+        if plan.direct_call == "wait":
+            work = await_with_limit(work, settings.cleanup_seconds, partial(abandon_task, frame))
+        value = await work
+        return await finish_value(frame, value) if is_unfinished(value) else value
+    frame.last_attempt = _build_attempt(frame, limit, is_alone=await _must_run_alone(frame))
     return await frame.last_attempt.run(limit)
 
 
-async def _build_attempt(frame: CallFrame, limit: float | None) -> ToolAttempt:
+async def _must_run_alone(frame: CallFrame) -> bool:
+    return not await may_run_concurrently(frame.plan.tool, frame.decoded)
+
+
+def _build_attempt(
+    frame: CallFrame, limit: float | None, *, is_alone: bool, loop: asyncio.AbstractEventLoop | None = None
+) -> ToolAttempt:
     plan, settings = frame.plan, frame.settings
     sources = [frame.resources, plan.tool.resources, settings.resources]
-    is_alone = not await may_run_concurrently(plan.tool, frame.decoded)
     timer = QuestionTimer(frame.deadline.seconds_left) if settings.has_asker else None
     return ToolAttempt(
         plan.tool,
         frame.decoded,
-        _build_context(frame, sources, limit, timer),
+        _build_context(frame, sources, limit, timer, loop),
         sources,
         settings.threads,
         settings.abandoned,
@@ -133,7 +161,11 @@ async def _build_attempt(frame: CallFrame, limit: float | None) -> ToolAttempt:
 
 
 def _build_context(
-    frame: CallFrame, sources: list[Mapping[Any, Any]], limit: float | None, timer: QuestionTimer | None
+    frame: CallFrame,
+    sources: list[Mapping[Any, Any]],
+    limit: float | None,
+    timer: QuestionTimer | None,
+    loop: asyncio.AbstractEventLoop | None,
 ) -> Context:
     tool = frame.plan.tool
     if tool.signature.injected:
@@ -141,7 +173,7 @@ def _build_context(
     else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
         context = Context(facts=tool.facts, call=frame.call)
     if frame.settings.on_progress is not None:
-        context.on_progress = build_progress_reporter(partial(_report, ref(frame)))
+        context.on_progress = build_progress_reporter(partial(_report, ref(frame)), loop)
     return context
 
 

@@ -59,6 +59,7 @@ class _RareFields:
     last_attempt: ToolAttempt | None = None
     last_error: BaseException | None = None
     interrupt: Interrupt | None = None
+    is_given_up = False
     has_run = False
     inner_result: ToolResult | None = None
     hook_value: Any = None
@@ -105,6 +106,7 @@ class CallFrame(_RareFields):
         last_attempt: The last attempt that needed more than a plain await.
         last_error: The error of the last attempt, while it is classified.
         shown: The call as the before-hooks have seen it. The after-hooks see the same object.
+        is_given_up: Whether the caller no longer waits for the thread that runs the tool.
         has_run: Whether an around-hook has run the tool.
         inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
         hook_value: What an around-hook has returned, until it is read.

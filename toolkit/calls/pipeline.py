@@ -16,13 +16,13 @@ from __future__ import annotations
 from ..results import ToolResult
 from .argument_check import check, check_quickly
 from .around_hooks import run_in_hooks
-from .attempts import run_attempts
+from .attempts import finish_value, run_attempts
 from .call_end import finish
 from .call_failures import build_failure
 from .call_frame import CallFrame
 from .hook_stages import ask_before_hooks, tell_after_hooks
 from .render_result import render
-from .tool_run import recover, settle_interrupt, start
+from .tool_run import must_be_finished, recover, settle_interrupt, start
 from .verdict_stage import accept_answer, judge, needs_verdict, record_intent, record_outcome
 
 __all__ = ["run_call"]
@@ -50,7 +50,8 @@ async def run_call(frame: CallFrame) -> ToolResult:
             and not (plan.has_around_hooks or frame.is_limited or plan.abandoned.alive)
         ):
             try:
-                frame.result = render(frame, await start(frame))
+                value = await start(frame)
+                frame.result = render(frame, await finish_value(frame, value) if must_be_finished(value) else value)
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
                 frame.result = await recover(frame, error)
                 if frame.interrupt is not None:

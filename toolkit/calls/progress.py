@@ -17,13 +17,15 @@ __all__ = ["build_progress_reporter"]
 _log = logging.getLogger("toolkit")
 
 
-def build_progress_reporter(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
+def build_progress_reporter(
+    listener: Callable[[Progress], object], loop: asyncio.AbstractEventLoop | None = None
+) -> Callable[[Progress], None]:
     """
-    Return a function that passes progress to *listener*, always in the thread of the running loop.
+    Return a function that passes progress to *listener*, always in the thread of *loop*, or of the running loop.
 
     So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
     """
-    loop = asyncio.get_running_loop()
+    loop = loop or asyncio.get_running_loop()
     # The context says which call this is. A thread that the tool has started itself does not have it.
     context = contextvars.copy_context()
 

@@ -8,7 +8,7 @@ in attempts.
 
 from __future__ import annotations
 
-import inspect
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -19,14 +19,24 @@ from ..decisions import AuthNeeded, Changed
 from ..errors import Transient
 from ..questions import AnswersNeeded
 from ..results import ToolResult
+from ..values.rendering import is_stream
 from .attempt import finish_within, must_propagate, run_job
-from .attempts import abandon_job, abandon_task, find_ending, finish_value, recover_from, run_attempts
+from .attempts import (
+    abandon_job,
+    abandon_task,
+    find_ending,
+    finish_value,
+    read_stream_in_thread,
+    recover_from,
+    run_attempts,
+)
 from .call_frame import CallFrame
 from .error_results import build_error_result
 from .render_result import render
+from .streams import is_unfinished
 from .verdict_stage import get_approval_stage
 
-__all__ = ["recover", "run_tool", "settle_interrupt", "start"]
+__all__ = ["must_be_finished", "recover", "run_tool", "settle_interrupt", "start"]
 
 
 def start(frame: CallFrame) -> Awaitable[Any]:
@@ -59,27 +69,26 @@ async def _wait_for_function(frame: CallFrame) -> Any:
 
 
 async def _run_in_thread(frame: CallFrame) -> Any:
-    job = CancellableJob(partial(frame.plan.function, **frame.decoded))
-    return await _finish(
-        frame, await run_job(frame.settings.threads, job, frame.plan.name, partial(abandon_job, frame))
-    )
+    job = CancellableJob(partial(_call_in_thread, frame, asyncio.get_running_loop()))
+    return await run_job(frame.settings.threads, job, frame.plan.name, partial(abandon_job, frame))
+
+
+def _call_in_thread(frame: CallFrame, loop: asyncio.AbstractEventLoop) -> Any:
+    """Return what the function returns. If that is a stream, return its items, which the same thread reads."""
+    value = frame.plan.function(**frame.decoded)
+    return read_stream_in_thread(frame, value, loop) if is_stream(type(value)) else value
 
 
 async def _run_on_loop(frame: CallFrame) -> Any:
     try:
-        value = frame.plan.function(**frame.decoded)
+        return frame.plan.function(**frame.decoded)
     except StopIteration as stop:  # a coroutine would take it for its own end
         raise RuntimeError(f"the tool raised {stop!r}") from stop
-    return await _finish(frame, value)
 
 
-async def _finish(frame: CallFrame, value: Any) -> Any:
-    """Return *value*, or what it gives if it has to be awaited or iterated over first."""
-    if type(value) not in _FINAL_TYPES and (
-        inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)
-    ):
-        return await finish_value(frame, value)
-    return value
+def must_be_finished(value: Any) -> bool:
+    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
+    return type(value) not in _FINAL_TYPES and is_unfinished(value)
 
 
 _FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
@@ -105,7 +114,8 @@ async def run_tool(frame: CallFrame) -> ToolResult:
     if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
         return await run_attempts(frame)
     try:
-        return render(frame, await start(frame))
+        value = await start(frame)
+        return render(frame, await finish_value(frame, value) if must_be_finished(value) else value)
     except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
         return await recover(frame, error)
 

@@ -20,10 +20,11 @@ from .sections import find_sections, has_sections, read_simple_entries
 if TYPE_CHECKING:
     import docstring_parser
 
-__all__ = ["Docstring", "parse", "words"]
+__all__ = ["MAX_CHARACTERS", "Docstring", "parse", "words"]
 
 # The longest docstring in numpy, scipy and transformers has 42,000 characters. A longer text is data, not a docstring.
 MAX_CHARACTERS = 200_000
+_MAX_CUT_CHARACTERS = 1_000
 _WORD_EDGE = lazy_pattern(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 
 
@@ -40,12 +41,14 @@ class Docstring:
         parameters: The text for each parameter, attribute or field. A text is never empty.
         returns: The text of the returns or yields section, or an empty string.
         raises: Each exception that the docstring names, with the text about it.
+        is_too_long: Whether the text is longer than a docstring can be. Then only the beginning of it is here.
     """
 
     description: str
     parameters: Mapping[str, str]
     returns: str
     raises: tuple[str, ...] = ()
+    is_too_long: bool = False
 
 
 def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> Docstring:
@@ -58,8 +61,10 @@ def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> 
     """
     if not isinstance(text, str):
         return Docstring("", {}, "")
+    if len(text) > MAX_CHARACTERS:
+        return Docstring(_cut(clean(text[:MAX_CHARACTERS])), {}, "", is_too_long=True)
     text = clean(text)
-    if len(text) > MAX_CHARACTERS or not has_sections(text):
+    if not has_sections(text):
         return Docstring(text, {}, "")
     sections = find_sections(text)
     entries = sections.parameters
@@ -77,6 +82,12 @@ def parse(text: str | None, *, parsers: Callable[[], Parsers] | None = None) -> 
         if entry:
             parameters.setdefault(name, entry)
     return Docstring(collapse_gaps("\n".join(sections.prose)), parameters, sections.returns, tuple(sections.raises))
+
+
+def _cut(text: str) -> str:
+    """Return the first paragraph of *text*, or its beginning if even that is too long for a description."""
+    paragraph = text.partition("\n\n")[0]
+    return paragraph if len(paragraph) <= _MAX_CUT_CHARACTERS else f"{paragraph[: _MAX_CUT_CHARACTERS - 3]}..."
 
 
 @cache

@@ -13,6 +13,8 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 __all__ = [
+    "MAX_LAYERS",
+    "find_call_method",
     "find_executed_function",
     "find_source_location",
     "find_wrapped_function",
@@ -21,24 +23,25 @@ __all__ = [
     "is_same_callable",
     "makes_context_manager",
     "subject_of",
+    "unwrap_binding",
     "unwrap_function",
 ]
 
 _MANAGER_CODES = (contextlib.contextmanager(iter).__code__, contextlib.asynccontextmanager(aiter).__code__)
 """The code of the functions that these decorators return. All of them share it."""
 
-_MAX_LAYERS = 100
+MAX_LAYERS = 100
 """The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
 
 
 def unwrap_function(function: Any) -> Any:
     """Return the plain function inside partials, methods, wrappers and callable objects."""
-    for _ in range(_MAX_LAYERS):
-        inner = _unwrap_binding(function)
+    for _ in range(MAX_LAYERS):
+        inner = unwrap_binding(function)
         if inner is None:
             inner = _unwrap_wrapper(function)
         if inner is None:
-            inner = _find_call_method(function)
+            inner = find_call_method(function)
         if inner is None:
             break
         function = inner
@@ -51,7 +54,7 @@ def find_executed_function(function: Any) -> Any:
 
     For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
     """
-    while (inner := _unwrap_binding(function)) is not None or (inner := _find_call_method(function)) is not None:
+    while (inner := unwrap_binding(function)) is not None or (inner := find_call_method(function)) is not None:
         function = inner
     return function
 
@@ -64,7 +67,7 @@ def makes_context_manager(function: Any) -> bool:
 
 def find_wrapped_function(function: Any) -> Any:
     """Return the innermost function that *function* claims to wrap, or *function* itself."""
-    for _ in range(_MAX_LAYERS):
+    for _ in range(MAX_LAYERS):
         inner = getattr(function, "__wrapped__", None)
         if inner is None:
             break
@@ -72,7 +75,7 @@ def find_wrapped_function(function: Any) -> Any:
     return function
 
 
-def _unwrap_binding(function: Any) -> Any:
+def unwrap_binding(function: Any) -> Any:
     """Return the function that a partial or a method calls, or None."""
     if isinstance(function, functools.partial):
         return function.func
@@ -84,7 +87,7 @@ def _unwrap_wrapper(function: Any) -> Any:
     return None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
 
 
-def _find_call_method(function: Any) -> Any:
+def find_call_method(function: Any) -> Any:
     """Return the method that runs when a callable object is called, or None."""
     if isinstance(function, (FunctionType, type)) or not callable(function):
         return None
@@ -139,7 +142,7 @@ def is_redefinition(old: Any, new: Any) -> bool:
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
         is_closure = "<locals>" in old.__qualname__ + old.__code__.co_qualname
         return old.__qualname__ == new.__qualname__ and _has_same_source(old, new) and not is_closure
-    calls = _find_call_method(old), _find_call_method(new)
+    calls = find_call_method(old), find_call_method(new)
     return None not in calls and _is_redefined_class(old, new) and is_redefinition(*calls)
 
 

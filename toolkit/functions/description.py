@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from ..docstrings.parsing import Docstring, parse, words
+from ..docstrings.parsing import MAX_CHARACTERS, Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
+from ..facts import Facts
 from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
 from ..values.schemas.member_names import copy_without_names
 from ..values.schemas.vocabulary import stated_types
@@ -28,10 +29,10 @@ from .handlers import read_handler
 from .handwritten_schemas import copy_input_schema, copy_output_schema, enforce_schema, list_sendable_names
 from .namespaces import Scope
 from .outputs import EncodeOutput, compile_output
-from .signature import Signature, read_signature, style_of
+from .signature import Signature, Style, read_signature, style_of
 from .unsent_parameters import UnsentParameters
 
-__all__ = ["Description", "HandlerDescription"]
+__all__ = ["Description", "HandlerDescription", "add_streaming"]
 
 
 class Description:
@@ -94,6 +95,12 @@ class Description:
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
                 _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
+        if self.docstring.is_too_long and not text:
+            _warn(
+                f"{self.subject}: its docstring has more than {MAX_CHARACTERS:,} characters, so a model gets only its "
+                f"beginning; write a shorter one, or give `description=`",
+                find_source_location(function),
+            )
         if describe == "full":
             self.text += _describe_outcomes(self.docstring)
         with suppress(Unresolved):
@@ -168,6 +175,7 @@ class Description:
             subject=self.subject,
             unbound=self.unbound is not False,
             sendable_names=None if self._schema is None else list_sendable_names(self._schema),
+            has_schema=self._schema is not None,
             options=self._unsent,
             added=BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
@@ -256,6 +264,26 @@ class HandlerDescription(Description):
         if not text:
             _warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
         self._check_examples(self.checker)
+
+
+def add_streaming(facts: Facts, style: Style, about: Description, options: Mapping[str, Any]) -> Facts:
+    """
+    Return *facts* with `streaming` filled in: a generator function streams, unless its author states otherwise.
+
+    *style* says how the function runs, and *options* are those that the author has given.
+
+    Raises:
+        DefinitionError: The author states that a function streams which cannot.
+    """
+    is_generator = style.endswith("generator")
+    if options.get("streaming") is None:
+        return replace(facts, streaming=True) if is_generator else facts
+    if facts.streaming and not is_generator and (style == "async" or about.returns_no_stream):
+        raise DefinitionError(
+            f"{about.subject}: `streaming=True` is for a function that yields, and this one returns one value; "
+            f"write `yield`, or leave the fact out"
+        )
+    return facts
 
 
 def _describe_outcomes(docstring: Docstring) -> str:

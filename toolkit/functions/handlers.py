@@ -19,11 +19,11 @@ from ..values.codecs import Unresolved, create_hint_reader
 from .callables import get_qualname, unwrap_function
 from .namespaces import Scope
 from .signature import NOTHING_INJECTED, Binder
+from .wrappers import VARIADIC
 
 __all__ = ["read_handler"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
 """Classes that a JSON object never is. Other annotations of the parameter are not checked."""
 
@@ -64,7 +64,7 @@ class _HandlerReading:
             kind = self._find_injected_type(parameter)
             if kind is None:
                 continue
-            if parameter.kind in _VARIADIC:
+            if parameter.kind in VARIADIC:
                 raise self._refuse(f"only one {parameter.name} is given, so take it as a parameter without * or **")
             injected[parameter.name] = kind
         return injected
@@ -80,7 +80,7 @@ class _HandlerReading:
         others = [
             parameter.name
             for parameter in data
-            if parameter is not target and parameter.kind not in _VARIADIC and parameter.default is Parameter.empty
+            if parameter is not target and parameter.kind not in VARIADIC and parameter.default is Parameter.empty
         ]
         if others:
             names = ", ".join(f"`{name}`" for name in others)

@@ -7,16 +7,27 @@ from __future__ import annotations
 import functools
 import types
 from collections import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
 from .._plumbing.records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
-from ..values.codecs import UNSURE, Codec, HintReader, Schema, compile_encode, create_hint_reader
+from ..values.codecs import UNSURE, Codec, HintReader, Schema, UnsendableType, compile_encode, create_hint_reader
+from ..values.rendering import is_async_stream, is_stream, may_have_json_form
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
+from ..values.unsendable_value import UnsendableValue
+from .unsent_parameters import Omission
 
-__all__ = ["EncodeOutput", "OutputDescription", "compile_output", "keeps_to_schema", "returns_content"]
+__all__ = [
+    "EncodeOutput",
+    "OutputDescription",
+    "compile_output",
+    "describe_unsendable_result",
+    "find_final_hint",
+    "keeps_to_schema",
+    "returns_content",
+]
 
 
 @record(frozen=True, slots=True)
@@ -30,6 +41,7 @@ class OutputDescription:
         is_exact: Whether everything that the codec encodes fits the schema.
         has_metadata: Whether limits or validators in the annotation check what the codec encodes.
         has_undefined_names: Whether the annotation has a name that is not defined yet.
+        omissions: Why there is no schema, if the annotation says that calls cannot succeed.
     """
 
     codec: Codec | None = None
@@ -37,6 +49,36 @@ class OutputDescription:
     is_exact: bool = False
     has_metadata: bool = False
     has_undefined_names: bool = False
+    omissions: Sequence[Omission] = ()
+
+
+_AWAITABLES = (abc.Awaitable, abc.Coroutine)
+_STREAMS = (abc.Generator, abc.Iterator, abc.AsyncGenerator, abc.AsyncIterator, abc.AsyncIterable)
+
+
+def find_final_hint(hint: Any, reader: HintReader) -> Any:
+    """
+    Return the type of the result of a call that returns *hint*.
+
+    The call awaits what can be awaited, and the result of a stream is the list of its items.
+    """
+    if isinstance(hint, (str, ForwardRef)):
+        hint = reader.resolve(hint)
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin in _AWAITABLES:
+        return find_final_hint(arguments[-1], reader) if arguments else Any
+    if origin in _STREAMS:
+        return abc.Iterable[arguments[0]] if arguments else abc.Iterable  # type: ignore[valid-type]
+    if isinstance(origin, type) and (is_stream(origin) or is_async_stream(origin)):
+        return abc.Iterable
+    if origin is Annotated:
+        return Annotated[(find_final_hint(arguments[0], reader), *arguments[1:])]
+    if hasattr(hint, "__value__"):  # an alias that was defined with `type`
+        final = find_final_hint(hint.__value__, reader)
+        return hint if final is hint.__value__ else final
+    if origin in (Union, types.UnionType):
+        return Union[tuple(find_final_hint(member, reader) for member in arguments)]  # noqa: UP007 -- as for any tuple
+    return hint
 
 
 _CONTENT = (*PART_TYPES, ToolResult)
@@ -60,6 +102,18 @@ def returns_content(hint: Any, reader: HintReader) -> bool:
         return False
     arguments = get_args(hint)[:1] if origin is Annotated else get_args(hint)
     return any(returns_content(argument, reader) for argument in arguments)
+
+
+def describe_unsendable_result(error: UnsendableType) -> list[Omission]:
+    """Return what *error*, about a type in the return annotation, means for calls: nothing, or that they fail."""
+    kind = get_origin(error.hint) or error.hint
+    if kind is abc.Callable:
+        kind = types.FunctionType
+    if not isinstance(kind, type) or may_have_json_form(kind):
+        return []
+    value, _, remedy = str(UnsendableValue.of_class(kind)).partition(" has no JSON form; ")
+    fault = f"{value} in the return annotation has no JSON form, so a call that returns one fails after the tool ran"
+    return [Omission("unsendable-result", fault, f"{remedy[:1].upper()}{remedy[1:]}")]
 
 
 _EXACT_KEYWORDS = ANNOTATION_KEYWORDS | {

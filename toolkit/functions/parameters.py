@@ -38,7 +38,7 @@ from ..values.codecs.annotation_texts import evaluate_running
 from ..values.codecs.plain_hints import plain_key
 from ..values.codecs.type_checking_names import MissingName
 from .field_markers import find_field_markers, read_field_hints
-from .unsent_parameters import UnsentParameters, describe_omissions, describe_refusal, is_optional
+from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
 
 __all__ = ["Parameters", "build_encoder"]
 
@@ -164,8 +164,8 @@ class Parameters:
                 f"not see its default if it were hidden; return the access from `preflight=` and take the marker away"
             )
 
-    def describe_omissions(self) -> list[str]:
-        """Return what the schema leaves out, in sentences that name the parameters and the remedy."""
+    def describe_omissions(self) -> list[Omission]:
+        """Return what the schema leaves out, with the parameters and the remedy."""
         return describe_omissions(self._left_out, self._narrowed)
 
     def _add_resource(self, parameter: Parameter, resource: Any) -> None:

@@ -10,24 +10,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Coroutine,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from inspect import Parameter
-from types import FunctionType, MethodDescriptorType
-from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin
+from types import FunctionType, MethodDescriptorType, MethodType
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from .._plumbing.records import record
 from ..access import Access
@@ -38,15 +25,23 @@ from ..values.codecs import (
     RefusedMetadata,
     Schema,
     Unresolved,
+    UnsendableType,
     assemble_schema,
     create_hint_reader,
     object_codec,
 )
 from .callables import find_executed_function
 from .namespaces import Scope
-from .outputs import OutputDescription, keeps_to_schema, returns_content
+from .outputs import (
+    OutputDescription,
+    describe_unsendable_result,
+    find_final_hint,
+    keeps_to_schema,
+    returns_content,
+)
 from .parameters import Parameters, build_encoder
-from .unsent_parameters import NOTHING_UNSENT, UnsentParameters
+from .unsent_parameters import NOTHING_UNSENT, Omission, UnsentParameters, describe_missing_types
+from .wrappers import VARIADIC, needs_positions, refuse_opaque_wrapper
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
 
@@ -62,9 +57,6 @@ class Binder(Protocol):
         self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of the call."""
-
-
-_STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -87,7 +79,7 @@ class Signature:
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
         unsent: The parameters that keep their default, because they are hidden or have no JSON form.
-        omissions: What the schema leaves out because it has no JSON form, in sentences.
+        omissions: What the schemas leave out, because it has no JSON form or is not stated.
     """
 
     codec: Codec
@@ -104,7 +96,7 @@ class Signature:
     secrets: frozenset[str] = frozenset()
     accesses: Mapping[str, type[Access]]
     unsent: frozenset[str] = frozenset()
-    omissions: Sequence[str] = ()
+    omissions: Sequence[Omission] = ()
 
 
 def read_signature(
@@ -115,6 +107,7 @@ def read_signature(
     subject: str,
     unbound: bool = False,
     sendable_names: Collection[str] | None = None,
+    has_schema: bool = False,
     options: UnsentParameters | None = None,
     added: Parameter | None = None,
     is_complete: bool = True,
@@ -127,6 +120,7 @@ def read_signature(
         unbound: Whether to leave out the first parameter (`self`).
         sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
             needs no JSON form.
+        has_schema: Whether the author wrote the schema, so that the annotations need not say what a model sends.
         options: The parameters that the model does not send, if the tool's options name some.
         added: A further parameter that the model sends and the function does not have. `bind` passes it on.
         is_complete: Whether *options* can be checked, because it is known whether the first parameter is `self`.
@@ -136,9 +130,11 @@ def read_signature(
         Unresolved: A name is not defined yet.
     """
     parameters, returns, bound = _inspect_function(function, subject)
-    if unbound:
+    if unbound and parameters and parameters[0].kind not in VARIADIC:
         del parameters[0]
     options = options or NOTHING_UNSENT
+    if not has_schema:
+        refuse_opaque_wrapper(function, parameters, options.hidden, subject)
     if is_complete:
         options.check(parameters, bound, subject)
     reader = create_hint_reader(scope.global_names, scope.local_names())
@@ -165,8 +161,12 @@ def read_signature(
         as_dict=True,
     )
     style = style_of(function)
-    bind = _build_binder(parameters, first_by_position=_is_singledispatch(function))
-    output = _read_output(returns, scope, style, subject)
+    bind = _choose_binder(function, parameters, reading, subject, has_object=unbound)
+    output = _read_output(returns, scope, subject)
+    omissions = reading.describe_omissions()
+    if not has_schema:
+        unsent = reading.unsent | reading.injected.keys()
+        omissions += describe_missing_types([parameter for parameter in parameters if parameter.name not in unsent])
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
@@ -182,7 +182,7 @@ def read_signature(
         secrets=_freeze(reading.secrets),
         accesses=reading.accesses,
         unsent=_freeze(reading.unsent),
-        omissions=reading.describe_omissions(),
+        omissions=[*omissions, *output.omissions],
     )
 
 
@@ -227,8 +227,9 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
     if remaining and remaining[0].name == "self" and isinstance(inner, MethodDescriptorType):
         # `str.upper` has no annotation for its `self`, but it is a method of `str`.
         remaining[0] = remaining[0].replace(annotation=inner.__objclass__)
+    returns = inner if isinstance(inner, type) else signature.return_annotation  # its `__init__` returns None
     bound = set() if inner is function else keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
-    return remaining, signature.return_annotation, bound
+    return remaining, returns, bound
 
 
 def _count_bound_items(function: Any) -> int:
@@ -255,17 +256,36 @@ def _is_singledispatch(function: Any) -> bool:
     return isinstance(function, FunctionType) and hasattr(function, "registry") and hasattr(function, "dispatch")
 
 
-def _build_binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
-    """Return a function that passes decoded arguments on: by keyword, except where Python requires positions."""
+def _choose_binder(
+    function: Any, parameters: list[Parameter], reading: Parameters, subject: str, *, has_object: bool
+) -> Binder:
+    """Return the function that passes decoded arguments to *function* in the way that its code takes them."""
+    count = 1 if _is_singledispatch(function) else 0
+    names = [*(field.name for field in reading.fields), *reading.injected]
+    values = {parameter.name: () for parameter in parameters if parameter.name in names}
+
+    def bind(by_position: bool) -> tuple[Sequence[Any], dict[str, Any]]:
+        return _build_binder(parameters, len(parameters) if by_position else count)(dict(values))
+
+    by_position = needs_positions(function, bind, subject, has_object=has_object)
+    return _build_binder(parameters, len(parameters) if by_position else count)
+
+
+def _build_binder(parameters: list[Parameter], count: int = 0) -> Binder:
+    """
+    Return a function that passes decoded arguments on: by keyword, except where Python requires positions.
+
+    The first *count* parameters are passed by position too, as far as they can be.
+    """
     kinds = [parameter.kind for parameter in parameters]
-    if not (first_by_position or Parameter.POSITIONAL_ONLY in kinds or Parameter.VAR_POSITIONAL in kinds):
+    if not (count or Parameter.POSITIONAL_ONLY in kinds or Parameter.VAR_POSITIONAL in kinds):
         return _bind_by_keyword
     variadic = next((parameter.name for parameter in parameters if parameter.kind is Parameter.VAR_POSITIONAL), None)
     positional = {
         parameter.name: parameter.default
         for index, parameter in enumerate(parameters)
         if parameter.kind is Parameter.POSITIONAL_ONLY
-        or (parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or (first_by_position and index == 0)))
+        or (parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or index < count))
     }
     if not positional and variadic is None:
         return _bind_by_keyword
@@ -296,7 +316,7 @@ def style_of(function: Callable[..., Any]) -> Style:
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> OutputDescription:
+def _read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescription:
     """
     Return what the return annotation says about the result.
 
@@ -306,15 +326,11 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> O
     if annotation is inspect.Signature.empty:
         return OutputDescription()
     reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
+    if isinstance(scope.function, MethodType):
+        owner = scope.function.__self__
+        reader.variables = {Self: owner if isinstance(owner, type) else type(owner)}
     try:
-        hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
-        arguments = get_args(hint)
-        if get_origin(hint) is Coroutine and len(arguments) == 3:
-            hint = arguments[2]
-        elif get_origin(hint) is Awaitable and arguments:
-            hint = arguments[0]
-        elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
-            hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
+        hint = find_final_hint(annotation, reader)
         if returns_content(hint, reader):
             return OutputDescription()
         codec = reader.codec(hint)
@@ -322,6 +338,8 @@ def _read_output(annotation: Any, scope: Scope, style: Style, subject: str) -> O
         return OutputDescription(has_undefined_names=True)
     except RefusedMetadata as error:
         raise DefinitionError(f"{subject}: the return annotation: {error}") from error
+    except UnsendableType as error:
+        return OutputDescription(omissions=describe_unsendable_result(error))
     except (DefinitionError, TypeError, ValueError, RecursionError):
         return OutputDescription()
     if not codec.schema:

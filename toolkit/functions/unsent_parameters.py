@@ -12,13 +12,21 @@ import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from inspect import Parameter
-from typing import Any, get_origin
+from typing import Any, NamedTuple, get_origin
 
 from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
 from ..values.codecs import type_name
 
-__all__ = ["NOTHING_UNSENT", "UnsentParameters", "describe_omissions", "describe_refusal", "is_optional"]
+__all__ = [
+    "NOTHING_UNSENT",
+    "Omission",
+    "UnsentParameters",
+    "describe_missing_types",
+    "describe_omissions",
+    "describe_refusal",
+    "is_optional",
+]
 
 _MAX_TYPE_CHARS = 60
 _MAX_TYPES = 6
@@ -100,38 +108,66 @@ def is_optional(parameter: Parameter) -> bool:
 def describe_refusal(parameter: Parameter, hint: Any, reason: str) -> str:
     """Return why a model cannot send *parameter*, and every remedy."""
     name, kind = parameter.name, type_name(hint)
-    if len(kind) > _MAX_TYPE_CHARS:
+    if len(kind) > _MAX_TYPE_CHARS // 2:
         kind = "..."
     return (
         f"{reason}, so a model cannot send it; let the program provide it: `{name}: Inject[{kind}]`, or "
         f'`inject={{"{name}": {kind}}}` if the function is not yours; or bind it with `functools.partial`, or give it '
-        f'a default and `hidden=["{name}"]`; if a model should send it, use a type that has a JSON form, '
-        f"or call `register_codec`"
+        f'a default and `hidden=["{name}"]`; if a model should send it, use another type, or call `register_codec`'
     )
 
 
-def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Sequence[str]]) -> list[str]:
+class Omission(NamedTuple):
     """
-    Return what a schema leaves out, in one sentence for each remedy.
+    Something that the schemas of a tool do not say.
+
+    Attributes:
+        rule: The name that `toolkit check` gives to it.
+        fault: What is left out, and what follows from it.
+        remedy: What the author can write.
+    """
+
+    rule: str
+    fault: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}. {self.remedy}"
+
+
+def describe_missing_types(parameters: Sequence[Parameter]) -> list[Omission]:
+    """Return one omission if none of *parameters*, which a model sends, has a type."""
+    if not parameters or any(parameter.annotation is not Parameter.empty for parameter in parameters):
+        return []
+    fault = "no parameter has a type, so a model is not told what to send, and any value is passed on"
+    remedy = (
+        f"Annotate them, as in `{parameters[0].name[:60]}: str`; "
+        f"if the function is not yours, give `schema=`, or call it in one of your own"
+    )
+    return [Omission("untyped", fault, remedy)]
+
+
+def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Sequence[str]]) -> list[Omission]:
+    """
+    Return what a schema leaves out, one entry for each remedy.
 
     Args:
         left_out: The parameters without a JSON form, each with the reason.
         narrowed: The parameters whose type is a union, with the members that have no JSON form.
     """
-    sentences = []
+    omissions = []
     if left_out:
         reasons = ", ".join(f"`{name}` ({reason})" for name, reason in left_out.items())
-        sentences.append(
-            f"a model cannot send {reasons}; left out of the schema, with its default in each call. "
-            f"Write `hidden={json.dumps(list(left_out))}` if this is meant, or `inject=` to fill it from resources"
-        )
+        fault = f"a model cannot send {reasons}; left out of the schema, with its default in each call"
+        hidden = f"hidden={json.dumps(list(left_out))}"
+        remedy = f"Write `{hidden}` if this is meant, or `inject=` to fill it from resources"
+        omissions.append(Omission("left-out", fault, remedy))
     if narrowed:
         members = ", ".join(f"`{name}` (not {_join(kinds)})" for name, kinds in narrowed.items())
-        sentences.append(
-            f"a model can send only some of the types of {members}; the others have no JSON form. "
-            f"Call `register_codec` for a type that it should send, or ignore this warning"
-        )
-    return sentences
+        fault = f"a model can send only some of the types of {members}; the others have no JSON form"
+        remedy = "Call `register_codec` for a type that it should send, or ignore this warning"
+        omissions.append(Omission("narrowed", fault, remedy))
+    return omissions
 
 
 def _join(kinds: Sequence[str]) -> str:

@@ -12,13 +12,22 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from .._lazy_names import lazy_pattern
 from .unsendable_value import UnsendableValue
 
-__all__ = ["UNKNOWN", "Shape", "replace_arrays", "to_plain_value"]
+__all__ = [
+    "MAX_ITEMS",
+    "UNKNOWN",
+    "Shape",
+    "check_stream_size",
+    "is_array_class",
+    "limit_items",
+    "replace_arrays",
+    "to_plain_value",
+]
 
 UNKNOWN: Any = object()
 """The answer for a value that is neither an array nor a table nor a number of such a package."""
@@ -26,7 +35,8 @@ UNKNOWN: Any = object()
 Shape: TypeAlias = Literal["array", "object"]
 """The JSON type that is wanted, where a value has a form of either type."""
 
-_MAX_ITEMS = 5_000_000
+MAX_ITEMS = 5_000_000
+"""The most items that a result may have. More of them would only fill the memory."""
 
 
 def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
@@ -48,6 +58,12 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
     if hasattr(kind, "item") and hasattr(kind, "dtype"):
         return value.item()
     return operator.index(value) if hasattr(kind, "__index__") else UNKNOWN
+
+
+def is_array_class(kind: type) -> bool:
+    """Return whether `to_plain_value` may convert objects of the class *kind*."""
+    names = ("tolist", "item") if hasattr(kind, "dtype") else ("__index__",)
+    return any(package in _READERS for package in _iter_packages(kind)) or any(hasattr(kind, name) for name in names)
 
 
 def replace_arrays(value: Any) -> Any:
@@ -77,10 +93,23 @@ def _iter_packages(kind: type) -> Iterator[str]:
             yield module.partition(".")[0]
 
 
+def limit_items(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield *items*, and raise `UnsendableValue` if they are too many, because an iterator may never end."""
+    for count, item in enumerate(items, 1):
+        check_stream_size(count)
+        yield item
+
+
+def check_stream_size(count: int) -> None:
+    """Raise `UnsendableValue` if *count* items, which were read from a stream so far, are too many for a result."""
+    if count > MAX_ITEMS:
+        raise UnsendableValue(f"it gives more than {MAX_ITEMS:,} items; return a part or a summary")
+
+
 def _check_size(count: int) -> None:
-    if count > _MAX_ITEMS:
+    if count > MAX_ITEMS:
         raise UnsendableValue(
-            f"it has {count:,} items, and at most {_MAX_ITEMS:,} can be given; return a part or a summary"
+            f"it has {count:,} items, and at most {MAX_ITEMS:,} can be given; return a part or a summary"
         )
 
 

@@ -13,13 +13,14 @@ import collections
 import copy
 import dataclasses
 import enum
+import inspect
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from .arrays import UNKNOWN, Shape, to_plain_value
+from .arrays import UNKNOWN, Shape, is_array_class, to_plain_value
 from .codecs.registered import has_registered_codec
 from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
@@ -33,7 +34,10 @@ __all__ = [
     "copy_arguments",
     "describe_value",
     "dict_with_unique_keys",
+    "is_async_stream",
+    "is_stream",
     "is_strict_json",
+    "may_have_json_form",
     "replace_surrogates",
     "require_json",
 ]
@@ -46,6 +50,7 @@ _TEXTS = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 _ITEMS = (Sequence, AbstractSet, ValuesView, collections.deque)
+_MORE_THAN_ITEMS = (str, int, float, enum.Enum, Mapping, *_BYTES, *_ITEMS)
 _BUILTIN_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
@@ -101,6 +106,41 @@ def is_strict_json(value: Any) -> bool:
         items = value if kind is list else value.values()
         return _SCALARS.issuperset(map(type, items)) or all(map(is_strict_json, items))
     return kind in _SCALARS
+
+
+def is_stream(kind: type) -> bool:
+    """Return whether objects of the class *kind* are iterators, which have a JSON form once their items are read."""
+    return issubclass(kind, Iterator) and not _has_own_form(kind)
+
+
+def is_async_stream(kind: type) -> bool:
+    """Return the same as `is_stream`, for objects that `async for` reads."""
+    return issubclass(kind, AsyncIterable) and not _has_own_form(kind)
+
+
+def may_have_json_form(kind: type) -> bool:
+    """Return whether an object of the class *kind*, or of a subclass that exists already, may have a JSON form."""
+    if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False) or kind is object:
+        return True  # the class of the value is another one
+    return (
+        issubclass(kind, (*_MORE_THAN_ITEMS, Iterator, AsyncIterable, Awaitable, BaseException))
+        or has_registered_codec(kind)
+        or is_array_class(kind)
+        or bool(_list_fields(kind))
+        or (hasattr(kind, "keys") and hasattr(kind, "__getitem__"))
+        or any(map(_read_codec, kind.__mro__[:-1]))
+        or any(map(may_have_json_form, type.__subclasses__(kind)))
+    )
+
+
+def _has_own_form(kind: type) -> bool:
+    """Return whether an object of *kind* is more than its items. A file is: the program may still need it."""
+    return (
+        issubclass(kind, _MORE_THAN_ITEMS)
+        or hasattr(kind, "read")
+        or has_registered_codec(kind)
+        or bool(_list_fields(kind))
+    )
 
 
 def describe_value(value: Any) -> str:

@@ -56,6 +56,8 @@ _PROGRAM_PARTS = (
 
 
 def _find_remedy(kind: type) -> str:
+    if hasattr(kind, "read"):  # a file
+        return "read it in the tool, and return its text"
     if issubclass(kind, Iterator):
         return "return a list of its items"
     if issubclass(kind, (Awaitable, AsyncIterable)):

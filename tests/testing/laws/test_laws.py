@@ -267,6 +267,7 @@ def test_a_broken_law_names_file_and_line(tmp_path, monkeypatch):
     assert farther.to_json()["location"] == farther.location
 
 
+@pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
 def test_a_lint_names_file_and_line_too():
     """A broken law names file and line; so does advice, and a tool without a function of its own names none."""
 

@@ -166,7 +166,7 @@ def imports(path: Annotated[str, "Which."]) -> None:
         (Tool.described(shadowed, read_only=True), []),
         (Tool.described(archives, read_only=True), []),
         (Tool.described(imports, read_only=True), ["`away` deletes", "`web.urlopen` reaches the network"]),
-        (Tool.described(len, read_only=True), []),
+        (Tool.described(len, read_only=True, schema={"properties": {"obj": {"type": "string"}}}), []),
     ],
     ids=[
         "moves", "says nothing", "runs", "reads", "method", "says so", "partial", "shadowed", "archive", "imports",

@@ -10,6 +10,8 @@ from toolkit.spec import Tool
 
 from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for, written
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
+
 
 @pytest.mark.parametrize(
     ("hint", "value", "schema"),

@@ -54,6 +54,12 @@ def no_description(tool: Tool) -> Iterator[Violation]:
         )
 
 
+def omissions(tool: Tool) -> Iterator[Violation]:
+    """Yield a violation for each thing that the schemas leave out. The decorator warns of the same."""
+    for omission in tool.signature.omissions:
+        yield Violation(tool=tool.name, rule=omission.rule, message=omission.fault, remedy=omission.remedy)
+
+
 def search_hint(tool: Tool) -> Iterator[Violation]:
     """Yield a violation if the search hint has fewer than three or more than ten words, or ends in a full stop."""
     hint = tool.facts.search_hint
@@ -169,6 +175,7 @@ def look_alike_names(tools: Sequence[Tool]) -> Iterator[Violation]:
 
 LINTS: tuple[Callable[[Tool], Iterator[Violation]], ...] = (
     no_description,
+    omissions,
     find_undescribed_parameters,
     search_hint,
     no_search_hint,

@@ -16,7 +16,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...functions.background_parameter import BACKGROUND
 from ...policies.retry import RetryPolicy
 from ...results import ToolResult
 from ...spec import Tool
+from ...values.rendering import is_async_stream, is_stream
 
 __all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner"]
 
@@ -197,9 +198,9 @@ class _FunctionWatch:
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
                 return self._watch_awaitable(value)
-            if inspect.isgenerator(value):
+            if is_stream(type(value)):
                 return self._watch_stream(value)
-            if inspect.isasyncgen(value):
+            if is_async_stream(type(value)):
                 return self._watch_async_stream(value)
             self.return_values.append(value)
             return value
@@ -212,14 +213,15 @@ class _FunctionWatch:
         self.return_values.append(result)
         return result
 
-    def _watch_stream(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
-        with contextlib.closing(stream), self._record_running():
+    def _watch_stream(self, stream: Any) -> Iterator[Any]:
+        closing = contextlib.closing(stream) if hasattr(stream, "close") else contextlib.nullcontext()
+        with closing, self._record_running():
             for item in stream:
                 self._raise_if_over()
                 yield item
 
-    async def _watch_async_stream(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
-        async with contextlib.aclosing(stream):
+    async def _watch_async_stream(self, stream: Any) -> AsyncIterator[Any]:
+        async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
             with self._record_running():
                 async for item in stream:
                     self._raise_if_over()

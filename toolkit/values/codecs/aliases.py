@@ -142,7 +142,7 @@ def _read_self(hint: Any, reader: HintReader) -> Codec:
 
 def _refuse_hint(reason: str, remedy: str) -> typing.Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
-        raise UnsendableType(f"{type_name(hint)} has no JSON form: {reason}", remedy)
+        raise UnsendableType(f"{type_name(hint)} has no JSON form: {reason}", remedy, hint=hint)
 
     return factory
 

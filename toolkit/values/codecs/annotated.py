@@ -33,7 +33,6 @@ from .limits import (
 )
 from .metadata import flatten_metadata, known_name, needs_pydantic, read_whole
 from .schema_first import make_strict_codec
-from .text_options import TextOptions, apply_text_options, has_text_options
 from .validators import (
     REPLACEMENTS,
     SERIALIZERS,
@@ -43,10 +42,13 @@ from .validators import (
     build_opaque_codec,
 )
 from .value_limits import (
+    TextOptions,
+    apply_text_options,
     build_instance_limit,
     build_path_limit,
     build_timezone_limit,
     build_version_limit,
+    has_text_options,
     iter_value_limits,
 )
 

@@ -26,10 +26,18 @@ from .annotation_texts import evaluate_annotation
 from .code_writer import CodeWriter
 from .decode_cache import memoize_decode
 from .encode_writer import InlineEncode
-from .hint_errors import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .plain_hints import MAX_PLAIN_CODECS, has_registered_plain_class, plain_key
 from .ranks import CodecRank
-from .refusals import OutputRefusal, Refusal, problems_below, problems_of
+from .refusals import (
+    OutputRefusal,
+    Refusal,
+    RefusedMetadata,
+    Undescribable,
+    Unresolved,
+    UnsendableType,
+    problems_below,
+    problems_of,
+)
 from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
 from .type_checking_names import bind_references, module_names
 
@@ -209,6 +217,7 @@ class HintReader:
             f"{type_name(hint)} has no JSON form",
             "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
             is_unknown=True,
+            hint=hint,
         )
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:

@@ -19,6 +19,7 @@ import typing_extensions
 from ..._lazy_names import lazy_pattern
 from ..._plumbing.wording import format_count
 from ...errors import Problem
+from ..arrays import limit_items
 from .base import (
     MAX_PROBLEMS,
     Codec,
@@ -76,7 +77,7 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, takes) or isinstance(value, (str, bytes)):
             raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
-        items = [item.encode(element) for element in value]
+        items = [item.encode(element) for element in (limit_items(value) if takes is Iterable else value)]
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted(items, key=_sort_key) if unique else items
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
-from typing import Any, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+import typing_extensions
 
 from ..._lazy_names import lazy_pattern
 from ...errors import DefinitionError, Problem
@@ -23,13 +25,13 @@ from .base import (
     CodecRules,
     HintReader,
     Refusal,
+    RefusedMetadata,
     Schema,
     Unresolved,
     UnsendableType,
     type_name,
 )
 from .definitions import rewrite_schema
-from .ignored_metadata import refuse_ignored_metadata
 from .json_texts import json_text_codec
 from .schema_first import make_strict_codec
 from .validators import problems_of_validation
@@ -209,7 +211,7 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
     except Exception as error:
         raise UnsendableType(f"pydantic cannot describe {type_name(hint)}: {error}") from error
 
-    refuse_ignored_metadata(hint, "pydantic")
+    _refuse_ignored_metadata(hint, "pydantic")
 
     def decode(value: Any) -> Any:
         try:
@@ -282,7 +284,7 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
             f"use types that it can, or `register_codec`"
         ) from error
 
-    refuse_ignored_metadata(hint, "msgspec")
+    _refuse_ignored_metadata(hint, "msgspec")
 
     def decode(value: Any) -> Any:
         try:
@@ -318,6 +320,65 @@ def _parse_message(message: str) -> Problem:
 
 def _is_struct(hint: Any) -> bool:
     return hasattr(get_origin(hint) or hint, "__struct_fields__")
+
+
+# Metadata that the library which reads a class would ignore. msgspec knows only its own `Meta`, and pydantic knows
+# neither that nor `Timezone`. A check that never runs is refused, as it would be on a parameter.
+
+_REMEDIES = {
+    "msgspec": "use `msgspec.Meta`, or check the value in `__post_init__`",
+    "pydantic": "use a validator or a type of pydantic",
+}
+
+
+def _refuse_ignored_metadata(hint: Any, library: Literal["msgspec", "pydantic"]) -> None:
+    """Raise `RefusedMetadata` if a field of *hint*, or of a class in it, has a check that *library* ignores."""
+    is_ignored = _is_ignored_by_msgspec if library == "msgspec" else _is_ignored_by_pydantic
+    for place, name in _iter_ignored(hint, is_ignored, set()):
+        raise RefusedMetadata(f"{place}: {library} ignores {name}; {_REMEDIES[library]}")
+
+
+def _class_of(item: Any) -> type:
+    return item if isinstance(item, type) else type(item)
+
+
+def _is_ignored_by_msgspec(item: Any) -> bool:
+    return _class_of(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
+
+
+def _is_ignored_by_pydantic(item: Any) -> bool:
+    cls = _class_of(item)
+    return (cls.__module__.partition(".")[0], cls.__name__) in (("msgspec", "Meta"), ("annotated_types", "Timezone"))
+
+
+def _iter_ignored(hint: Any, is_ignored: Callable[[Any], bool], visited: set[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the field and the class of each ignored object."""
+    cls = get_origin(hint) or hint
+    if isinstance(cls, type) and cls.__module__ != "builtins" and cls not in visited:
+        visited.add(cls)
+        for name, field_hint in _read_field_hints(cls).items():
+            for item in _iter_metadata(field_hint):
+                if is_ignored(item):
+                    yield f"{cls.__name__}.{name}", _class_of(item).__name__
+            yield from _iter_ignored(field_hint, is_ignored, visited)
+    for argument in get_args(hint):
+        yield from _iter_ignored(argument, is_ignored, visited)
+
+
+def _iter_metadata(hint: Any) -> Iterator[Any]:
+    yield from getattr(hint, "__metadata__", ())
+    for argument in get_args(hint):
+        yield from _iter_metadata(argument)
+
+
+def _read_field_hints(cls: type) -> dict[str, Any]:
+    names = ("__struct_fields__", "__pydantic_fields__", "__dataclass_fields__", "__required_keys__", "_fields")
+    if not any(hasattr(cls, name) for name in names):
+        return {}
+    try:
+        return typing_extensions.get_type_hints(cls, include_extras=True)
+    except Exception:  # noqa: BLE001 -- a name is not defined yet; the library that reads the class says so
+        return {}
 
 
 RULES = CodecRules(

@@ -1,14 +1,28 @@
-"""The refusals of JSON that a codec cannot convert, with the problems in them."""
+"""
+The errors of codecs.
+
+Reading an annotation may find a type without a JSON form, a mistake, or a name that is not defined yet. Converting JSON
+may end in a refusal, which holds every problem.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import Problem
+from ...errors import DefinitionError, Problem
 from ..strictjson.checks import show_value
 
-__all__ = ["OutputRefusal", "Refusal", "problems_below", "problems_of"]
+__all__ = [
+    "OutputRefusal",
+    "Refusal",
+    "RefusedMetadata",
+    "Undescribable",
+    "Unresolved",
+    "UnsendableType",
+    "problems_below",
+    "problems_of",
+]
 
 
 class Refusal(ValueError):  # noqa: N818 -- named after what happens next
@@ -40,3 +54,51 @@ def problems_of(error: Exception) -> Sequence[Problem]:
 def problems_below(key: str | int, error: Exception) -> list[Problem]:
     """Return the problems of *error* with *key* added to their paths, as they look from one level up."""
     return [problem.below(key) for problem in problems_of(error)]
+
+
+class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
+    """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
+
+
+class UnsendableType(Undescribable):
+    """
+    A type whose values a model cannot send.
+
+    Other `Undescribable` hints are mistakes in the annotation. An optional parameter of a type without a JSON form can
+    be left out instead, and so can a member of a union.
+
+    Attributes:
+        reason: The type, and why it has no JSON form.
+        remedy: What to write instead.
+        is_unknown: Whether no rule knows the type, so that the remedy is not to send it at all.
+        hint: The type itself, if it is known that none of its values has a JSON form.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", *, is_unknown: bool = False, hint: Any = None) -> None:
+        super().__init__(f"{reason}; {remedy}" if remedy else reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.is_unknown = is_unknown
+        self.hint = hint
+
+    def below(self, place: str) -> UnsendableType:
+        """Return the same error, seen from the record whose field is at *place*."""
+        # A class that contains itself would name the same place at every level.
+        reason = f"{place}{self.reason.removeprefix(place)}"
+        return UnsendableType(reason, self.remedy, is_unknown=self.is_unknown, hint=self.hint)
+
+
+class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above
+    """
+    Metadata in an `Annotated` that states a check which cannot run here.
+
+    It is not an `Undescribable`: the type has a JSON form, so no code may go on without the metadata.
+    """
+
+
+class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
+    """A forward reference to a name that is not defined yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name

@@ -1,5 +1,5 @@
 """
-Apply limits to decoded values: time zones, files on the disk, versions of UUIDs, classes.
+Apply limits to decoded values: time zones, files on the disk, versions of UUIDs, classes, stripped texts.
 
 JSON Schema cannot express these limits, so most of them add a sentence to the description. After a validator has
 changed a value, the plain limits are checked here too, because the schema is about the value before the change.
@@ -8,12 +8,18 @@ changed a value, the plain limits are checked here too, because the schema is ab
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_origin
 
 from ..._lazy_names import LazyModule
-from .base import Codec, RefusedMetadata
+from ..._plumbing.records import record
+from ...errors import Problem
+from ..strictjson.checks import show_value
+from .base import Codec, OutputRefusal, Refusal, RefusedMetadata
+from .code_writer import CodeWriter
 from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit
+from .ranks import narrow_breadth
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -23,10 +29,13 @@ else:
     dt, pathlib, uuid = LazyModule("datetime"), LazyModule("pathlib"), LazyModule("uuid")
 
 __all__ = [
+    "TextOptions",
+    "apply_text_options",
     "build_instance_limit",
     "build_path_limit",
     "build_timezone_limit",
     "build_version_limit",
+    "has_text_options",
     "iter_value_limits",
 ]
 
@@ -146,3 +155,72 @@ def iter_value_limits(codec: Codec, item: Any) -> Iterator[Limit]:
 
 def _build_comparison(compare: Callable[[Any, Any], bool], bound: Any, words: str) -> Limit:
     return Limit({}, lambda value: compare(value, bound), f"{words} {bound}", on_decoded=True)
+
+
+# The options of pydantic's `StringConstraints` that change a text.
+
+_TEXT_OPTIONS = ("strip_whitespace", "to_lower", "to_upper")
+
+
+def has_text_options(item: Any) -> bool:
+    """Return whether the metadata *item* asks for a change of the text."""
+    return any(getattr(item, name, None) for name in _TEXT_OPTIONS)
+
+
+@record(frozen=True, slots=True)
+class TextOptions:
+    """What is done to a text, in this order."""
+
+    strip_whitespace: bool
+    to_lower: bool
+    to_upper: bool
+
+    @classmethod
+    def of(cls, items: Sequence[Any]) -> TextOptions | None:
+        """Return the options that *items* state, or None if there are none."""
+        options = [any(getattr(item, name, None) for item in items) for name in _TEXT_OPTIONS]
+        return cls(*options) if any(options) else None
+
+
+def apply_text_options(base: Codec, options: TextOptions, limits: Sequence[Limit], *, on_output: bool) -> Codec:
+    """
+    Return *base* with *options* applied to its texts.
+
+    The *limits* hold for the text as it was sent, because the schema states them. They also have to hold for the text
+    without the white space around it.
+    """
+    if base.type not in (None, str) or (base.kinds and "string" not in base.kinds):
+        raise RefusedMetadata(
+            f"StringConstraints is about text, and {base.type.__name__ if base.type else 'the type'} is none; "
+            f"leave it out, or use an AfterValidator"
+        )
+
+    def change(text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        result = text.strip() if options.strip_whitespace else text
+        failed = [limit for limit in limits if not limit.holds(result)]
+        if failed:
+            raise Refusal(*(Problem(f"expected {limit.message}, got {show_value(result)}") for limit in failed))
+        result = result.lower() if options.to_lower else result
+        return result.upper() if options.to_upper else result
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        return f"{writer.constant(change)}({writer.convert(base, value)})"
+
+    def encode_changed(value: Any) -> Any:
+        form = base.encode(value)
+        try:
+            return change(form)
+        except Refusal as refusal:
+            raise OutputRefusal(*refusal.problems) from None
+
+    return replace(
+        base,
+        decode=lambda value: change(base.decode(value)),
+        encode=encode_changed if on_output else base.encode,
+        type=None if on_output else base.type,
+        breadth=narrow_breadth(base.breadth),
+        members=(),
+        emit=None if base.emit is None else emit,
+    )
