@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
-    "_plumbing": "attribute_layout decompression distribution forks records tracebacks versioned_json wording __init__",
+    "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
     "agent": "budgets compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns agent_inputs event_stream agent stepped_runs run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
@@ -43,11 +43,11 @@ ORDER = {
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs signature background_parameter handlers handwritten_schemas description streaming_fact coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
-    "hooks/shell": "process records answers events files shell_hooks __init__",
+    "hooks/shell": "process records answers events trusted_scripts files shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log calling call_shortcut header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard event_response http_shortcut http_app __init__",
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines stdio_transport logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
-    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules grant_rules compiled_rules toml_lines toml_files file_ownership hook_scripts instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
+    "permissions": "request judge gate modes patterns/ grants rule_values rule_texts rules grant_rules compiled_rules toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust rule_files rule_gaps policy tool_statements access_gate judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.settings.kit import Place, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
 from toolkit.hooks import ShellHook
+from toolkit.hooks.shell.process import NotRun
 from toolkit.permissions import MODES
 from toolkit.permissions.trust import why_not_trusted
 from toolkit.settings import SettingsError
@@ -239,10 +240,11 @@ def test_trust_covers_the_scripts_of_hooks_in_the_settings(place):
     assert place.load()["hooks"] == ()
     place.trust.trust(place.project)
     (hook,) = place.load()["hooks"]
-    assert hook.may_start() is None
+    assert hook.prepare(hook.argv)[-1].endswith("/check.sh")
     script.write_text("exit 1")
     assert place.load()["hooks"] == ()
-    assert "has changed" in hook.may_start()
+    with pytest.raises(NotRun, match="has changed"):
+        hook.prepare(hook.argv)
 
 
 @pytest.mark.parametrize(

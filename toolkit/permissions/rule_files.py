@@ -18,22 +18,24 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..values.visible import make_visible
 from ..verdicts import Word
 from .modes import FORMER_NAMES, MODES
+from .project_files import ProjectFiles
 from .rules import Rule, RuleError, read_rule
 from .toml_files import TomlFile
-from .trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from .trust import PROJECT_FOLDER, IgnoredSetting, Project, Trust, configuration_folder, read_project, why_not_trusted
 
-__all__ = ["RuleFile", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
+__all__ = ["Problems", "RuleFile", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
 _FILE_NAME = "permissions.toml"
 _WORDS: tuple[Word, ...] = get_args(Word)
-_MAX_SHOWN_PROBLEMS = 20
+_MAX_PROBLEMS = 20
+_MAX_PROBLEM_CHARS = 1_000
 
 
 class RuleFileError(ToolkitError, ValueError):
@@ -47,12 +49,36 @@ class RuleFileError(ToolkitError, ValueError):
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(make_visible(problem, keep_lines=False) for problem in problems)
-        more = len(self.problems) - _MAX_SHOWN_PROBLEMS
-        lines = [*self.problems[:_MAX_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[RuleFileError], tuple[tuple[str, ...]]]:
         return type(self), (self.problems,)
+
+
+class Problems(list[str]):
+    """
+    The mistakes in settings so far. After 20 of them the reading ends with *error*.
+
+    So a project that the user does not trust cannot keep a command busy with mistakes.
+    """
+
+    def __init__(self, error: type[RuleFileError]) -> None:
+        super().__init__()
+        self._error = error
+
+    def append(self, problem: str) -> None:
+        is_long = len(problem) > _MAX_PROBLEM_CHARS
+        super().append(f"{problem[:_MAX_PROBLEM_CHARS]}..." if is_long else problem)
+        if len(self) >= _MAX_PROBLEMS:
+            raise self._error([*self, f"there may be more; reading ended after {_MAX_PROBLEMS} mistakes"])
+
+    def extend(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.append(problem)
+
+    def __iadd__(self, problems: Iterable[str]) -> Self:  # type: ignore[misc,override]  # the list is the same one
+        self.extend(problems)
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +107,7 @@ def user_rules() -> Path:
 def read_rules(
     *,
     user: str | os.PathLike[str] | None = None,
-    project: str | os.PathLike[str] | None = None,
+    project: Project | None = None,
     trust: Trust | None = None,
     session: Sequence[Rule | str] = (),
 ) -> RuleSet:
@@ -97,23 +123,15 @@ def read_rules(
     Raises:
         RuleFileError: There are mistakes; the error lists all of them.
     """
-    problems: list[str] = []
+    problems: list[str] = Problems(RuleFileError)
     from_user = RuleFile("user", None if user is None else Path(user), problems)
-    project_folder = None if project is None else Path(project)
-    from_project = RuleFile(
-        "project",
-        None if project_folder is None else project_folder / PROJECT_FOLDER / _FILE_NAME,
-        problems,
-        project_folder,
-    )
+    files = None if project is None else read_project(project)
+    project_file = None if files is None else files.folder / PROJECT_FOLDER / _FILE_NAME
+    from_project = RuleFile("project", project_file, problems, files)
     session_rules = _read_session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
-    why = (
-        _why_not_loosen(trust, project_folder, from_project.file)
-        if project_folder is not None and from_project.loosening_settings
-        else None
-    )
+    why = why_not_trusted(trust, files) if files is not None and from_project.loosening_settings else None
     counted_rules = [rule for rule in from_project.rules if why is None or rule.word != "allow"]
     ignored = [] if why is None else [IgnoredSetting(setting, why) for setting in from_project.loosening_settings]
     modes = [from_user.mode, from_project.mode if why is None else None]
@@ -129,15 +147,6 @@ def read_rules(
     )
 
 
-def _why_not_loosen(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
-    """Return why a project may not loosen rules; return None if the user trusts it."""
-    why = why_not_trusted(trust, project)
-    if why is None and not file.is_unchanged():
-        # The content that was read has to be the content that is trusted, so the file may not change in between.
-        return f"{file.path} changed while it was read; try again"
-    return why
-
-
 def _read_session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[Rule]:
     rules = []
     for index, rule in enumerate([session] if isinstance(session, (str, Rule)) else session):
@@ -151,8 +160,8 @@ def _read_session_rules(session: Sequence[Rule | str], problems: list[str]) -> l
 class RuleFile:
     """The rules of one file; its mistakes are added to *problems*."""
 
-    def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:
-        self.file = TomlFile(path, problems, within=within)
+    def __init__(self, whose: str, path: Path | None, problems: list[str], project: ProjectFiles | None = None) -> None:
+        self.file = TomlFile(path, problems, project=project)
         self.mode: str | None = None
         self.rules: list[Rule] = []
         self._whose = whose

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import find_nearest
+from ..permissions.project_files import ProjectFiles
 from ..permissions.rule_files import RuleFile
 from ..permissions.rules import Rule, RuleError, read_rule
 from ..permissions.toml_files import TomlFile
@@ -54,7 +55,7 @@ class FileLayer:
         folder: The folder that holds `toolkit.toml` and `permissions.toml`.
         base: The folder at which relative paths in the settings start.
         problems: The list to which mistakes are added.
-        within: The folder that links may not lead out of.
+        project: The files of the project, if they are the project's.
 
     Attributes:
         file: The settings file.
@@ -69,17 +70,17 @@ class FileLayer:
         base: Path,
         problems: list[str],
         *,
-        within: Path | None = None,
+        project: ProjectFiles | None = None,
     ) -> None:
-        self.file = TomlFile(folder / "toolkit.toml", problems, within=within)
+        self.file = TomlFile(folder / "toolkit.toml", problems, project=project)
         self.parts: list[SettingPart] = []
         self.files: list[TomlFile] = []
         self._layer = layer
         self._base = base
         self._problems = problems
         settings = list(self._read_settings())
-        rule_files = [RuleFile(layer, folder / "permissions.toml", problems, within)]
-        rule_files += [rule_file for rule_file, _ in open_rule_files(settings, problems, within=within)]
+        rule_files = [RuleFile(layer, folder / "permissions.toml", problems, project)]
+        rule_files += [rule_file for rule_file, _ in open_rule_files(settings, problems, project=project)]
         for rule_file in rule_files:
             self.parts += parts_of_rule_file(rule_file, layer)
         self.parts += settings
@@ -167,7 +168,7 @@ class FileLayer:
 
 
 def open_rule_files(
-    parts: Iterable[SettingPart], problems: list[str], *, within: Path | None = None
+    parts: Iterable[SettingPart], problems: list[str], *, project: ProjectFiles | None = None
 ) -> list[tuple[RuleFile, Layer]]:
     """Return the rule files that *parts* name, each with the layer that names it."""
     rule_files = []
@@ -176,7 +177,7 @@ def open_rule_files(
             path = Path(part.value)
             if not os.path.lexists(path):
                 problems.append(f"{part.place or part.layer}: there is no file {path}; make it, or correct its path")
-            rule_files.append((RuleFile(part.layer, path, problems, within), part.layer))
+            rule_files.append((RuleFile(part.layer, path, problems, project), part.layer))
     return rule_files
 
 

@@ -273,7 +273,7 @@ def make_link(path, target):
     ("make", "problem"),
     [
         (lambda path: path.write_bytes(b"\xff"), "it is not UTF-8"),
-        (lambda path: path.write_bytes(b"#" * 1_000_001), "it is larger than 1,000,000 bytes"),
+        (lambda path: path.write_bytes(b"#" * 1_000_001), "it is larger than 262,144 bytes"),
         (lambda path: path.write_text("a = " + "[" * 100_000), "cannot be used"),
         (lambda path: make_link(path, path.parent / "nowhere"), "it is a link that leads nowhere"),
         (lambda path: (path.unlink(), path.mkdir()), "it is not a file"),
@@ -291,14 +291,14 @@ def test_a_file_that_cannot_be_used_is_an_error(user, make, problem):
 def test_a_project_cannot_point_out_of_itself(user, project):
     """A link to the user's own file would run it in the project's name."""
     make_link(project / ".toolkit/hooks.toml", user)
-    assert f"it is a link that leads out of {project}" in problems(project=project)[0]
+    assert "is a link that leads out of" in problems(project=project)[0]
 
 
 def test_the_error_travels():
-    """It is an error of rule files too, can be pickled, and is cut after twenty."""
+    """It is an error of rule files too, and can be pickled."""
     error = pickle.loads(pickle.dumps(HookFileError([f"problem {n}" for n in range(30)])))
     assert isinstance(error, RuleFileError)
-    assert (len(error.problems), str(error).splitlines()[-1]) == (30, "and 10 more")
+    assert (len(error.problems), str(error).splitlines()[-1]) == (30, "problem 29")
 
 
 @pytest.mark.parametrize(

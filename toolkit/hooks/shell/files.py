@@ -27,11 +27,21 @@ from typing import Any, Literal, TypeAlias
 from ..._option_checks import explain_unknown_choice
 from ..._plumbing.wording import in_backticks
 from ...permissions.hook_scripts import why_unresolved
-from ...permissions.rule_files import RuleFileError
+from ...permissions.project_files import ProjectFiles
+from ...permissions.rule_files import Problems, RuleFileError
 from ...permissions.toml_files import TomlFile
-from ...permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from ...permissions.trust import (
+    PROJECT_FOLDER,
+    IgnoredSetting,
+    Project,
+    Trust,
+    configuration_folder,
+    read_project,
+    why_not_trusted,
+)
 from ...values.visible import make_visible
 from .records import ShellHook, find_mistakes
+from .trusted_scripts import TrustedScripts
 
 __all__ = ["HOOKS_FILE", "HookFileError", "HookSet", "read_hook_tables", "read_hooks", "user_hooks"]
 
@@ -68,7 +78,7 @@ def user_hooks() -> Path:
 def read_hooks(
     *,
     user: str | os.PathLike[str] | None = None,
-    project: str | os.PathLike[str] | None = None,
+    project: Project | None = None,
     trust: Trust | None = None,
 ) -> HookSet:
     """
@@ -82,20 +92,21 @@ def read_hooks(
     Raises:
         HookFileError: There are mistakes; the error lists all of them.
     """
-    problems: list[str] = []
-    folder = None if project is None else Path(os.path.abspath(project))
+    problems: list[str] = Problems(HookFileError)
+    files = None if project is None else read_project(project)
+    folder = None if files is None else files.folder
     from_user = _HookFile("user", TomlFile(None if user is None else Path(user), problems), problems, folder)
     project_file = None if folder is None else folder / PROJECT_FOLDER / HOOKS_FILE
-    from_project = _HookFile("project", TomlFile(project_file, problems, within=folder), problems, folder)
+    from_project = _HookFile("project", TomlFile(project_file, problems, project=files), problems, folder)
     if problems:
         raise HookFileError(problems)
     hooks = [ShellHook(**fields) for fields in from_user.hooks]
     ignored: list[IgnoredSetting] = []
-    if folder is not None and from_project.hooks:
-        guard = _TrustGuard(trust, folder, from_project.file)
-        why = guard()
+    if files is not None and from_project.hooks:
+        scripts = TrustedScripts(trust, files.folder, from_project.file)
+        why = why_not_trusted(trust, files)
         if why is None:
-            hooks += [ShellHook(**fields, may_start=guard) for fields in from_project.hooks]
+            hooks += [ShellHook(**fields, prepare=scripts.prepare) for fields in from_project.hooks]
         else:
             ignored = [IgnoredSetting(_describe_hook(fields), why) for fields in from_project.hooks]
     return HookSet(
@@ -113,7 +124,7 @@ def read_hook_tables(
     file: TomlFile,
     scope: _Scope,
     *,
-    project: Path,
+    project: ProjectFiles,
     trust: Trust,
     problems: list[str],
     has_other_keys: bool = True,
@@ -126,32 +137,17 @@ def read_hook_tables(
     Args:
         file: The file, which was read before.
         scope: Whether it is the user's file or the project's.
-        project: The project's folder.
+        project: The files of the project.
         trust: The folders that the user trusts.
         problems: The list to which the mistakes are added; a hook with a mistake is left out.
         has_other_keys: Whether the file may have keys that are not about hooks.
     """
-    hooks = _HookFile(scope, file, problems, project, has_other_keys=has_other_keys).hooks
+    hooks = _HookFile(scope, file, problems, project.folder, has_other_keys=has_other_keys).hooks
     if scope == "user" or not hooks:
         return [(ShellHook(**fields), None) for fields in hooks]
-    guard = _TrustGuard(trust, project, file)
-    why = guard()
-    return [(ShellHook(**fields, may_start=guard), why) for fields in hooks]
-
-
-@dataclass(frozen=True, slots=True)
-class _TrustGuard:
-    """A check that returns why a project's hooks may not run now. It runs before each start, since content changes."""
-
-    trust: Trust | None
-    project: Path
-    file: TomlFile
-
-    def __call__(self) -> str | None:
-        why = why_not_trusted(self.trust, self.project)
-        if why is None and not self.file.is_unchanged():
-            return f"{self.file.path} changed since it was read; load its hooks again"
-        return why
+    scripts = TrustedScripts(trust, project.folder, file)
+    why = why_not_trusted(trust, project)
+    return [(ShellHook(**fields, prepare=scripts.prepare), why) for fields in hooks]
 
 
 class _HookFile:

@@ -215,7 +215,7 @@ async def _run_hook(hook: ShellHook, event: Event, tool: str, event_data: Mappin
         env=build_environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
-        may_start=hook.may_start,
+        prepare=hook.prepare,
     )
     try:
         return read_answer(await run_command(command), event)
