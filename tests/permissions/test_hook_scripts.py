@@ -28,7 +28,7 @@ def hook(project, command, files=None):
     """Let the project have one hook."""
     listed = "" if files is None else f"files = {json.dumps(files)}\n"
     text = f'[[hooks]]\non = "before"\ncommand = {json.dumps(command)}\n{listed}'
-    (project / ".toolkit/hooks.toml").write_text(text)
+    (project / ".toolkit/toolkit.toml").write_text(text)
 
 
 def find_scripts(project):
@@ -148,7 +148,7 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
 @pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
 def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
     """The loader of hooks says what is wrong."""
-    (project / ".toolkit/hooks.toml").write_bytes(text.encode("latin-1"))
+    (project / ".toolkit/toolkit.toml").write_bytes(text.encode("latin-1"))
     assert find_scripts(project) == []
 
 

@@ -25,7 +25,7 @@ def project(tmp_path):
     """A project with rules and a hook."""
     folder = tmp_path / "project"
     (folder / ".toolkit/hooks").mkdir(parents=True)
-    (folder / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    (folder / ".toolkit/toolkit.toml").write_text('allow = ["read"]')
     (folder / ".toolkit/hooks/check.py").write_text("print()")
     (folder / "README.md").write_text("hello")
     return folder
@@ -71,7 +71,7 @@ def test_trust_goes_by_the_real_path(trust, project, tmp_path):
 
 
 def changed_content(top: Path) -> None:
-    (top / "permissions.toml").write_text('allow = ["bash"]')
+    (top / "toolkit.toml").write_text('allow = ["bash"]')
 
 
 def new_file(top: Path) -> None:
@@ -104,7 +104,7 @@ def made_a_link(top: Path) -> None:
 
 
 def new_link_inside(top: Path) -> None:
-    (top / "again").symlink_to("permissions.toml")
+    (top / "again").symlink_to("toolkit.toml")
 
 
 def new_link_outside(top: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_change_can_be_trusted_or_taken_back(trust, project):
     changed_content(project / ".toolkit")
     trust.trust(project)
     assert trust.is_trusted(project)
-    (project / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    (project / ".toolkit/toolkit.toml").write_text('allow = ["read"]')
     assert trust.state(project) == "changed"
 
 
@@ -152,7 +152,7 @@ def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
     trust.trust(tmp_path)
     assert trust.is_trusted(tmp_path)
     (tmp_path / ".toolkit").mkdir()
-    (tmp_path / ".toolkit/permissions.toml").write_text('allow = ["*"]')
+    (tmp_path / ".toolkit/toolkit.toml").write_text('allow = ["*"]')
     assert trust.state(tmp_path) == "changed"
 
 

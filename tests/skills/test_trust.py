@@ -76,7 +76,7 @@ def test_a_trusted_project_brings_its_skills(project, trust):
         lambda folder: written(folder / "skills" / "deploy.md", "tools: [burn]", "Burn {input}."),
         lambda folder: written(folder / "skills" / "more.md"),
         lambda folder: (folder / "skills" / "notes.txt").write_text("x"),
-        lambda folder: (folder / "hooks.toml").write_text(""),
+        lambda folder: (folder / "toolkit.toml").write_text(""),
         lambda folder: (folder / "skills" / "deploy.md").chmod(0o755),
     ],
     ids=["edited", "added", "beside", "elsewhere", "executable"],
@@ -97,7 +97,7 @@ CHANGES = {
     "edited": lambda project, trust: written(project / ".toolkit/skills/deploy.md", "", "Something else."),
     "added": lambda project, trust: written(project / ".toolkit/skills/more.md"),
     "removed": lambda project, trust: (project / ".toolkit/skills/deploy.md").unlink(),
-    "elsewhere": lambda project, trust: (project / ".toolkit/hooks.toml").write_text(""),
+    "elsewhere": lambda project, trust: (project / ".toolkit/toolkit.toml").write_text(""),
     "revoked": lambda project, trust: trust.revoke(project),
     "own": lambda project, trust: written(project.parent / "mine" / "tidy.md", "", "Something else."),
 }

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from .._plumbing.regular_files import read_regular_file
-from .project_files import PROJECT_FOLDER, ProjectFiles
+from .project_files import PROJECT_FOLDER, SETTINGS_FILE, ProjectFiles
 from .toml_files import TomlFile
 
 __all__ = [
     "INSTRUCTION_NAMES",
-    "SETTINGS_FILE",
     "check_instruction_name",
     "find_instruction_names",
     "read_instruction_file",
@@ -24,9 +23,6 @@ __all__ = [
 
 INSTRUCTION_NAMES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md")
 """The usual names. Settings can give others: `instructions.names`."""
-
-SETTINGS_FILE = "toolkit.toml"
-"""The name of the settings file, in the user's configuration and in the `.toolkit` folder of a project."""
 
 _MAX_BYTES = 1_000_000
 

@@ -27,13 +27,15 @@ from ..values.visible import make_visible
 from .hook_scripts import find_scripts
 from .toml_lines import parse_toml
 
-__all__ = ["MAX_SETTINGS_BYTES", "PROJECT_FOLDER", "Entry", "ProjectFiles", "TrustError", "real_path"]
+__all__ = ["MAX_SETTINGS_BYTES", "PROJECT_FOLDER", "SETTINGS_FILE", "Entry", "ProjectFiles", "TrustError", "real_path"]
 
 PROJECT_FOLDER = ".toolkit"
+SETTINGS_FILE = "toolkit.toml"
+"""The name of the settings file, in the user's configuration and in the `.toolkit` folder of a project."""
+
 MAX_SETTINGS_BYTES = 256 * 1024
 """The most that a settings file may have. A hundred servers and a thousand rules need less."""
 
-_HOOK_FILES = ("hooks.toml", "toolkit.toml")
 _MAX_FILES = 2000
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_DEPTH = 16
@@ -174,13 +176,11 @@ class ProjectFiles:
     @cached_property
     def script_names(self) -> tuple[str, ...]:
         """The names of the files outside `.toolkit` that the hooks name; hooks that cannot be read name none."""
-        tables: list[Any] = []
-        for file in _HOOK_FILES:
-            try:
-                hooks = parse_toml((self.read_settings(file) or b"").decode("utf-8-sig")).get("hooks")
-            except (OSError, ValueError, RecursionError):
-                continue  # The loader of hooks reports that problem.
-            tables += hooks if isinstance(hooks, list) else []
+        try:
+            hooks = parse_toml((self.read_settings(SETTINGS_FILE) or b"").decode("utf-8-sig")).get("hooks")
+        except (OSError, ValueError, RecursionError):
+            return ()  # The loader of settings reports that problem.
+        tables = hooks if isinstance(hooks, list) else []
         return tuple(find_scripts(self.root, [table for table in tables if isinstance(table, dict)]))
 
     @cached_property

@@ -12,27 +12,19 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..hooks.shell.files import HOOKS_FILE, read_hook_tables
 from ..permissions.project_files import ProjectFiles
-from ..permissions.rule_files import Problems
 from ..permissions.rules import Rule
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
+from .hook_tables import read_hook_tables
 from .key_checks import write_command_rule
-from .layers import (
-    FileLayer,
-    open_rule_files,
-    parts_of_rule_file,
-    read_environment,
-    read_overrides,
-    read_session_rules,
-)
+from .layers import FileLayer, read_environment, read_overrides, read_session_rules
 from .merge import merge_parts
-from .records import MergedSettings, SettingPart, SettingsError
+from .records import MergedSettings, Problems, SettingPart, SettingsError
 
 __all__ = ["load_layers", "load_settings"]
 
@@ -87,24 +79,21 @@ def load_layers(
         SettingsError: There are mistakes; the error lists all of them.
     """
     folder = project.folder
-    problems: list[str] = Problems(SettingsError)
+    problems = Problems()
     from_user = FileLayer("user", user_folder, user_folder, problems)
     from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, project=project)
-    hooks = _read_hooks(from_user, from_project, user_folder, project, trust, problems)
-    last_parts = [*read_environment(environ, folder, problems), *read_last_layer(problems)]
-    rule_files = open_rule_files(last_parts, problems)
     parts = [
         *_find_skill_folders(user_folder, project, trust),
         *from_user.parts,
         *from_project.parts,
-        *hooks,
-        *(part for rule_file, layer in rule_files for part in parts_of_rule_file(rule_file, layer)),
-        *last_parts,
+        *_read_hooks("user", from_user.file, project, trust, problems),
+        *_read_hooks("project", from_project.file, project, trust, problems),
+        *read_environment(environ, folder, problems),
+        *read_last_layer(problems),
     ]
     if problems:
         raise SettingsError(problems)
     judged, values = merge_parts(parts, functools.cache(lambda: why_not_trusted(trust, project)))
-    files = [*from_user.files, *from_project.files, *(rule_file.file for rule_file, _ in rule_files)]
     return MergedSettings(
         folder=folder,
         user_folder=user_folder,
@@ -112,45 +101,17 @@ def load_layers(
         parts=tuple(judged),
         rules=tuple(_build_rules(judged)),
         trust=trust,
-        files=tuple(dict.fromkeys(file.path for file in files if file.exists and file.path is not None)),
+        files=tuple(layer.file.path for layer in (from_user, from_project) if layer.file.exists and layer.file.path),
     )
 
 
 def _read_hooks(
-    from_user: FileLayer,
-    from_project: FileLayer,
-    user_folder: Path,
-    project: ProjectFiles,
-    trust: Trust,
-    problems: list[str],
-) -> list[SettingPart]:
-    """Return the hooks of `hooks.toml` and `toolkit.toml`, the user's first."""
-    parts = []
-    project_folder = project.folder / PROJECT_FOLDER
-    for layer, own_folder, files in ((from_user, user_folder, None), (from_project, project_folder, project)):
-        hook_file = TomlFile(own_folder / HOOKS_FILE, problems, project=files)
-        layer.files.append(hook_file)
-        scope: Literal["user", "project"] = "user" if files is None else "project"
-        for file in (hook_file, layer.file):
-            hooks = read_hook_tables(
-                file,
-                scope,
-                project=project,
-                trust=trust,
-                problems=problems,
-                has_other_keys=file is layer.file,
-            )
-            parts += [
-                SettingPart(
-                    key="hooks",
-                    value=hook,
-                    layer=scope,
-                    place=file.place_of("hooks", index),
-                    why_ignored=why or "",
-                )
-                for index, (hook, why) in enumerate(hooks)
-            ]
-    return parts
+    layer: Literal["user", "project"], file: TomlFile, project: ProjectFiles, trust: Trust, problems: list[str]
+) -> Iterator[SettingPart]:
+    hooks = read_hook_tables(file, layer, project=project, trust=trust, problems=problems)
+    for index, (hook, why) in enumerate(hooks):
+        place = file.place_of("hooks", index)
+        yield SettingPart(key="hooks", value=hook, layer=layer, place=place, why_ignored=why or "")
 
 
 def _find_skill_folders(user_folder: Path, project: ProjectFiles, trust: Trust) -> list[SettingPart]:

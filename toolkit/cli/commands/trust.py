@@ -27,7 +27,7 @@ _TITLES = {
     "rules": "rules that permit calls, and its mode:",
     "hooks": "hooks, which run these commands:",
     "skills": "skills, which a model can use:",
-    "settings": "settings in toolkit.toml and in further rule files:",
+    "settings": "other settings:",
     "instructions": "instruction files, whose text is told to the model:",
 }
 

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ToolkitError
-from ...hooks.shell.files import HOOKS_FILE, read_hooks
-from ...permissions.project_files import PROJECT_FOLDER, ProjectFiles, TrustError
-from ...permissions.rule_files import read_rules
+from ...permissions.project_files import ProjectFiles
 from ...permissions.trust import Trust, configuration_folder, read_all_instructions
 from ...settings import SettingPart, SettingsError, load_settings
 from ...settings.loading import load_layers
@@ -22,6 +19,9 @@ from ...skills.skill_files import read_project_contents
 from ..settings_options import read_assignments
 
 __all__ = ["TrustReport", "read_report"]
+
+KINDS = ("rules", "hooks", "skills", "settings")
+"""The kinds of settings that count only with trust; the last one is for all that have no section of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def read_report(folder: str | os.PathLike[str], trust: Trust, assignments: Itera
     digest = project.digest
     problems: list[str] = []
     instructions = read_all_instructions(project, names=_find_instruction_names(project, trust, assignments, problems))
-    settings = {kind: _read_settings(readers, project, problems) for kind, readers in SETTINGS.items()}
+    settings = _read_settings(project, problems)
     return TrustReport(
         folder=project.root,
         state=_find_state(project, trust, instructions),
@@ -106,43 +106,31 @@ def _find_instruction_names(
     return names
 
 
-def _read_rules(project: ProjectFiles) -> list[str]:
-    return [setting.what for setting in read_rules(project=project).ignored]
-
-
-def _read_hooks(project: ProjectFiles) -> list[str]:
-    return [setting.what for setting in read_hooks(project=project).ignored]
-
-
-def _read_skills(project: ProjectFiles) -> list[str]:
-    return [str(path) for path in read_project_contents(project)[0]]
-
-
-def _read_other_settings(project: ProjectFiles, user: Path) -> list[str]:
+def _read_settings(project: ProjectFiles, problems: list[str]) -> dict[str, list[str]]:
     """
-    Return the settings that have no section of their own, such as those of `toolkit.toml` and further rule files.
+    Return the settings of an untrusted project that do not count, by their kind.
 
-    These are the settings that would not count after the settings in the folder *user* if the project is not trusted.
+    Mistakes in the user's files must not hide a setting, so the settings are compared with the defaults first.
     """
+    settings: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     with tempfile.TemporaryDirectory() as nowhere:
-        merged = load_settings(project, user=user, trust=Trust(Path(nowhere, "trust.json")), environ={})
-    parts = [part for part in merged.parts if part.layer == "project" and part.why_ignored]
-    return [part.as_ignored().what for part in parts if not _has_own_section(part, project)]
+        trust = Trust(Path(nowhere, "trust.json"))
+        for user in (Path(nowhere), configuration_folder()):
+            try:
+                merged = load_settings(project, user=user, trust=trust, environ={})
+            except SettingsError as error:
+                problems.extend(problem for problem in error.problems if problem not in problems)
+                continue
+            for part in merged.parts:
+                if part.layer == "project" and part.why_ignored:
+                    settings[_find_kind(part)][part.as_ignored().what] = None
+    skills = [str(path) for path in read_project_contents(project)[0]]
+    return {**{kind: list(texts) for kind, texts in settings.items()}, "skills": skills}
 
 
-def _read_settings_after_defaults(project: ProjectFiles) -> list[str]:
-    with tempfile.TemporaryDirectory() as nowhere:
-        return _read_other_settings(project, Path(nowhere))
-
-
-def _read_settings_after_users(project: ProjectFiles) -> list[str]:
-    return _read_other_settings(project, configuration_folder())
-
-
-def _has_own_section(part: SettingPart, project: ProjectFiles) -> bool:
-    """Return whether the report shows *part* among the rules, the hooks or the skills."""
-    files = [str(project.folder / PROJECT_FOLDER / name) for name in ("permissions.toml", HOOKS_FILE)]
-    return part.key == "skills.folders" or part.place in files or part.place.rpartition(":")[0] in files
+def _find_kind(part: SettingPart) -> str:
+    table = part.key.partition(".")[0]
+    return {"mode": "rules", "commands": "rules"}.get(table, table if table in KINDS else "settings")
 
 
 def _find_state(project: ProjectFiles, trust: Trust, instructions: dict[str, bytes]) -> str:
@@ -150,27 +138,3 @@ def _find_state(project: ProjectFiles, trust: Trust, instructions: dict[str, byt
     state = trust.state(project)
     is_covered = all(trust.covers_file(project.root, name, content) for name, content in instructions.items())
     return state if state != "trusted" or is_covered else "changed"
-
-
-SETTINGS: dict[str, tuple[Callable[[ProjectFiles], list[str]], ...]] = {
-    "rules": (_read_rules,),
-    "hooks": (_read_hooks,),
-    "skills": (_read_skills,),
-    # Mistakes in the user's files must not hide a setting, so the project's are compared with the defaults first.
-    "settings": (_read_settings_after_defaults, _read_settings_after_users),
-}
-"""The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
-
-
-def _read_settings(
-    readers: Iterable[Callable[[ProjectFiles], list[str]]], project: ProjectFiles, problems: list[str]
-) -> list[str]:
-    settings: list[str] = []
-    for read in readers:
-        try:
-            settings += read(project)
-        except TrustError:
-            raise
-        except ToolkitError as error:
-            problems.extend(line for line in str(error).splitlines() if line not in problems)
-    return list(dict.fromkeys(settings))

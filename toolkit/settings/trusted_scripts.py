@@ -16,11 +16,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...permissions.hook_scripts import replace_scripts
-from ...permissions.project_files import Entry, ProjectFiles
-from ...permissions.toml_files import TomlFile
-from ...permissions.trust import Trust, why_not_trusted
-from .process import NotRun
+from ..hooks.shell.process import NotRun
+from ..permissions.hook_scripts import replace_scripts
+from ..permissions.project_files import Entry, ProjectFiles
+from ..permissions.toml_files import TomlFile
+from ..permissions.trust import Trust, why_not_trusted
 
 __all__ = ["TrustedScripts"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from toolkit.hooks.shell.process import NotRun
-from toolkit.hooks.shell.trusted_scripts import TrustedScripts
 from toolkit.permissions.toml_files import TomlFile
 from toolkit.permissions.trust import Trust
+from toolkit.settings.trusted_scripts import TrustedScripts
 
 SCRIPT = "#!/bin/sh\necho checked $1\n"
 
