@@ -46,10 +46,10 @@ def remove_folder(folder: Path) -> None:
 def test_the_digest_is_about_the_content_that_was_read(project, change):
     """Whatever happens to the file between reading it and taking the digest."""
     files = ProjectFiles(project)
-    content = files.read_settings("toolkit.toml")
+    content = files.read_settings()
     change(project / ".toolkit")
     digest = files.digest
-    assert files.read_settings("toolkit.toml") == content
+    assert files.read_settings() == content
     assert digest != ProjectFiles(project).digest
 
 
@@ -58,9 +58,9 @@ def test_a_file_that_appears_after_it_was_missing_stays_missing(project):
     (project / ".toolkit/toolkit.toml").unlink()
     before = ProjectFiles(project).digest
     files = ProjectFiles(project)
-    assert files.read_settings("toolkit.toml") is None
+    assert files.read_settings() is None
     rewrite(project / ".toolkit")
-    assert (files.digest, files.read_settings("toolkit.toml")) == (before, None)
+    assert (files.digest, files.read_settings()) == (before, None)
 
 
 def test_links_are_resolved_among_the_entries_that_were_read(project):
@@ -74,7 +74,7 @@ def test_links_are_resolved_among_the_entries_that_were_read(project):
     assert files.digest
     (top / "toolkit.toml").unlink()
     (top / "toolkit.toml").symlink_to("other.toml")
-    assert files.read_settings("toolkit.toml") == b'mode = "plan"'
+    assert files.read_settings() == b'mode = "plan"'
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_an_unknown_project_is_not_read_whole(project, monkeypatch):
     for number in range(3000):
         (project / ".toolkit/bin" / str(number)).touch()
     files = ProjectFiles(project)
-    files.read_settings("toolkit.toml")
+    files.read_settings()
     assert Trust(project.parent / "trust.json").state(files) == "unknown"
     assert "entries" not in vars(files)
 

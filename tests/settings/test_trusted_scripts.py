@@ -78,10 +78,11 @@ def test_a_script_that_is_swapped_after_the_check_is_not_run(place, command, out
     assert scripts is not None  # the copies live as long as it does
 
 
-def test_a_script_that_appears_after_the_check_is_not_run(place):
-    """A path in `.toolkit` is that of the copy, also if there was no file."""
-    _, argv = prepare(place, "sh .toolkit/later.sh")
-    (place / "project/.toolkit/later.sh").write_text("echo swapped\n")
+@pytest.mark.parametrize("name", [".toolkit/later.sh", "later.sh", "./tools/later.sh"])
+def test_a_script_that_appears_after_the_check_is_not_run(place, name):
+    """Its path is that of the copy, also if there was no file."""
+    _, argv = prepare(place, f"sh {name}")
+    (place / "project" / name).write_text("echo swapped\n")
     result = subprocess.run(argv, cwd=place / "project", capture_output=True, text=True, check=False)
     assert (result.returncode != 0, result.stdout) == (True, "")
 

@@ -90,16 +90,17 @@ def replace_scripts(
     root = os.path.realpath(project)
     places = {word: _find_place(root, word) for word in _words(list(argv), only_run=False)}
     covered = {word: place for word, place in places.items() if place in names}
-    # A file that appears in `.toolkit` after the check is not run either. A text with blanks is a command of its own.
-    missing_files = {word: place for word, place in places.items() if _is_covered(place) and len(word.split()) == 1}
-    replaced = missing_files | covered
+    # A script that appears after the check is not run either. A text with blanks is a command of its own.
+    missing = {word: place for word, place in places.items() if _is_covered(place) and len(word.split()) == 1}
+    missing |= {script: _find_place(root, script) for script in _find_missing_scripts(argv, root)}
+    replaced = missing | covered
     if not replaced:
         return list(argv)
     # A path has no meaning for a shell, however it is quoted. So the text is not parsed to replace it.
     words = "|".join(map(re.escape, sorted(replaced, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![\w./~$-])(?:{words})(?![\w/-]|\.\w)")
-    if missing := set(covered) - {match for word in argv for match in pattern.findall(word)}:
-        raise ValueError(f"{in_backticks(min(missing)[:80])} has quotes or backslashes in it; write the path as it is")
+    if hidden := set(covered) - {match for word in argv for match in pattern.findall(word)}:
+        raise ValueError(f"{in_backticks(min(hidden)[:80])} has quotes or backslashes in it; write the path as it is")
     if _UNSAFE.search(str(copies)):
         raise ValueError(f"{copies} has characters that a shell reads in another way; set TMPDIR to another folder")
     return [pattern.sub(lambda match: str(copies / str(replaced[match[0]])), word) for word in argv]
@@ -134,7 +135,7 @@ def _is_elsewhere(place: str, root: str) -> bool:
 
 def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None:
     name = _name(program)
-    if name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words))):
+    if _changes_folder(program, words):
         return "it changes the folder, so its words name other files"
     is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
     if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
@@ -174,6 +175,20 @@ def _reads_input(name: str, words: Sequence[str]) -> bool:
     after = words[len(options) : len(options) + 1]
     is_stdin_option = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
     return is_stdin_option or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
+
+
+def _find_missing_scripts(argv: Sequence[str], root: str) -> list[str]:
+    """Return the scripts that interpreters are to run and that do not exist; none if the command changes its folder."""
+    commands = list(_commands(argv))
+    if any(_changes_folder(program, words) for program, words in commands):
+        return []
+    scripts = (_find_missing_script(_name(program), words, root) for program, words in commands)
+    return [script for script in scripts if script is not None and len(script.split()) == 1]
+
+
+def _changes_folder(program: str, words: Sequence[str]) -> bool:
+    name = _name(program)
+    return name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words)))
 
 
 def _find_missing_script(name: str, words: Sequence[str], root: str) -> str | None:

@@ -2,7 +2,7 @@
 The files of a project that trust is about, each of them read once.
 
     files = ProjectFiles("shop")
-    files.read_settings("toolkit.toml"), files.digest
+    files.read_settings(), files.digest
 
 What is used and what is digested are the same bytes. So a process that swaps a file between two reads cannot get a
 content used that the user did not trust. The links in the folder are resolved among the entries that were read, so
@@ -11,12 +11,13 @@ swapping a link has no effect either.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import posixpath
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -77,7 +78,7 @@ class ProjectFiles:
     """
     The files in the `.toolkit` folder of a project, and those elsewhere that its hooks run.
 
-    A file right in `.toolkit` can be read on its own. Everything else is read together, when it is first needed.
+    The settings can be read on their own. Everything else is read together, when it is first needed.
 
     Args:
         folder: The folder of the project.
@@ -91,22 +92,21 @@ class ProjectFiles:
         self.root = Path(real_path(folder))
         self.folder = Path(os.path.abspath(folder))
         self._top = self.root / PROJECT_FOLDER
-        self._read_before: dict[str, Entry | Exception | None] = {}
         self._byte_count = 0
 
-    def read_settings(self, name: str) -> bytes | None:
+    def read_settings(self) -> bytes | None:
         """
-        Return the content of the settings file *name* in `.toolkit`; return None if there is no such file.
+        Return the content of the settings file; return None if there is no such file.
 
         Raises:
             OSError: The file cannot be read.
             ValueError: It is not a file, it is too large, or it is a link that leads out of `.toolkit`.
         """
-        entry = self._read_alone(name) if "/" not in name else self.find(name)
+        entry = self._settings
         if isinstance(entry, Exception):
             raise entry
         if entry is not None and entry.kind == "link":
-            entry = self.find(name)
+            entry = self.find(SETTINGS_FILE)
             if entry is None:
                 raise ValueError(f"it is a link that leads nowhere in {PROJECT_FOLDER}")
         if entry is not None and entry.kind == "folder":
@@ -114,6 +114,14 @@ class ProjectFiles:
         if entry is not None and len(entry.data) > MAX_SETTINGS_BYTES:
             raise ValueError(f"it is larger than {MAX_SETTINGS_BYTES:,} bytes")
         return None if entry is None else entry.data
+
+    @cached_property
+    def _settings(self) -> Entry | Exception | None:
+        """The entry of the settings file, or why it cannot be read. Everyone gets this one, so it is read once."""
+        try:
+            return self._read_entry(SETTINGS_FILE, MAX_SETTINGS_BYTES) if self._has_top() else None
+        except (OSError, ValueError) as error:
+            return error
 
     def find(self, name: str) -> Entry | None:
         """
@@ -141,16 +149,14 @@ class ProjectFiles:
         """
         if not self.root.is_dir():
             raise TrustError(f"{self.root} is not a folder; name the project's folder")
-        try:
-            if not self._has_top():
+        entries: dict[str, Entry] = {}
+        with self._explain_errors(self._top):
+            if not self._has_top() and self._settings is None:
                 return {}
-            entries: dict[str, Entry] = {}
             for name, entry in self._walk("", 0):
                 entries[name] = entry
                 if len(entries) > _MAX_FILES:
                     raise TrustError(f"{self._top} holds more than {_MAX_FILES} files; keep data elsewhere")
-        except OSError as error:
-            raise self._explain_unreadable(error) from error
         return entries
 
     @cached_property
@@ -168,7 +174,8 @@ class ProjectFiles:
                 raise TrustError(
                     f"{self.root / name} is a link that leads out of {self.root}; put a copy there instead"
                 )
-            script = self._check(path, lambda: self._read_file(path))  # noqa: B023 -- it is called at once
+            with self._explain_errors(path):
+                script = self._read_file(path)
             if script is not None:
                 scripts[name] = script
         return scripts
@@ -177,7 +184,7 @@ class ProjectFiles:
     def script_names(self) -> tuple[str, ...]:
         """The names of the files outside `.toolkit` that the hooks name; hooks that cannot be read name none."""
         try:
-            hooks = parse_toml((self.read_settings(SETTINGS_FILE) or b"").decode("utf-8-sig")).get("hooks")
+            hooks = parse_toml((self.read_settings() or b"").decode("utf-8-sig")).get("hooks")
         except (OSError, ValueError, RecursionError):
             return ()  # The loader of settings reports that problem.
         tables = hooks if isinstance(hooks, list) else []
@@ -211,7 +218,7 @@ class ProjectFiles:
         try:
             mode = os.lstat(self._top).st_mode
         except FileNotFoundError:
-            return any(isinstance(entry, Entry) for entry in self._read_before.values())
+            return False
         if not stat.S_ISDIR(mode):
             raise TrustError(f"{self._top} has to be a folder, and no link; make it one")
         return True
@@ -221,51 +228,37 @@ class ProjectFiles:
             place = self._top / folder
             raise TrustError(f"{place} is nested too deeply; {PROJECT_FOLDER} is for settings, hooks and skills")
         for name in self._list_names(folder):
-            entry = self._check(self._top / name, lambda: self._read_again(name))  # noqa: B023 -- it is called at once
+            with self._explain_errors(self._top / name):
+                entry = self._settings if name == SETTINGS_FILE else self._read_entry(name, _MAX_BYTES)
+                if isinstance(entry, Exception):
+                    raise entry
             if entry is not None:
                 yield name, entry
                 if entry.kind == "folder":
                     yield from self._walk(name, depth + 1)
 
-    def _check(self, path: Path, read: Callable[[], Entry | None]) -> Entry | None:
-        """Return what *read* returns; raise `TrustError` about *path* if it cannot be read."""
+    def _list_names(self, folder: str) -> list[str]:
+        """Return the names of the entries of *folder*; the settings that were read are there, whatever is there now."""
+        names = {SETTINGS_FILE} if not folder else set()
         try:
-            return read()
+            with os.scandir(self._top / folder) as entries:
+                names |= {posixpath.join(folder, entry.name) for entry in itertools.islice(entries, _MAX_FILES + 1)}
+        except FileNotFoundError:
+            pass  # It has gone, and what is missing shows in the digest.
+        return sorted(names, key=os.fsencode)
+
+    @contextlib.contextmanager
+    def _explain_errors(self, path: Path) -> Iterator[None]:
+        """Raise a `TrustError` in place of any other error about *path*."""
+        try:
+            yield
         except TrustError:
             raise
         except OSError as error:
-            raise self._explain_unreadable(error) from error
+            remedy = "make it readable, or remove what is not"
+            raise TrustError(f"{self._top} cannot be read completely ({error}); {remedy}") from error
         except ValueError as error:
             raise TrustError(f"{path}: {error}") from None
-
-    def _read_again(self, name: str) -> Entry | None:
-        """Return the entry *name*; the same as before if it was read before."""
-        if name not in self._read_before:
-            return self._read_entry(name, _MAX_BYTES)
-        entry = self._read_before[name]
-        if isinstance(entry, Exception):
-            raise entry
-        return entry
-
-    def _list_names(self, folder: str) -> list[str]:
-        """Return the names of the entries of *folder*. What was read before is there, whatever the folder says now."""
-        try:
-            with os.scandir(self._top / folder) as entries:
-                names = {posixpath.join(folder, entry.name) for entry in itertools.islice(entries, _MAX_FILES + 1)}
-        except FileNotFoundError:
-            names = set()
-        return sorted(names | (set() if folder else self._read_before.keys()), key=os.fsencode)
-
-    def _read_alone(self, name: str) -> Entry | Exception | None:
-        """Return an entry right in `.toolkit`, and remember it, so that the digest is about the same content."""
-        if "entries" in self.__dict__:
-            return self.entries.get(name)
-        if name not in self._read_before:
-            try:
-                self._read_before[name] = self._read_entry(name, MAX_SETTINGS_BYTES) if self._has_top() else None
-            except (OSError, ValueError) as error:
-                self._read_before[name] = error
-        return self._read_before[name]
 
     def _read_entry(self, name: str, max_bytes: int) -> Entry | None:
         path = self._top / name
@@ -309,9 +302,6 @@ class ProjectFiles:
         if place.split("/")[0] == "..":
             raise TrustError(f"{self._top / name} is a link that leads out of {self._top}; put a copy there instead")
         return place
-
-    def _explain_unreadable(self, error: OSError) -> TrustError:
-        return TrustError(f"{self._top} cannot be read completely ({error}); make it readable, or remove what is not")
 
 
 def real_path(folder: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._plumbing.regular_files import explain_file_error, read_regular_file
-from .project_files import MAX_SETTINGS_BYTES, PROJECT_FOLDER, ProjectFiles
+from .project_files import MAX_SETTINGS_BYTES, ProjectFiles
 from .toml_lines import KeyPath, find_lines, parse_toml
 
 __all__ = ["TomlFile"]
@@ -24,7 +24,7 @@ class TomlFile:
     Args:
         path: The path of the file; None for no file.
         problems: The list to which a message is added if the file cannot be used.
-        project: The files of the project, for a file in its `.toolkit` folder.
+        project: The files of the project, if the file is that of the project.
 
     Attributes:
         content: The bytes of the file, which the settings come from; empty if the file is missing.
@@ -61,7 +61,7 @@ class TomlFile:
             file = read_regular_file(path, MAX_SETTINGS_BYTES)
             content = None if file is None else file.content
         else:
-            content = project.read_settings(str(path.relative_to(project.folder / PROJECT_FOLDER)))
+            content = project.read_settings()
         if content is not None:
             self.exists, self.content = True, content
             self.data = parse_toml(content.decode("utf-8-sig"))
