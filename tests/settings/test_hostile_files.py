@@ -14,6 +14,7 @@ from toolkit.mcp.importing.server_file import ServerFileError, read_server_file
 from toolkit.settings import SettingsError
 
 LONG = "k" * 100_000
+HOOK = '[[hooks]]\non = "before"\ncommand = "{}"\n'
 
 
 def refuse(place, text: str) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ def test_reading_ends_after_twenty_mistakes_and_says_so(place):
         "[rules]\ndeny = [" + '"(", ' * 1000 + "]",
         "".join(f"[mcp_servers.s{number}]\nunknown = 1\n" for number in range(1000)),
         "[mcp_servers.one]\n" + "".join(f"unknown{number} = 1\n" for number in range(1000)),
-        '[[hooks]]\non = "never"\n' * 1000,
+        '[[hooks]]\non = "never"\n' * 100,
         "[[hooks]]\n" + "".join(f"unknown{number} = 1\n" for number in range(1000)),
         "".join(f'[prices."{number}"]\n' for number in range(1000)),
     ],
@@ -72,6 +73,22 @@ def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, mo
     (problem,) = refuse(place, text)
     assert why in problem
     assert sum(parsed) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (HOOK.format("true") * 101, "more than 100 hooks"),
+        (HOOK.format("a " * 50_000), "longer than 10,000 characters"),
+        (HOOK.format("a") + "files = [" + "'a'," * 50_000 + "]\n", "longer than 10,000 characters"),
+        (HOOK.format("env " * 2400), "programs in it run each other"),
+    ],
+    ids=["hooks", "a command", "files", "programs"],
+)
+def test_a_hook_that_nobody_needs_is_one_mistake(place, text, why):
+    """Its words are not looked up on the disk."""
+    (problem,) = refuse(place, text)
+    assert why in problem
 
 
 @pytest.mark.parametrize(

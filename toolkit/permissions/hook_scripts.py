@@ -20,7 +20,10 @@ from typing import Any
 
 from .._plumbing.wording import in_backticks
 
-__all__ = ["find_scripts", "replace_scripts", "why_unresolved"]
+__all__ = ["MAX_HOOK_CHARS", "find_scripts", "is_too_long", "replace_scripts", "why_unresolved"]
+
+MAX_HOOK_CHARS = 10_000
+"""The most that the command and the files of a hook may have together. A longer command is a script."""
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (
@@ -64,12 +67,20 @@ def find_scripts(project: str | os.PathLike[str], hooks: Iterable[Mapping[str, A
     root = os.path.realpath(project)
     names: set[str] = set()
     for table in hooks:
+        if is_too_long(table):
+            continue  # It is a mistake, which the loader of settings reports.
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
         files_named = [_find_file(root, word) for word in words if isinstance(word, str)]
         names |= {name for name in files_named if name is not None and not _is_covered(name)}
     return sorted(names)
+
+
+def is_too_long(hook: Mapping[str, Any]) -> bool:
+    """Return whether the command and the files of *hook* are too long to look for scripts in them."""
+    texts = [value for key in ("command", "files") if (value := hook.get(key)) is not None]
+    return sum(len(str(text)) for text in texts) > MAX_HOOK_CHARS
 
 
 def replace_scripts(
@@ -114,7 +125,10 @@ def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]
         (_why_loading(word, root) for word in words),
         (_why_unresolved(program, words, root) for program, words in _commands(command)),
     )
-    return next((reason for reason in reasons if reason is not None), None)
+    try:
+        return next((reason for reason in reasons if reason is not None), None)
+    except RecursionError:
+        return "too many programs in it run each other"
 
 
 def _why_loading(word: str, root: str) -> str | None:

@@ -14,6 +14,7 @@ A project's hooks run only while the user trusts the folder with its present con
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -23,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 from .._option_checks import explain_unknown_choice
 from .._plumbing.wording import in_backticks
 from ..hooks.shell.records import ShellHook, find_mistakes
-from ..permissions.hook_scripts import why_unresolved
+from ..permissions.hook_scripts import MAX_HOOK_CHARS, is_too_long, why_unresolved
 from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import Trust, why_not_trusted
@@ -32,6 +33,7 @@ from .trusted_scripts import TrustedScripts
 __all__ = ["read_hook_tables"]
 
 _Scope: TypeAlias = Literal["user", "project"]
+_MAX_HOOKS = 100
 _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
 
 
@@ -73,6 +75,9 @@ class _HookTables:
         self._problems = problems
         self._project = project
         tables = file.data.get("hooks", [])
+        if isinstance(tables, list) and len(tables) > _MAX_HOOKS:
+            problems.append(f"{file.place_of('hooks')}: hooks: has more than {_MAX_HOOKS} hooks; remove some")
+            return
         if not isinstance(tables, list):
             problems.append(f"{file.place_of('hooks')}: hooks: has to be a list; write [[hooks]] above each hook")
             return
@@ -94,7 +99,11 @@ class _HookTables:
             self.hooks.append({**fields, "cwd": cwd, "source": f"{self._scope} hooks, hooks[{index}] in {path}"})
 
     def _find_mistakes(self, table: dict[str, Any]) -> list[str]:
-        unknown = [explain_unknown_choice(key, _KEYS) for key in table if key not in _KEYS]
+        if is_too_long(table):
+            return [f"command, files: are longer than {MAX_HOOK_CHARS:,} characters; put the command into a script"]
+        # Twenty mistakes end the reading, so no more are looked for.
+        unknown_keys = itertools.islice((key for key in table if key not in _KEYS), 20)
+        unknown = [explain_unknown_choice(key, _KEYS) for key in unknown_keys]
         missing = [f"{key}: is missing; say {hint}" for key, hint in _REQUIRED_KEYS.items() if key not in table]
         invalid = find_mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
         if "files" in table:
