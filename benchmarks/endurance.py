@@ -68,6 +68,12 @@ def _races(count: int) -> Awaitable[Report]:
     return raced_accesses.run(count)
 
 
+def _trust(count: int) -> Awaitable[Report]:
+    from . import raced_trust
+
+    return raced_trust.run(count)
+
+
 def _durable(count: int) -> Awaitable[Report]:
     from . import durable_kills
 
@@ -91,6 +97,7 @@ PARTS: dict[str, tuple[Callable[[int], Awaitable[Report]], int]] = {
     "calls": (_calls, 1_000_000),
     "kills": (_kills, 200),
     "races": (_races, 25_000),
+    "trust": (_trust, 6_000),
     "answers": (_answers, 20_000),
     "durable": (_durable, 300),
     "runs": (_runs, 10_000),

@@ -1,7 +1,7 @@
 """
 Run the user's own commands around calls: one refuses, one changes, one asks, one keeps a record.
 
-The same can be written in ~/.config/toolkit/hooks.toml; `ShellHooks.from_files` reads it.
+The same can be written in ~/.config/toolkit/toolkit.toml; `load_settings` reads it.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ The exceptions of this package, each named by what happens next.
     ├─ ApprovalError     a person's answer cannot be accepted (`approvals`)
     ├─ AuditError        the audit log cannot be written, so the call does not run (`policies.audit`)
     ├─ RuleError         a permission rule has no effect, or not the intended one (`permissions`)
-    ├─ RuleFileError     the same for a file of rules or of shell hooks (`permissions`)
+    ├─ SettingsError     there are mistakes in settings; no call should run without them (`settings`)
     ├─ TrustError        a folder cannot be trusted, or the trust file cannot be read or written (`permissions`)
     └─ ToolError         a result that the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call

@@ -1,5 +1,5 @@
 """
-"Always" answers, kept in the user's rule file.
+"Always" answers, kept in the user's settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.cli.terminals import Terminal
 from toolkit.cli.kept_rules import UserRules, _add_rule
 from toolkit.decisions import ApprovalRequest, Grant
 from toolkit.errors import ToolkitError
-from toolkit.permissions.rule_files import user_rules
+from toolkit.permissions.trust import configuration_folder
 
 
 def request(*askers, tool="bash"):
@@ -43,41 +43,55 @@ RULES = st.text(
 )
 
 
-@given(st.lists(RULES, max_size=4, unique=True), RULES, st.sampled_from(["", "# mine\n", 'deny = ["x"]\n']))
+@given(
+    st.lists(RULES, max_size=4, unique=True),
+    RULES,
+    st.sampled_from(["", "# mine\n", 'mode = "plan"\n', "[limits]\nmax_turns = 3\n"]),
+)
 def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
     """Whatever the file holds, it has one more rule afterwards, and every line that was there."""
     entries = ",\n".join(f"  {json.dumps(text, ensure_ascii=False)}" for text in rules)
-    text = f"{head}allow = [ # commands\n{entries}\n] # the end\nask = []\n" if rules else head
+    text = f"{head}[rules] # mine\nallow = [ # commands\n{entries}\n] # the end\nask = []\n" if rules else head
     changed = _add_rule(text, rule)
     assert changed is not None
     data = tomllib.loads(text)
-    assert tomllib.loads(changed) == {**data, "allow": rules if rule in rules else [rule, *rules]}
+    expected = {**data.get("rules", {}), "allow": rules if rule in rules else [rule, *rules]}
+    assert tomllib.loads(changed) == {**data, "rules": expected}
     assert all(line in changed for line in ("# commands", "# the end") if line in text)
 
 
-@pytest.mark.parametrize("text", ['allow = "bash"\n', "allow = [\n", 'x = """\nallow = [\n"""\nallow = []\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[rules]\nallow = "bash"\n',
+        "rules = 3",
+        "[rules]\nallow = [\n",
+        "rules.allow = []",
+        '[rules]\nx = """\nallow = [\n"""\nallow = []\n',
+    ],
+)
 def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
     """And the message has the line to add by hand."""
-    path = tmp_path / "permissions.toml"
+    path = tmp_path / "toolkit.toml"
     path.write_text(text)
-    with pytest.raises(ToolkitError, match='add it by hand: allow = \\["bash"\\]'):
+    with pytest.raises(ToolkitError, match='add it by hand under \\[rules\\]: allow = \\["bash"\\]'):
         UserRules(path).keep("bash")
     assert path.read_text() == text
 
 
 def test_a_rule_is_kept_once(tmp_path):
     """In a new file too, which only the user can read."""
-    rules = UserRules(tmp_path / "config" / "permissions.toml")
+    rules = UserRules(tmp_path / "config" / "toolkit.toml")
     for rule in ("bash(ls:*)", "bash(ls:*)", "write"):
         rules.keep(rule)
-    assert tomllib.loads(rules.path.read_text())["allow"] == ["write", "bash(ls:*)"]
+    assert tomllib.loads(rules.path.read_text())["rules"]["allow"] == ["write", "bash(ls:*)"]
     assert rules.path.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("answer", ["y", ""])
 def test_an_always_answer_is_kept_if_the_user_says_so(shop, answer):
-    """ "Always" answers kept in the user's rule file."""
+    """ "Always" answers kept in the user's settings."""
     call = ["-m", "toolkit", "call", "tools.py", "cancel", "day=2026-05-01"]
     with contextlib.closing(Terminal(call)) as terminal:
         terminal.until("[y]es")
@@ -87,5 +101,5 @@ def test_an_always_answer_is_kept_if_the_user_says_so(shop, answer):
         terminal.until("this session only: ")
         terminal.type(f"{answer}\n")
         assert terminal.ended() == 0
-    assert user_rules().exists() is bool(answer)
+    assert (configuration_folder() / "toolkit.toml").exists() is bool(answer)
     assert shop.run(*call[2:], "--no-ask").code == (0 if answer else 7)

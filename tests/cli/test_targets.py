@@ -177,7 +177,7 @@ def test_the_users_rules_and_hooks_count_beside_those_of_a_dispatcher(db, tmp_pa
     assert db.run("call", "db.py:dispatcher", "add", "n=1", "--mode", "auto").code == 0
     (tmp_path / "config" / "toolkit").mkdir(parents=True)
     hooks = '[[hooks]]\non = "before"\ntools = "count"\ncommand = "exit 2"\n'
-    (tmp_path / "config" / "toolkit" / "hooks.toml").write_text(hooks)
+    (tmp_path / "config" / "toolkit" / "toolkit.toml").write_text(hooks)
     assert db.run("call", "db.py:dispatcher", "count").code == 5
 
 

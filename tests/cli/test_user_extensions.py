@@ -31,8 +31,8 @@ def user(tmp_path, monkeypatch):
 
 
 def test_a_blocking_hook_in_hooks_toml_blocks_a_call(shop, user):
-    """The user's hooks and skills honoured (a blocking hook in `hooks.toml` was ignored, and the call went through)."""
-    (user / "hooks.toml").write_text(BLOCK.format(tools="free_days"))
+    """The user's hooks and skills honoured (a blocking hook in `toolkit.toml` was ignored, and the call went through)."""
+    (user / "toolkit.toml").write_text(BLOCK.format(tools="free_days"))
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert ran.code == 5
     assert ran.json["error"]["message"] == "not on my machine"
@@ -42,7 +42,7 @@ def test_a_blocking_hook_in_hooks_toml_blocks_a_call(shop, user):
 
 def test_a_blocking_hook_blocks_the_calls_of_an_agent(shop, user):
     """The user's hooks and skills honoured."""
-    (user / "hooks.toml").write_text(BLOCK.format(tools="free_days"))
+    (user / "toolkit.toml").write_text(BLOCK.format(tools="free_days"))
     with model(LOOK, DONE) as stub:
         ran = shop.run(*words(stub, "--json"))
     assert ran.code == 0
@@ -52,7 +52,7 @@ def test_a_blocking_hook_blocks_the_calls_of_an_agent(shop, user):
 
 def test_a_hook_can_keep_an_agent_from_starting(shop, user):
     """The user's hooks and skills honoured: `agent_start` too."""
-    (user / "hooks.toml").write_text('[[hooks]]\non = "agent_start"\ncommand = "echo closed >&2; exit 2"\n')
+    (user / "toolkit.toml").write_text('[[hooks]]\non = "agent_start"\ncommand = "echo closed >&2; exit 2"\n')
     with model(DONE) as stub:
         ran = shop.run(*words(stub))
     assert (ran.code, stub.heard) == (11, [])
@@ -61,7 +61,7 @@ def test_a_hook_can_keep_an_agent_from_starting(shop, user):
 
 def test_one_hook_may_change_a_call_and_another_ask_about_it(shop, user):
     """Hooks are given one by one, so that neither answer is lost."""
-    (user / "hooks.toml").write_text(
+    (user / "toolkit.toml").write_text(
         """
 [[hooks]]
 on = "before"
@@ -78,7 +78,7 @@ command = '''echo '{"action": "ask", "reason": "really?"}' '''
 
 def test_a_hook_file_with_mistakes_ends_the_command(shop, user):
     """No call runs without its hooks."""
-    (user / "hooks.toml").write_text('[[hooks]]\non = "befor"\ncommand = "true"\n')
+    (user / "toolkit.toml").write_text('[[hooks]]\non = "befor"\ncommand = "true"\n')
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert (ran.code, ran.out) == (2, "")
     assert "did you mean 'before'" in ran.err.replace("`", "'")
@@ -86,7 +86,7 @@ def test_a_hook_file_with_mistakes_ends_the_command(shop, user):
 
 def test_a_projects_hooks_count_once_its_folder_is_trusted(shop, user):
     """Until then each one is named as ignored, with the remedy."""
-    shop.write(".toolkit/hooks.toml", BLOCK.format(tools="*"))
+    shop.write(".toolkit/toolkit.toml", BLOCK.format(tools="*"))
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert ran.code == 0
     assert "ignored: " in ran.err
@@ -96,7 +96,7 @@ def test_a_projects_hooks_count_once_its_folder_is_trusted(shop, user):
 
 def test_explain_names_the_hooks_that_it_does_not_run(shop, user):
     """A call that it says would run may still be blocked."""
-    (user / "hooks.toml").write_text(BLOCK.format(tools="free_days"))
+    (user / "toolkit.toml").write_text(BLOCK.format(tools="free_days"))
     ran = shop.run("explain", "tools.py", "free_days", "year=2026")
     assert ran.code == 0
     (warning,) = ran.json["warnings"]
@@ -153,6 +153,6 @@ def test_a_projects_skills_count_once_its_folder_is_trusted(shop, user):
 
 def test_cancel_is_still_asked_about(shop, user):
     """A hook that lets a call through does not approve it."""
-    (user / "hooks.toml").write_text('[[hooks]]\non = "before"\ncommand = "true"\n')
+    (user / "toolkit.toml").write_text('[[hooks]]\non = "before"\ncommand = "true"\n')
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask")).code == 7

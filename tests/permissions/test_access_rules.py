@@ -11,8 +11,7 @@ from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
-from toolkit.permissions import Permissions, Rule, RuleError, RuleFileError, read_rule, read_rules
-from toolkit.permissions.judgement import CallJudges
+from toolkit.permissions import Permissions, Rule, RuleError, read_rule
 from toolkit.safety import SafetyChecks
 from toolkit.spec import Tool
 
@@ -323,28 +322,3 @@ def test_a_pattern_may_hold_an_equals_sign():
     """It is no parameter there."""
     rule = read_rule("deny access:command(STAGE=test make)")
     assert (rule.argument, rule.pattern) == (None, "STAGE=test make")
-
-
-async def test_rule_files_have_access_rules(tmp_path):
-    """And their mistakes are listed with the others."""
-    file = tmp_path / "permissions.toml"
-    file.write_text('allow = ["access:write(out/**)"]\ndeny = ["access:read(secrets/**)"]\n')
-    assert [str(rule) for rule in read_rules(user=file).rules] == [
-        "allow access:write(out/**)",
-        "deny access:read(secrets/**)",
-    ]
-    file.write_text('deny = ["access:raed(secrets/**)"]\n')
-    with pytest.raises(RuleFileError, match="did you mean `access:read`"):
-        read_rules(user=file)
-
-
-async def test_an_access_rule_does_not_slow_a_tool_that_touches_nothing(office):
-    """Its calls need not be judged one by one."""
-    permissions = Permissions("auto", ["deny access:write(src/**)"])
-    tool = office.catalog["access"]
-    judges = CallJudges(None, permissions)
-    gate = judges.gate(tool, frozenset({"access"}))
-    assert gate is not None
-    assert gate(None, None)
-    gate = judges.gate(office.catalog["save"], frozenset({"save"}))
-    assert gate is None or not gate(None, None)

@@ -8,8 +8,9 @@ import json
 
 import pytest
 
-from toolkit.permissions.hook_scripts import find_scripts, why_unresolved
-from toolkit.permissions.trust import Trust, TrustError, content_digest, why_not_trusted
+from toolkit.permissions.hook_scripts import why_unresolved
+from toolkit.permissions.project_files import ProjectFiles
+from toolkit.permissions.trust import Trust, TrustError, why_not_trusted
 
 
 @pytest.fixture
@@ -27,7 +28,12 @@ def hook(project, command, files=None):
     """Let the project have one hook."""
     listed = "" if files is None else f"files = {json.dumps(files)}\n"
     text = f'[[hooks]]\non = "before"\ncommand = {json.dumps(command)}\n{listed}'
-    (project / ".toolkit/hooks.toml").write_text(text)
+    (project / ".toolkit/toolkit.toml").write_text(text)
+
+
+def find_scripts(project):
+    """The files that the hooks of the project name."""
+    return list(ProjectFiles(project).script_names)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +52,6 @@ def hook(project, command, files=None):
         ("env A=1 python tools/check.py", ["tools/check.py"]),
         ("jq . data.json", ["data.json"]),
         ("sh .toolkit/../x.sh", ["x.sh"]),
-        ("sh not-there.sh", []),
         ("/bin/true tools", []),
         ("~/bin/check", []),
         ("echo 'not closed", []),
@@ -105,6 +110,9 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("cat tools/*.sh | bash -s -- --all", "`bash` runs what it is given"),
         ("cat tools/*.py | timeout 5 python - --all", "`python` runs what it is given"),
         ("sh ~+/x.sh", "known only when it runs"),
+        ("sh not-there.sh", "there is no file `not-there.sh`"),
+        ("timeout 5 python -B tools/later.py", "there is no file `tools/later.py`"),
+        (". ./later.sh", "there is no file `./later.sh`"),
     ],
 )
 def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):
@@ -140,7 +148,7 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
 @pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
 def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
     """The loader of hooks says what is wrong."""
-    (project / ".toolkit/hooks.toml").write_bytes(text.encode("latin-1"))
+    (project / ".toolkit/toolkit.toml").write_bytes(text.encode("latin-1"))
     assert find_scripts(project) == []
 
 
@@ -156,7 +164,7 @@ def trust(tmp_path):
         lambda script: script.write_text("rm -rf ~\n"),
         lambda script: script.unlink(),
         lambda script: script.chmod(0o755),
-        lambda script: (script.rename(script.with_name("old.py")), script.symlink_to("old.py")),
+        lambda script: (script.write_text("other"), script.rename(script.with_name("o.py")), script.symlink_to("o.py")),
     ],
     ids=["edited", "removed", "executable", "a link"],
 )
@@ -197,12 +205,12 @@ def test_a_script_that_leads_out_of_the_project_cannot_be_trusted(project, tmp_p
     (project / "tools/check.py").symlink_to(tmp_path / "outside.sh")
     hook(project, "python tools/check.py")
     with pytest.raises(TrustError, match="leads out of"):
-        content_digest(project)
+        Trust(tmp_path / "trust.json").trust(project)
 
 
 def test_a_project_whose_hooks_name_no_files_keeps_its_digest(project):
     """Trust that was given before scripts were covered still holds."""
     hook(project, "exit 2")
-    before = content_digest(project)
+    before = ProjectFiles(project).digest
     (project / "tools/check.py").write_text("changed")
-    assert content_digest(project) == before
+    assert ProjectFiles(project).digest == before

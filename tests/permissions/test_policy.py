@@ -733,28 +733,6 @@ def test_permissions_have_a_mode(mode):
         Permissions(mode)
 
 
-# From files.
-
-
-async def test_rules_come_from_the_users_file_and_the_projects(tmp_path):
-    """What a folder says that nobody trusts is ignored, and listed; what it forbids counts."""
-    user, project = tmp_path / "user.toml", tmp_path / "project"
-    (project / ".toolkit").mkdir(parents=True)
-    user.write_text('mode = "auto"\nask = ["writes"]\n')
-    (project / ".toolkit" / "permissions.toml").write_text('allow = ["destroys"]\ndeny = ["reads"]\n')
-    permissions = Permissions.from_files(project, user=user, rules=["deny sends"])
-    assert permissions.mode == "auto"
-    assert {"ask writes", "deny reads", "deny sends"} == set(map(str, permissions.rules))
-    assert any("destroys" in each for each in permissions.ignored)
-    assert Permissions.from_files(user=user, mode="plan").mode == "plan"
-
-
-def test_without_files_there_are_no_rules(tmp_path):
-    """And the mode is the default one."""
-    permissions = Permissions.from_files(user=tmp_path / "none.toml")
-    assert (permissions.mode, permissions.rules, permissions.ignored) == ("default", (), ())
-
-
 @pytest.mark.parametrize(("mode", "kind"), [("plan", "denied"), ("default", "waiting"), ("auto", "ok")])
 @pytest.mark.parametrize(
     ("sandbox", "origin", "is_contained"),

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit.permissions.trust import Trust, TrustError, configuration_folder, content_digest, instruction_digests
+from toolkit.permissions.project_files import ProjectFiles
+from toolkit.permissions.trust import Trust, TrustError, configuration_folder, read_all_instructions
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def project(tmp_path):
     """A project with rules and a hook."""
     folder = tmp_path / "project"
     (folder / ".toolkit/hooks").mkdir(parents=True)
-    (folder / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    (folder / ".toolkit/toolkit.toml").write_text('allow = ["read"]')
     (folder / ".toolkit/hooks/check.py").write_text("print()")
     (folder / "README.md").write_text("hello")
     return folder
@@ -70,7 +71,7 @@ def test_trust_goes_by_the_real_path(trust, project, tmp_path):
 
 
 def changed_content(top: Path) -> None:
-    (top / "permissions.toml").write_text('allow = ["bash"]')
+    (top / "toolkit.toml").write_text('allow = ["bash"]')
 
 
 def new_file(top: Path) -> None:
@@ -103,7 +104,7 @@ def made_a_link(top: Path) -> None:
 
 
 def new_link_inside(top: Path) -> None:
-    (top / "again").symlink_to("permissions.toml")
+    (top / "again").symlink_to("toolkit.toml")
 
 
 def new_link_outside(top: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_change_can_be_trusted_or_taken_back(trust, project):
     changed_content(project / ".toolkit")
     trust.trust(project)
     assert trust.is_trusted(project)
-    (project / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    (project / ".toolkit/toolkit.toml").write_text('allow = ["read"]')
     assert trust.state(project) == "changed"
 
 
@@ -151,13 +152,13 @@ def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
     trust.trust(tmp_path)
     assert trust.is_trusted(tmp_path)
     (tmp_path / ".toolkit").mkdir()
-    (tmp_path / ".toolkit/permissions.toml").write_text('allow = ["*"]')
+    (tmp_path / ".toolkit/toolkit.toml").write_text('allow = ["*"]')
     assert trust.state(tmp_path) == "changed"
 
 
 def test_what_was_shown_is_what_is_trusted(trust, project):
     """A change between looking and agreeing is noticed."""
-    seen = content_digest(project)
+    seen = ProjectFiles(project).digest
     trust.trust(project, digest=seen)
     changed_content(project / ".toolkit")
     with pytest.raises(TrustError, match="changed since it was shown"):
@@ -204,7 +205,7 @@ def too_large(top: Path) -> None:
         (unreadable_kind, "neither a file nor a folder"),
         (too_deep, "nested too deeply"),
         (too_many, "more than 2000 files"),
-        (too_large, "more than 16 MB"),
+        (too_large, "larger than 16,777,216 bytes"),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )
@@ -261,7 +262,7 @@ def test_the_digest_tells_any_two_folders_apart(tmp_path_factory, one, other):
     folders = [tmp_path_factory.mktemp("tree") for _ in range(2)]
     for folder, tree in zip(folders, (one, other), strict=True):
         planted(tree, folder / ".toolkit")
-    digests = [content_digest(folder) for folder in folders]
+    digests = [ProjectFiles(folder).digest for folder in folders]
     assert (digests[0] == digests[1]) is (one == other)
 
 
@@ -476,13 +477,13 @@ def test_a_message_about_a_folder_is_one_line(tmp_path):
     (tmp_path / ".toolkit").mkdir()
     (tmp_path / ".toolkit" / "x\nnote: verified").symlink_to("/etc/passwd")
     with pytest.raises(TrustError) as caught:
-        content_digest(tmp_path)
+        Trust(tmp_path / "trust.json").trust(tmp_path)
     assert r"x\nnote: verified is a link" in str(caught.value)
 
 
 def test_a_program_can_name_further_instruction_files(tmp_path):
     """The names of its settings can be trusted, and only names of files can be given."""
     (tmp_path / "RULES.md").write_text("Be kind.\n")
-    assert set(instruction_digests(tmp_path, names=["RULES.md", "MISSING.md"])) == {"RULES.md"}
+    assert set(read_all_instructions(tmp_path, names=["RULES.md", "MISSING.md"])) == {"RULES.md"}
     with pytest.raises(ValueError, match="is no file name"):
-        instruction_digests(tmp_path, names=["../RULES.md"])
+        read_all_instructions(tmp_path, names=["../RULES.md"])

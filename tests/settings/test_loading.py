@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.settings.kit import Place, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
 from toolkit.hooks import ShellHook
+from toolkit.hooks.shell.process import NotRun
 from toolkit.permissions import MODES
 from toolkit.permissions.trust import why_not_trusted
 from toolkit.settings import SettingsError
@@ -68,8 +69,9 @@ allow = [
   "git status",
 ]
 [rules]
+allow = ["read"]
+ask = ["bash(git push:*)"]
 deny = ["web_fetch"]
-files = ["team.toml"]
 [skills]
 folders = ["more"]
 [[hooks]]
@@ -81,18 +83,13 @@ env = { TOKEN = "secret-value" }
 """,
         of="user",
     )
-    team = place.write("user/team.toml", 'mode = "auto"\nask = ["bash(git push:*)"]\n')
-    place.write("user/permissions.toml", 'allow = ["read"]\n')
-    place.write("user/hooks.toml", '[[hooks]]\non = "after"\ncommand = "/bin/true"\n')
     project = place.settings('[files]\nprotected = ["data/**"]\n[commands]\ndeny = ["rm:*"]\n')
     merged = place.load(rules=["deny write"])
     assert merged["files.protected"] == ("*.sqlite3", "data/**")
     assert [part.place for part in merged.parts_of("files.protected")] == [f"{user}:3", f"{project}:2"]
     assert [part.place for part in merged.parts_of("commands.allow")] == [f"{user}:7", f"{user}:8"]
-    assert [hook.on for hook in merged["hooks"]] == [("after",), ("before",)]
+    assert [hook.on for hook in merged["hooks"]] == [("before",)]
     assert merged["skills.folders"] == (str(place.user / "more"),)
-    assert merged["rules.files"] == (str(team),)
-    assert merged["mode"] == "auto"
     assert merged["mcp_servers"]["github"].command == "github-mcp-server"
     assert {str(rule) for rule in merged.rules} == {
         "allow read",
@@ -134,20 +131,33 @@ def test_unknown_keys_are_errors_with_the_nearest_name_file_and_line(place):
     )
 
 
-def test_mistakes_in_rule_files_and_hooks_are_told_with_the_others(place):
+def test_mistakes_in_rules_and_hooks_are_told_with_the_others(place):
     """A program must not run with half of its settings."""
-    place.settings("limits = 1", of="user")
-    place.write("user/permissions.toml", 'alow = ["x"]')
-    place.write("user/hooks.toml", "hook = 1")
-    place.settings('[[hooks]]\non = "befor"\ncommand = "x"\n[rules]\nfiles = [".toolkit/none.toml", "../out.toml"]\n')
+    place.settings('limits = 1\n[rules]\nalow = ["x"]', of="user")
+    place.settings('[[hooks]]\non = "befor"\ncommand = "x"\n[[hooks]]\non = "before"\n')
     with pytest.raises(SettingsError) as caught:
         place.load(rules=["denied x"])
     text = str(caught.value)
-    for words in ("did you mean `allow`", "did you mean `hooks`", "did you mean `before`", "has to be a table"):
+    for words in ("did you mean `allow`", "toolkit.toml:4: hooks[1]: command: is missing", "did you mean `before`"):
         assert words in text
-    assert "there is no file" in text
-    assert "lies outside .toolkit" in text
     assert "it begins with allow, ask or deny" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("permissions.toml", "write its lists under [rules], and its mode above all tables, in"),
+        ("hooks.toml", "move its [[hooks]] to"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["user", "project/.toolkit"])
+def test_a_file_of_the_former_form_is_a_mistake(place, whose, name, remedy):
+    """Its rules and hooks would be missing, so the message says where they go."""
+    path = place.write(f"{whose}/{name}", 'deny = ["bash"]')
+    with pytest.raises(SettingsError) as caught:
+        place.load()
+    target = path.with_name("toolkit.toml")
+    assert caught.value.problems == (f"{path}: is not read; {remedy} {target}, and remove it",)
 
 
 def test_a_file_that_is_no_toml_is_an_error_with_its_line(place):
@@ -239,10 +249,11 @@ def test_trust_covers_the_scripts_of_hooks_in_the_settings(place):
     assert place.load()["hooks"] == ()
     place.trust.trust(place.project)
     (hook,) = place.load()["hooks"]
-    assert hook.may_start() is None
+    assert hook.prepare(hook.argv)[-1].endswith("/check.sh")
     script.write_text("exit 1")
     assert place.load()["hooks"] == ()
-    assert "has changed" in hook.may_start()
+    with pytest.raises(NotRun, match="has changed"):
+        hook.prepare(hook.argv)
 
 
 @pytest.mark.parametrize(
@@ -297,8 +308,8 @@ VALUES = {
         LIMITS | st.just("none"),
     ),
 }
-# These have a place in the project that the property fills in its own way: a rule file, and the folder of skills.
-ELSEWHERE = {"rules.files", "skills.folders"}
+# These have a place of their own in the project.
+ELSEWHERE = {"skills.folders"}
 
 
 def drawn_settings(*, leave_out=ELSEWHERE):
@@ -382,7 +393,7 @@ def assert_not_looser(merged, without):
         "database",
     }
     same |= {"commands.allow", "rules.allow", "instructions.names", "instructions.max_chars", "skills.folders"}
-    more = {"files.protected", "commands.ask", "commands.deny", "rules.ask", "rules.deny", "rules.files"}
+    more = {"files.protected", "commands.ask", "commands.deny", "rules.ask", "rules.deny"}
     less = {key for key in KEYS if key.startswith(("limits.", "budget."))}
     assert same | more | less | {"mode"} == set(KEYS)
     for key in same:
@@ -394,47 +405,39 @@ def assert_not_looser(merged, without):
     assert is_stricter_mode(merged["mode"], without["mode"])
 
 
-RULE_FILES = st.fixed_dictionaries(
-    {}, optional={"mode": st.sampled_from(MODES), "allow": RULES, "ask": RULES, "deny": RULES}
-)
-
-
 LAYERS = {
     "user": drawn_settings(leave_out={*ELSEWHERE, "hooks"}),
     "project": drawn_settings(),
-    "rule_file": RULE_FILES,
     "overrides": drawn_settings(leave_out={*ELSEWHERE, "hooks", "mcp_servers", "prices"}),
 }
 
 
-def load_both(folder, user, project, rule_file, overrides):
+def load_both(folder, user, project, overrides):
     """Return the settings with the files of a project and without them."""
     place = Place(Path(folder).resolve())
     place.user.mkdir(mode=0o700)
     place.settings(as_toml(user), of="user")
     without = place.load(overrides=overrides)
-    place.write("project/.toolkit/permissions.toml", as_toml(rule_file))
-    place.write("project/.toolkit/more.toml", as_toml(rule_file))
-    place.settings(as_toml({**project, "rules.files": [".toolkit/more.toml"]}))
+    place.settings(as_toml(project))
     return place.load(overrides=overrides), without
 
 
 @given(**LAYERS)
 @settings(max_examples=10, deadline=None)
-def test_no_untrusted_project_makes_a_setting_looser(user, project, rule_file, overrides):
+def test_no_untrusted_project_makes_a_setting_looser(user, project, overrides):
     """No untrusted project file ever makes the merged settings looser than without it."""
     with tempfile.TemporaryDirectory() as folder:
-        assert_not_looser(*load_both(folder, user, project, rule_file, overrides))
+        assert_not_looser(*load_both(folder, user, project, overrides))
 
 
 @pytest.mark.long
 @given(**LAYERS)
 @settings(max_examples=30, deadline=None)
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
-def test_no_untrusted_project_makes_a_verdict_looser(user, project, rule_file, overrides):
+def test_no_untrusted_project_makes_a_verdict_looser(user, project, overrides):
     """No call is allowed, or asked about, that would not be without the project's files."""
     with tempfile.TemporaryDirectory() as folder:
-        merged, without = load_both(folder, user, project, rule_file, overrides)
+        merged, without = load_both(folder, user, project, overrides)
         assert_not_looser(merged, without)
         assert all(map(int.__le__, verdicts(merged), verdicts(without)))
 

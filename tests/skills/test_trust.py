@@ -15,7 +15,8 @@ import pytest
 
 from tests.agent.kit import Shed
 from tests.skills.kit import written
-from toolkit.permissions import Rule
+from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import Permissions, Rule
 from toolkit.permissions.trust import Trust
 from toolkit.skills import Skills, user_skills
 
@@ -75,7 +76,7 @@ def test_a_trusted_project_brings_its_skills(project, trust):
         lambda folder: written(folder / "skills" / "deploy.md", "tools: [burn]", "Burn {input}."),
         lambda folder: written(folder / "skills" / "more.md"),
         lambda folder: (folder / "skills" / "notes.txt").write_text("x"),
-        lambda folder: (folder / "hooks.toml").write_text(""),
+        lambda folder: (folder / "toolkit.toml").write_text(""),
         lambda folder: (folder / "skills" / "deploy.md").chmod(0o755),
     ],
     ids=["edited", "added", "beside", "elsewhere", "executable"],
@@ -96,7 +97,7 @@ CHANGES = {
     "edited": lambda project, trust: written(project / ".toolkit/skills/deploy.md", "", "Something else."),
     "added": lambda project, trust: written(project / ".toolkit/skills/more.md"),
     "removed": lambda project, trust: (project / ".toolkit/skills/deploy.md").unlink(),
-    "elsewhere": lambda project, trust: (project / ".toolkit/hooks.toml").write_text(""),
+    "elsewhere": lambda project, trust: (project / ".toolkit/toolkit.toml").write_text(""),
     "revoked": lambda project, trust: trust.revoke(project),
     "own": lambda project, trust: written(project.parent / "mine" / "tidy.md", "", "Something else."),
 }
@@ -156,19 +157,22 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, t
     assert names(Skills(Shed().catalog, project=project, trust=trust)) == []
 
 
-def test_what_changes_while_it_is_read_does_not_count(project, tmp_path):
-    """What was read has to be what was found to be trusted."""
+def test_what_changes_while_it_is_read_does_not_count(project, trust):
+    """The digest is about what was read, whatever is in the file when the trust is asked for."""
     path = project / ".toolkit" / "skills" / "deploy.md"
+    trust.trust(project)
+    trusted = path.read_bytes()
 
-    class Slow(Trust):
-        def state(self, folder):
-            written(path, "tools: [burn]")  # between the reading and the verdict
-            return "trusted"
+    class Swapping(Trust):
+        def state(self, project):
+            list(project.entries)  # everything is read
+            path.write_bytes(trusted)
+            return super().state(project)
 
-    skills = Skills(Shed().catalog, project=project, trust=Slow(tmp_path / "trust.json"))
+    written(path, "tools: [burn]")
+    skills = Skills(Shed().catalog, project=project, trust=Swapping(trust.path))
     assert skills.skills == ()
-    assert "changed while it was read" in skills.ignored[0].why
-    assert names(skills) == ["deploy"]  # by now it is what it was before
+    assert "has changed since you trusted it" in skills.ignored[0].why
 
 
 def test_nobody_waits_for_a_look_that_another_thread_has_under_way(project, tmp_path):
@@ -267,3 +271,18 @@ def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust,
     assert name not in skills
     assert problem in str(skills.problems[0])
     assert name in Skills(Shed().catalog, path.parent)
+
+
+@pytest.mark.anyio
+async def test_a_changed_file_beside_a_skill_ends_the_skill_at_its_next_call(project, trust):
+    """The catalog looks at most once a second, and a call of a skill with files looks at once."""
+    written(project / ".toolkit/skills/deep/SKILL.md", "name: deep", "Run check.py.")
+    script = project / ".toolkit/skills/deep/check.py"
+    script.write_text("print('trusted')")
+    trust.trust(project)
+    skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=3600)
+    dispatcher = Dispatcher(skills, permissions=Permissions("bypass"))
+    assert (await dispatcher.call("deep", {"input": "x"})).kind == "ok"
+    script.write_text("print('swapped')")
+    result = await dispatcher.call("deep", {"input": "x"})
+    assert "was changed or removed" in result.text or result.kind == "unknown_tool"

@@ -106,7 +106,7 @@ from toolkit.cli.targets import Target, open_target
 from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
-from toolkit.permissions import MODES, Mode, PermissionRequest, Trust, read_rule
+from toolkit.permissions import MODES, Mode, PermissionRequest, read_rule
 from toolkit.providers import AnthropicProvider, Reply, Request, ScriptedProvider, UserMessage
 from toolkit.sandbox import LevelName, Limits, sandboxes
 from toolkit.skills import Skills
@@ -373,8 +373,6 @@ async def permissions(session: Session) -> None:
     assert_type(write(Path("x"), "x", Context(facts=Facts())), int)
     modes: tuple[Mode, ...] = MODES
     policy = Permissions(modes[0], ["allow read", Rule("deny", "bash(git push:*)"), read_rule("ask write")])
-    from_files = Permissions.from_files(Path(), user="permissions.toml", trust=Trust(), mode="auto", rules=["deny x"])
-    assert_type(from_files, Permissions)
     assert_type(policy.mode_of(session), Mode)
     policy.set_mode("plan", session=session)
     safety = SafetyChecks(

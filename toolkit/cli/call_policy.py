@@ -54,7 +54,7 @@ class CallPolicy:
     The policy that the options of the command state.
 
     Attributes:
-        mode: The permission mode. None means the mode of the rule files.
+        mode: The permission mode. None means the mode of the settings.
         rules: Further rules, such as "allow read".
         audit: The path of the log to which verdicts and outcomes are written.
         asker: The asker for calls that need approval. If it is None, no person is asked, and such a call waits.

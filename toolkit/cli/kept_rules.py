@@ -1,5 +1,5 @@
 """
-"Always" answers that are kept as rules in the user's rule file.
+"Always" answers that are kept as rules in the user's settings.
 
 A grant holds for one session. A rule in the user's file holds in every later command too, until the user removes it.
 The file is changed as text, so that its comments stay, and is read again before it is written.
@@ -18,25 +18,28 @@ from pathlib import Path
 from ..decisions import ApprovalRequest, Grant
 from ..errors import ToolkitError
 from ..permissions.file_ownership import find_foreign_writer
-from ..permissions.rule_files import user_rules
+from ..permissions.project_files import SETTINGS_FILE
 from ..permissions.rules import RuleError, read_rule
+from ..permissions.trust import configuration_folder
 from .atomic_files import write_atomically
 
 __all__ = ["UserRules"]
 
+_TABLE = re.compile(r"^[ \t]*\[[ \t]*rules[ \t]*\][^\n]*(?:\n|\Z)", re.MULTILINE)
+_NEXT_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _ALLOW_KEY = re.compile(r"^[ \t]*(?:allow|\"allow\"|'allow')[ \t]*=[ \t]*\[", re.MULTILINE)
 
 
 class UserRules:
     """
-    The user's rule file, to which "always" answers are added.
+    The rules in the user's settings file, to which "always" answers are added.
 
     Args:
         path: The path of the file; by default the usual one, which need not exist.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = user_rules() if path is None else path
+        self.path = configuration_folder() / SETTINGS_FILE if path is None else path
 
     def rule_for(self, request: ApprovalRequest, grant: Grant) -> str | None:
         """
@@ -56,12 +59,12 @@ class UserRules:
 
     def keep(self, rule: str) -> None:
         """
-        Add *rule* to the list `allow` of the file, unless it is there already.
+        Add *rule* to the list `allow` under `[rules]` in the file, unless it is there already.
 
         Raises:
             ToolkitError: The file cannot be read or changed. It is as it was before, and the message has the remedy.
         """
-        remedy = f"add it by hand: allow = [{json.dumps(rule, ensure_ascii=False)}]"
+        remedy = f"add it by hand under [rules]: allow = [{json.dumps(rule, ensure_ascii=False)}]"
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             problem = find_foreign_writer(self.path)
@@ -82,30 +85,39 @@ class UserRules:
 
 
 def _add_rule(text: str, rule: str) -> str | None:
-    """Return *text*, a rule file, with *rule* in its list `allow`; None if that cannot be done without a mistake."""
+    """Return *text*, settings, with *rule* in its list `rules.allow`; None if that cannot be done without a mistake."""
     data = tomllib.loads(text)
-    rules = data.get("allow", [])
+    table = data.get("rules", {})
+    rules = table.get("allow", []) if isinstance(table, dict) else None
     if not isinstance(rules, list):
         return None
     if rule in rules:
         return text
-    entry = json.dumps(rule, ensure_ascii=False)  # a JSON string is a TOML string
-    place = _ALLOW_KEY.search(text)
-    if place is not None:
-        changed = f"{text[: place.end()]}{entry}{', ' if rules else ''}{text[place.end() :]}"
-    else:
-        # A line at the top belongs to no table.
-        changed = f"allow = [{entry}]\n{text}"
+    changed = _insert_entry(text, json.dumps(rule, ensure_ascii=False), has_rules=bool(rules))  # JSON is TOML here
     try:
-        is_right = tomllib.loads(changed) == {**data, "allow": [rule, *rules]}
+        is_right = tomllib.loads(changed) == {**data, "rules": {**table, "allow": [rule, *rules]}}
     except tomllib.TOMLDecodeError:
         is_right = False
     return changed if is_right else None
 
 
+def _insert_entry(text: str, entry: str, *, has_rules: bool) -> str:
+    """Return *text* with *entry* in the list `allow` of the table `[rules]`, both of which may be missing."""
+    table = _TABLE.search(text)
+    if table is None:
+        gap = "" if text.endswith("\n") or not text else "\n"
+        return f"{text}{gap}[rules]\nallow = [{entry}]\n"
+    next_table = _NEXT_TABLE.search(text, table.end())
+    key = _ALLOW_KEY.search(text, table.end(), len(text) if next_table is None else next_table.start())
+    if key is None:
+        gap = "" if table[0].endswith("\n") else "\n"
+        return f"{text[: table.end()]}{gap}allow = [{entry}]\n{text[table.end() :]}"
+    return f"{text[: key.end()]}{entry}{', ' if has_rules else ''}{text[key.end() :]}"
+
+
 @contextlib.contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock against other commands. It is a file of its own, because the rule file is replaced."""
+    """Hold a lock against other commands. It is a file of its own, because the settings file is replaced."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         with contextlib.suppress(ImportError):  # some systems have no `fcntl`; the last of two writers wins there

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import click
 
 from ..permissions import MODES, Mode
+from ..permissions.project_files import ProjectFiles
 from ..permissions.trust import Trust, configuration_folder
 from ..settings import Instructions, MergedSettings, SettingPart
 from ..settings.keys import KEYS, PROVIDERS
@@ -125,7 +126,7 @@ def load_command_settings(
                 parts += read_overrides({key: value}, "command line", folder, problems, place=place)
         return parts + read_session_rules(tuple(rules), "command line", problems)
 
-    return load_layers(folder, configuration_folder(), Trust(), os.environ, read_command_line)
+    return load_layers(ProjectFiles(folder), configuration_folder(), Trust(), os.environ, read_command_line)
 
 
 def read_assignments(assignments: Iterable[str], folder: Path, problems: list[str]) -> list[SettingPart]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # because few programs use all of them, and some load files, 
     from .log import Log
     from .loop_guard import LoopGuard
     from .rate_limit import RateLimit
-    from .shell.files import HookFileError
     from .shell.shell_hooks import ShellHook, ShellHooks
     from .stats import Stats, ToolStats
 
@@ -24,7 +23,6 @@ __all__ = [
     "Chain",
     "Deny",
     "Halt",
-    "HookFileError",
     "Log",
     "LoopGuard",
     "Modify",
@@ -45,7 +43,6 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("ShellHook", "ShellHooks"), "shell.shell_hooks"),
         **dict.fromkeys(("Stats", "ToolStats"), "stats"),
         "Cache": "cache",
-        "HookFileError": "shell.files",
         "Log": "log",
         "LoopGuard": "loop_guard",
         "RateLimit": "rate_limit",

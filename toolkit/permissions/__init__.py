@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
     from .request import PermissionRequest
-    from .rule_files import RuleFileError, read_rules
     from .rules import Rule, RuleError, read_rule
     from .trust import Trust, TrustError
 
@@ -28,17 +27,14 @@ __all__ = [
     "Permissions",
     "Rule",
     "RuleError",
-    "RuleFileError",
     "Trust",
     "TrustError",
     "read_rule",
-    "read_rules",
 ]
 
 __getattr__ = _lazy_getattr(
     __name__,
     {
-        **dict.fromkeys(("RuleFileError", "read_rules"), "rule_files"),
         **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
         "Judge": "judge",

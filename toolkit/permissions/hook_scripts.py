@@ -14,17 +14,17 @@ import itertools
 import os
 import re
 import shlex
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._plumbing.wording import in_backticks
 
-__all__ = ["find_scripts", "why_unresolved"]
+__all__ = ["MAX_HOOK_CHARS", "find_scripts", "is_too_long", "replace_scripts", "why_unresolved"]
 
-_HOOK_FILES = (os.path.join(".toolkit", "hooks.toml"), os.path.join(".toolkit", "toolkit.toml"))
-_MAX_BYTES = 1_000_000
+MAX_HOOK_CHARS = 10_000
+"""The most that the command and the files of a hook may have together. A longer command is a script."""
+
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (
     *_SHELLS,
@@ -54,24 +54,67 @@ _LOAD_PATH_SETTING = re.compile(
 )
 _ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
 _ASSIGNMENT = re.compile(r"\w+=(.*)", re.DOTALL)
+_UNSAFE = re.compile(r"[^\w./-]")
 _SEPARATORS = re.compile(r"[;&|()<>]+")
 
 
-def find_scripts(project: str | os.PathLike[str]) -> list[str]:
+def find_scripts(project: str | os.PathLike[str], hooks: Iterable[Mapping[str, Any]]) -> list[str]:
     """
-    Return the files outside `.toolkit` that the hooks of *project* name, relative to the project, in a fixed order.
+    Return the files outside `.toolkit` that *hooks* of *project* name, relative to the project, in a fixed order.
 
-    A hooks file that cannot be read names no files. The loader of hooks reports that problem.
+    *hooks* are the tables of the hooks as they were read; they may have mistakes.
     """
     root = os.path.realpath(project)
     names: set[str] = set()
-    for table in itertools.chain.from_iterable(_read_hook_tables(os.path.join(root, name)) for name in _HOOK_FILES):
+    for table in hooks:
+        if is_too_long(table):
+            continue  # It is a mistake, which the loader of settings reports.
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
         files_named = [_find_file(root, word) for word in words if isinstance(word, str)]
-        names |= {name for name in files_named if name is not None and not _is_covered(root, name)}
+        names |= {name for name in files_named if name is not None and not _is_covered(name)}
     return sorted(names)
+
+
+def is_too_long(hook: Mapping[str, Any]) -> bool:
+    """Return whether the command and the files of *hook* are too long to look for scripts in them."""
+    texts = [value for key in ("command", "files") if (value := hook.get(key)) is not None]
+    return sum(len(str(text)) for text in texts) > MAX_HOOK_CHARS
+
+
+def replace_scripts(
+    argv: Sequence[str], project: str | os.PathLike[str], names: Collection[str], copies: Path
+) -> list[str]:
+    """
+    Return *argv* with the paths of copies in place of each file of *project* that trust covers.
+
+    Args:
+        argv: A command with its words, which may be text for a shell.
+        project: The folder of the project.
+        names: The files that trust covers, in `.toolkit` and elsewhere, relative to the project.
+        copies: The folder with the copies, in the same places as in the project.
+
+    Raises:
+        ValueError: The path of a file is not written as it is, so it cannot be replaced.
+    """
+    root = os.path.realpath(project)
+    places = {word: _find_place(root, word) for word in _words(list(argv), only_run=False)}
+    covered = {word: place for word, place in places.items() if place in names}
+    # A script that appears after the check is not run either. A text with blanks is a command of its own.
+    missing = {word: place for word, place in places.items() if _is_covered(place) and len(word.split()) == 1}
+    missing |= {script: _find_place(root, script) for script in _find_missing_scripts(argv, root)}
+    replaced = missing | covered
+    if not replaced:
+        return list(argv)
+    # A path has no meaning for a shell, however it is quoted. So the text is not parsed to replace it.
+    words = "|".join(map(re.escape, sorted(replaced, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w./~$-])(?:{words})(?![\w/-]|\.\w)")
+    if hidden := set(covered) - {match for word in argv for match in pattern.findall(word)}:
+        raise ValueError(f"{in_backticks(min(hidden)[:80])} has quotes or backslashes in it; write the path as it is")
+    if _UNSAFE.search(str(copies)):
+        raise ValueError(f"{copies} has characters that a shell reads in another way; set TMPDIR to another folder")
+    return [pattern.sub(lambda match: str(copies / str(replaced[match[0]])), word) for word in argv]
 
 
 def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
@@ -82,7 +125,10 @@ def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]
         (_why_loading(word, root) for word in words),
         (_why_unresolved(program, words, root) for program, words in _commands(command)),
     )
-    return next((reason for reason in reasons if reason is not None), None)
+    try:
+        return next((reason for reason in reasons if reason is not None), None)
+    except RecursionError:
+        return "too many programs in it run each other"
 
 
 def _why_loading(word: str, root: str) -> str | None:
@@ -103,11 +149,13 @@ def _is_elsewhere(place: str, root: str) -> bool:
 
 def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None:
     name = _name(program)
-    if name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words))):
+    if _changes_folder(program, words):
         return "it changes the folder, so its words name other files"
     is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
     if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
         return f"`{name}` runs what it is given"
+    if (missing := _find_missing_script(name, words, root)) is not None:
+        return f"there is no file {in_backticks(missing[:60])} in the project"
     runnable = _runnable_words(program, words)
     for at, word in enumerate(runnable):
         inner_program = _name(word)
@@ -141,6 +189,34 @@ def _reads_input(name: str, words: Sequence[str]) -> bool:
     after = words[len(options) : len(options) + 1]
     is_stdin_option = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
     return is_stdin_option or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
+
+
+def _find_missing_scripts(argv: Sequence[str], root: str) -> list[str]:
+    """Return the scripts that interpreters are to run and that do not exist; none if the command changes its folder."""
+    commands = list(_commands(argv))
+    if any(_changes_folder(program, words) for program, words in commands):
+        return []
+    scripts = (_find_missing_script(_name(program), words, root) for program, words in commands)
+    return [script for script in scripts if script is not None and len(script.split()) == 1]
+
+
+def _changes_folder(program: str, words: Sequence[str]) -> bool:
+    name = _name(program)
+    return name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words)))
+
+
+def _find_missing_script(name: str, words: Sequence[str], root: str) -> str | None:
+    """Return the script that an interpreter is to run, if it does not exist; another process could write it later."""
+    if name not in (*_INTERPRETERS, "source", "."):
+        return None
+    options = _options(words)
+    script = "".join(words[len(options) : len(options) + 1])
+    is_code = any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words)
+    if not script or is_code or _EXPANSION.search(script):
+        return None
+    place = _find_place(root, script)
+    is_missing = place is not None and not _is_covered(place) and not os.path.exists(os.path.join(root, place))
+    return script if is_missing else None
 
 
 def _has_module(words: Sequence[str]) -> bool:
@@ -228,23 +304,20 @@ def _split(text: str) -> list[str]:
         return text.split()
 
 
-def _read_hook_tables(path: str) -> list[dict[str, Any]]:
-    try:
-        with open(path, "rb") as file:
-            hooks = tomllib.loads(file.read(_MAX_BYTES).decode("utf-8-sig")).get("hooks")
-    except (OSError, ValueError, RecursionError):
-        return []
-    return [table for table in hooks if isinstance(table, dict)] if isinstance(hooks, list) else []
-
-
 def _find_file(root: str, word: str) -> str | None:
     """Return the file of the project that *word* names, relative to the project; return None if it names none."""
+    place = _find_place(root, word)
+    return place if place is not None and os.path.isfile(os.path.join(root, place)) else None
+
+
+def _find_place(root: str, word: str) -> str | None:
+    """Return the place in the project that *word* names as a path, relative to the project; None if it is elsewhere."""
     home = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: os.path.expanduser("~"), word)
     try:
         path = os.path.normpath(os.path.join(root, home))
         # The path may reach the project by a link.
         path = path if _is_within(root, path) else os.path.realpath(path)
-        return os.path.relpath(path, root) if word and _is_within(root, path) and os.path.isfile(path) else None
+        return os.path.relpath(path, root) if word and _is_within(root, path) else None
     except (OSError, ValueError):
         return None
 
@@ -262,6 +335,6 @@ def _is_within(root: str, path: str) -> bool:
     return Path(path).is_relative_to(root)
 
 
-def _is_covered(root: str, word: str) -> bool:
-    """Return whether the file is in `.toolkit`; the trust covers the whole content of that folder already."""
-    return _is_within(os.path.join(root, ".toolkit"), os.path.realpath(os.path.join(root, word)))
+def _is_covered(place: str | None) -> bool:
+    """Return whether a place is in `.toolkit`; the trust covers the whole content of that folder already."""
+    return place is not None and place.split("/")[0] == ".toolkit" and place != ".toolkit"

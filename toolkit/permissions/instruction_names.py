@@ -4,28 +4,25 @@ The instruction files of a folder: their names, and the digests by which trust i
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .toml_files import TomlFile, read_regular_file
+from .._plumbing.regular_files import read_regular_file
+from .project_files import PROJECT_FOLDER, SETTINGS_FILE, ProjectFiles
+from .toml_files import TomlFile
 
 __all__ = [
     "INSTRUCTION_NAMES",
-    "SETTINGS_FILE",
     "check_instruction_name",
-    "digest_instructions",
     "find_instruction_names",
     "read_instruction_file",
+    "read_instruction_files",
 ]
 
 INSTRUCTION_NAMES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md")
 """The usual names. Settings can give others: `instructions.names`."""
-
-SETTINGS_FILE = "toolkit.toml"
-"""The name of the settings file, in the user's configuration and in the `.toolkit` folder of a project."""
 
 _MAX_BYTES = 1_000_000
 
@@ -38,15 +35,16 @@ def check_instruction_name(name: Any) -> str:
     return str(name)
 
 
-def find_instruction_names(*folders: Path) -> tuple[str, ...]:
+def find_instruction_names(user: Path, project: ProjectFiles) -> tuple[str, ...]:
     """
-    Return the usual names, and those that the settings files in *folders* give.
+    Return the usual names, and those that the settings in the folder *user* and in *project* give.
 
     Settings that cannot be read give no names. The loader of settings reports that problem.
     """
     names = list(INSTRUCTION_NAMES)
-    for folder in folders:
-        table = TomlFile(folder / SETTINGS_FILE, []).data.get("instructions")
+    project_file = project.folder / PROJECT_FOLDER / SETTINGS_FILE
+    for file in (TomlFile(user / SETTINGS_FILE, []), TomlFile(project_file, [], project=project)):
+        table = file.data.get("instructions")
         listed = table.get("names") if isinstance(table, dict) else None
         for name in listed if isinstance(listed, list) else []:
             try:
@@ -64,20 +62,23 @@ def read_instruction_file(folder: Path, name: str) -> bytes | None:
         OSError: The file cannot be read.
         ValueError: It is a link that leads out of the folder, it is not a file, or it is too large.
     """
-    path = folder / name
-    if os.path.lexists(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+    path = Path(os.path.realpath(folder / name))
+    if not path.is_relative_to(os.path.realpath(folder)):
         raise ValueError(f"it is a link that leads out of {folder}; put a copy there instead")
-    return read_regular_file(path, _MAX_BYTES)
+    if os.path.islink(folder / name) and not os.path.lexists(path):
+        raise ValueError("it is a link that leads nowhere")
+    file = read_regular_file(path, _MAX_BYTES, follow_links=False)
+    return None if file is None else file.content
 
 
-def digest_instructions(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each instruction file in *folder* that can be read, by its name."""
-    digests = {}
+def read_instruction_files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """Return the content of each instruction file in *folder* that can be read, by its name."""
+    contents = {}
     for name in names:
         try:
             content = read_instruction_file(folder, name)
         except (OSError, ValueError):
             continue  # The file does not count anyway, and the reader of instructions says why.
         if content is not None:
-            digests[name] = hashlib.sha256(content).hexdigest()
-    return digests
+            contents[name] = content
+    return contents

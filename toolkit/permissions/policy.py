@@ -12,9 +12,8 @@ import difflib
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from types import NoneType
-from typing import Any, Self
+from typing import Any
 
 from .._option_checks import describe_type, require_list
 from ..approvals.identity import identity_of
@@ -29,10 +28,8 @@ from .judge import CallGate, Judge, RequestBuilder
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
 from .request import PermissionRequest
-from .rule_files import RuleSet, read_rules, user_rules
 from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
-from .trust import Trust
 
 __all__ = ["Permissions"]
 
@@ -45,9 +42,6 @@ class Permissions(Judge):
         mode: "plan", "default", "auto", "deny_unlisted" or "bypass"; see `modes.TABLE`. In mode "bypass" nothing asks:
             `sudo` and `rm -rf /tmp` run, unless `SafetyChecks(strict=True)` refuses them.
         rules: `Rule` objects, or texts such as "allow read" and "deny bash(git push:*)".
-
-    Attributes:
-        ignored: The settings in a project's file that do not count, because the user does not trust its folder.
     """
 
     weighs_findings = True
@@ -58,40 +52,10 @@ class Permissions(Judge):
         self._rules = tuple(
             rule if isinstance(rule, Rule) else read_rule(rule) for rule in require_list(rules, "rules")
         )
-        self.ignored: tuple[str, ...] = ()
         # The same rules concern every call of a tool, so they are cached. The cache is weak, because tools come and
         # go, and are large.
         self._rules_by_tool: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
         self._rules_by_tool = weakref.WeakKeyDictionary()
-
-    @classmethod
-    def from_files(
-        cls,
-        project: str | PathLike[str] | None = None,
-        *,
-        user: str | PathLike[str] | None = None,
-        trust: Trust | None = None,
-        mode: Mode | None = None,
-        rules: Sequence[Rule | str] = (),
-    ) -> Self:
-        """
-        Return permissions with the rules of the user's file and of a project's file, and then *rules*.
-
-        *project* is the project's folder. *user* is the user's file, if it is not in the usual place. *rules* are the
-        rules of this session. Until the user trusts the project's folder, its file can only add deny and ask rules.
-
-        Raises:
-            RuleFileError: There are mistakes in the files or in *rules*; the error lists all of them.
-        """
-        rule_set: RuleSet = read_rules(
-            user=user_rules() if user is None else Path(user),
-            project=None if project is None else Path(project),
-            trust=Trust() if trust is None else trust,
-            session=rules,
-        )
-        permissions = cls(mode or check_mode(rule_set.mode or "default"), rule_set.rules)
-        permissions.ignored = tuple(map(str, rule_set.ignored))
-        return permissions
 
     # The application may change these while it runs. A tool, a hook or a model may not.
 

@@ -1,20 +1,23 @@
 """
-The line on which each key of a TOML document stands, for messages.
+Parse a TOML document of limited size, and find the line on which each of its keys stands, for messages.
 
-The parser of the standard library does not tell. The text has to be valid TOML, so this module only finds the keys and
-skips the values.
+The parser of the standard library does not tell the lines. It also takes very long for a text that is made to stall it,
+so the text is measured first.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-__all__ = ["KeyPath", "find_lines"]
+__all__ = ["KeyPath", "find_lines", "parse_toml"]
 
 KeyPath: TypeAlias = tuple["str | int", ...]
 """The keys from the top of the document, with the numbers of the entries in lists: `("hooks", 0, "command")`."""
+
+_MAX_KEYS = 5_000
+_MAX_DEPTH = 20
 
 _TOKEN = re.compile(
     r"""
@@ -28,9 +31,28 @@ _TOKEN = re.compile(
 )
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """
+    Return the settings in the TOML document *text*.
+
+    Raises:
+        ValueError: It is not TOML, or it has far more keys or levels than settings have.
+    """
+    key_count = depth = parts = 0
+    for token in _TOKEN.finditer(text):
+        key_count += token[0] in ("=", "[", "{")
+        depth = max(0, depth + (token[0] in ("[", "{")) - (token[0] in ("]", "}")))
+        parts = parts + (token[0] == ".") if token[0] == "." or token.lastgroup in ("word", "text") else 0
+        if key_count > _MAX_KEYS:
+            raise ValueError(f"it has more than {_MAX_KEYS:,} keys, lists and tables; settings need far fewer")
+        if max(depth, parts) > _MAX_DEPTH:
+            raise ValueError(f"it has more than {_MAX_DEPTH} levels of keys and lists; settings need far fewer")
+    return tomllib.loads(text)
+
+
 def find_lines(text: str) -> dict[KeyPath, int]:
     """
-    Return the line of each key, table and entry of a list in the TOML document *text*; the first line is 1.
+    Return the line of each key, table and entry of a list in *text*, which is valid TOML; the first line is 1.
 
     A key inside an inline table has no line of its own.
     """

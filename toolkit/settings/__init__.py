@@ -7,7 +7,7 @@ Settings in layers: the user, the project, the environment, and the command or t
 
 from __future__ import annotations
 
-from .builders import build_agent, build_dispatcher, build_provider
+from .builders import build_agent, build_dispatcher, build_permissions, build_provider
 from .instruction_files import InstructionFile, Instructions, read_instructions
 from .loading import load_settings
 from .mcp_servers import McpServer
@@ -22,6 +22,7 @@ __all__ = [
     "SettingsError",
     "build_agent",
     "build_dispatcher",
+    "build_permissions",
     "build_provider",
     "load_settings",
     "read_instructions",

@@ -25,7 +25,7 @@ from ..dispatcher import Dispatcher
 from ..errors import ProviderError
 from ..hooks.shell.shell_hooks import ShellHooks
 from ..permissions import Permissions
-from ..permissions.instruction_names import SETTINGS_FILE
+from ..permissions.project_files import SETTINGS_FILE
 from ..permissions.trust import configuration_folder
 from ..providers.base import Provider
 from ..providers.http.api_keys import ApiKey

@@ -18,14 +18,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._plumbing.regular_files import explain_file_error
 from ..permissions.instruction_names import (
     INSTRUCTION_NAMES,
     check_instruction_name,
     find_instruction_names,
     read_instruction_file,
 )
-from ..permissions.toml_files import explain_file_error
-from ..permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from ..permissions.project_files import ProjectFiles
+from ..permissions.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["MAX_INSTRUCTION_CHARS", "InstructionFile", "Instructions", "read_instructions"]
 
@@ -137,10 +138,11 @@ class _FolderReader:
         return Instructions(files=tuple(files), left_out=tuple(left_out))
 
     def _why_not_covered(self, folder: Path, name: str, content: bytes) -> str | None:
-        why = why_not_trusted(self._trust, folder)
+        project = ProjectFiles(folder)
+        why = why_not_trusted(self._trust, project)
         if why is None and not self._trust.covers_file(folder, name, content):
             command = f"toolkit trust {shlex.quote(str(folder))}"
-            if name not in find_instruction_names(configuration_folder(), folder / PROJECT_FOLDER):
+            if name not in find_instruction_names(configuration_folder(), project):
                 # The name comes from a variable, an option or a program, and the command has to be told.
                 command += " --set " + shlex.quote(f"instructions.names={json.dumps(self._names, ensure_ascii=False)}")
             return f"it is new, or has changed, since you trusted {folder}; look at it, then run `{command}` again"

@@ -117,8 +117,7 @@ _ROWS = [
     SettingKey("rules.allow", "list", rule_check("allow"), "trusted", (), "calls that run unasked"),
     SettingKey("rules.ask", "list", rule_check("ask"), "adds", (), "calls that a person approves"),
     SettingKey("rules.deny", "list", rule_check("deny"), "adds", (), "calls that never run"),
-    SettingKey("rules.files", "list", check_text, "adds", (), "further files like `permissions.toml`"),
-    SettingKey("hooks", "tables", None, "trusted", (), "commands around calls, as in `hooks.toml`"),
+    SettingKey("hooks", "tables", None, "trusted", (), "commands around calls"),
     SettingKey("skills.folders", "list", check_text, "never", (), "folders with skills"),
     SettingKey(
         "instructions.names",

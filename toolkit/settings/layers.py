@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import find_nearest
-from ..permissions.rule_files import RuleFile
+from ..permissions.project_files import SETTINGS_FILE, ProjectFiles
 from ..permissions.rules import Rule, RuleError, read_rule
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import PROJECT_FOLDER
-from ..verdicts import Word
 from .key_checks import check_price
 from .keys import KEYS, TABLES, SettingKey
 from .mcp_servers import McpServer, find_server_mistakes
@@ -26,9 +25,7 @@ from .records import Layer, SettingPart
 
 __all__ = [
     "FileLayer",
-    "open_rule_files",
     "parse_setting",
-    "parts_of_rule_file",
     "read_environment",
     "read_overrides",
     "read_session_rules",
@@ -42,24 +39,28 @@ Variables of toolkit that are no settings.
 The first marks a command of the tool `bash`. The others hold secrets of `toolkit serve`.
 """
 
-_PATH_KEYS = ("rules.files", "skills.folders")
+_PATH_KEYS = ("skills.folders",)
+_FORMER_FILES = {
+    "permissions.toml": "write its lists under [rules], and its mode above all tables, in",
+    "hooks.toml": "move its [[hooks]] to",
+}
+"""Files that had settings once. One that is left over is a mistake, because its rules and hooks would be missing."""
 
 
 class FileLayer:
     """
-    The settings file and the rule files of the user or of a project.
+    The settings file of the user or of a project.
 
     Args:
-        layer: Whose files they are.
-        folder: The folder that holds `toolkit.toml` and `permissions.toml`.
+        layer: Whose file it is.
+        folder: The folder that holds `toolkit.toml`.
         base: The folder at which relative paths in the settings start.
         problems: The list to which mistakes are added.
-        within: The folder that links may not lead out of.
+        project: The files of the project, if it is the project's.
 
     Attributes:
         file: The settings file.
-        parts: What the files give, but for hooks.
-        files: All files that were read.
+        parts: What the file gives, but for hooks.
     """
 
     def __init__(
@@ -69,21 +70,16 @@ class FileLayer:
         base: Path,
         problems: list[str],
         *,
-        within: Path | None = None,
+        project: ProjectFiles | None = None,
     ) -> None:
-        self.file = TomlFile(folder / "toolkit.toml", problems, within=within)
-        self.parts: list[SettingPart] = []
-        self.files: list[TomlFile] = []
+        self.file = TomlFile(folder / SETTINGS_FILE, problems, project=project)
         self._layer = layer
         self._base = base
         self._problems = problems
-        settings = list(self._read_settings())
-        rule_files = [RuleFile(layer, folder / "permissions.toml", problems, within)]
-        rule_files += [rule_file for rule_file, _ in open_rule_files(settings, problems, within=within)]
-        for rule_file in rule_files:
-            self.parts += parts_of_rule_file(rule_file, layer)
-        self.parts += settings
-        self.files += [*(rule_file.file for rule_file in rule_files), self.file]
+        self.parts = list(self._read_settings())
+        for name, remedy in _FORMER_FILES.items():
+            if os.path.lexists(folder / name):
+                problems.append(f"{folder / name}: is not read; {remedy} {self.file.path}, and remove it")
 
     def _read_settings(self) -> Iterator[SettingPart]:
         for name, value in self.file.data.items():
@@ -164,32 +160,6 @@ class FileLayer:
     def _report(self, path: tuple[str | int, ...], why: str, shown_path: tuple[str, ...] | None = None) -> None:
         names = path if shown_path is None else shown_path
         self._problems.append(f"{self.file.place_of(*path)}: {_format_path(names)}: {why}")
-
-
-def open_rule_files(
-    parts: Iterable[SettingPart], problems: list[str], *, within: Path | None = None
-) -> list[tuple[RuleFile, Layer]]:
-    """Return the rule files that *parts* name, each with the layer that names it."""
-    rule_files = []
-    for part in parts:
-        if part.key == "rules.files":
-            path = Path(part.value)
-            if not os.path.lexists(path):
-                problems.append(f"{part.place or part.layer}: there is no file {path}; make it, or correct its path")
-            rule_files.append((RuleFile(part.layer, path, problems, within), part.layer))
-    return rule_files
-
-
-def parts_of_rule_file(rule_file: RuleFile, layer: Layer) -> Iterator[SettingPart]:
-    """Yield the mode and the rules of a rule file as settings."""
-    file = rule_file.file
-    if rule_file.mode is not None:
-        yield SettingPart(key="mode", value=rule_file.mode, layer=layer, place=file.place_of("mode"))
-    indices: dict[Word, int] = {}
-    for rule in rule_file.rules:
-        index = indices[rule.word] = indices.get(rule.word, -1) + 1
-        place = file.place_of(rule.word, index)
-        yield SettingPart(key=f"rules.{rule.word}", value=rule.text, layer=layer, place=place)
 
 
 def read_environment(environ: Mapping[str, str], base: Path, problems: list[str]) -> list[SettingPart]:

@@ -10,32 +10,27 @@ gives. A later layer counts before an earlier one. Until the user trusts the pro
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..hooks.shell.files import HOOKS_FILE, read_hook_tables
+from ..permissions.project_files import ProjectFiles
 from ..permissions.rules import Rule
 from ..permissions.toml_files import TomlFile
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, why_not_trusted
+from ..permissions.trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
+from .hook_tables import read_hook_tables
 from .key_checks import write_command_rule
-from .layers import (
-    FileLayer,
-    open_rule_files,
-    parts_of_rule_file,
-    read_environment,
-    read_overrides,
-    read_session_rules,
-)
+from .layers import FileLayer, read_environment, read_overrides, read_session_rules
 from .merge import merge_parts
-from .records import MergedSettings, SettingPart, SettingsError
+from .records import MergedSettings, Problems, SettingPart, SettingsError
 
 __all__ = ["load_layers", "load_settings"]
 
 
 def load_settings(
-    project: str | os.PathLike[str] = ".",
+    project: Project = ".",
     *,
     user: str | os.PathLike[str] | None = None,
     trust: Trust | None = None,
@@ -47,7 +42,7 @@ def load_settings(
     Return the merged settings of the user, a project, the environment and a program.
 
     Args:
-        project: The project's folder, whose files are in `.toolkit`.
+        project: The project's folder, whose files are in `.toolkit`, or its files as they were read before.
         user: The folder of the user's files, if it is not the usual one, `~/.config/toolkit`.
         trust: The folders that the user trusts, if their file is not the usual one.
         environ: The variables; by default those of the process.
@@ -55,21 +50,21 @@ def load_settings(
         rules: Further rules, as objects or as texts: "deny bash(git push:*)".
 
     Raises:
-        SettingsError: There are mistakes; the error lists all of them, each with its place and the remedy.
+        SettingsError: There are mistakes; the error lists up to 20 of them, each with its place and the remedy.
     """
-    folder = Path(os.path.abspath(os.path.expanduser(project)))
+    files = project if isinstance(project, ProjectFiles) else ProjectFiles(os.path.expanduser(project))
     user_folder = configuration_folder() if user is None else Path(os.path.abspath(os.path.expanduser(user)))
 
     def read_program(problems: list[str]) -> list[SettingPart]:
-        parts = read_overrides(overrides or {}, "program", folder, problems)
+        parts = read_overrides(overrides or {}, "program", files.folder, problems)
         return parts + read_session_rules(rules, "program", problems)
 
     variables = os.environ if environ is None else environ
-    return load_layers(folder, user_folder, Trust() if trust is None else trust, variables, read_program)
+    return load_layers(files, user_folder, Trust() if trust is None else trust, variables, read_program)
 
 
 def load_layers(
-    folder: Path,
+    project: ProjectFiles,
     user_folder: Path,
     trust: Trust,
     environ: Mapping[str, str],
@@ -83,24 +78,22 @@ def load_layers(
     Raises:
         SettingsError: There are mistakes; the error lists all of them.
     """
-    problems: list[str] = []
+    folder = project.folder
+    problems = Problems()
     from_user = FileLayer("user", user_folder, user_folder, problems)
-    from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, within=folder)
-    hooks = _read_hooks(from_user, from_project, user_folder, folder, trust, problems)
-    last_parts = [*read_environment(environ, folder, problems), *read_last_layer(problems)]
-    rule_files = open_rule_files(last_parts, problems)
+    from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, project=project)
     parts = [
-        *_find_skill_folders(user_folder, folder, trust),
+        *_find_skill_folders(user_folder, project, trust),
         *from_user.parts,
         *from_project.parts,
-        *hooks,
-        *(part for rule_file, layer in rule_files for part in parts_of_rule_file(rule_file, layer)),
-        *last_parts,
+        *_read_hooks("user", from_user.file, project, trust, problems),
+        *_read_hooks("project", from_project.file, project, trust, problems),
+        *read_environment(environ, folder, problems),
+        *read_last_layer(problems),
     ]
     if problems:
         raise SettingsError(problems)
-    judged, values = merge_parts(parts, _TrustCheck(trust, folder, from_project.files))
-    files = [*from_user.files, *from_project.files, *(rule_file.file for rule_file, _ in rule_files)]
+    judged, values = merge_parts(parts, functools.cache(lambda: why_not_trusted(trust, project)))
     return MergedSettings(
         folder=folder,
         user_folder=user_folder,
@@ -108,73 +101,26 @@ def load_layers(
         parts=tuple(judged),
         rules=tuple(_build_rules(judged)),
         trust=trust,
-        files=tuple(dict.fromkeys(file.path for file in files if file.exists and file.path is not None)),
+        files=tuple(layer.file.path for layer in (from_user, from_project) if layer.file.exists and layer.file.path),
     )
 
 
-class _TrustCheck:
-    """A function that returns why the project's files may not loosen anything. It looks once."""
-
-    def __init__(self, trust: Trust, project: Path, files: Sequence[TomlFile]) -> None:
-        self._trust = trust
-        self._project = project
-        self._files = files
-        self._answer: tuple[str | None] | None = None
-
-    def __call__(self) -> str | None:
-        if self._answer is None:
-            why = why_not_trusted(self._trust, self._project)
-            # The content that was read has to be the content that is trusted, so no file may change in between.
-            changed = [file.path for file in self._files if file.exists and not file.is_unchanged()]
-            if why is None and changed:
-                why = f"{changed[0]} changed while it was read; try again"
-            self._answer = (why,)
-        return self._answer[0]
-
-
 def _read_hooks(
-    from_user: FileLayer,
-    from_project: FileLayer,
-    user_folder: Path,
-    folder: Path,
-    trust: Trust,
-    problems: list[str],
-) -> list[SettingPart]:
-    """Return the hooks of `hooks.toml` and `toolkit.toml`, the user's first."""
-    parts = []
-    for layer, own_folder, within in ((from_user, user_folder, None), (from_project, folder / PROJECT_FOLDER, folder)):
-        hook_file = TomlFile(own_folder / HOOKS_FILE, problems, within=within)
-        layer.files.append(hook_file)
-        scope: Literal["user", "project"] = "user" if within is None else "project"
-        for file in (hook_file, layer.file):
-            hooks = read_hook_tables(
-                file,
-                scope,
-                project=folder,
-                trust=trust,
-                problems=problems,
-                has_other_keys=file is layer.file,
-            )
-            parts += [
-                SettingPart(
-                    key="hooks",
-                    value=hook,
-                    layer=scope,
-                    place=file.place_of("hooks", index),
-                    why_ignored=why or "",
-                )
-                for index, (hook, why) in enumerate(hooks)
-            ]
-    return parts
+    layer: Literal["user", "project"], file: TomlFile, project: ProjectFiles, trust: Trust, problems: list[str]
+) -> Iterator[SettingPart]:
+    hooks = read_hook_tables(file, layer, project=project, trust=trust, problems=problems)
+    for index, (hook, why) in enumerate(hooks):
+        place = file.place_of("hooks", index)
+        yield SettingPart(key="hooks", value=hook, layer=layer, place=place, why_ignored=why or "")
 
 
-def _find_skill_folders(user_folder: Path, project: Path, trust: Trust) -> list[SettingPart]:
+def _find_skill_folders(user_folder: Path, project: ProjectFiles, trust: Trust) -> list[SettingPart]:
     """Return the folders of skills that need no setting, if they exist: the user's, and the project's."""
     parts = []
     own = user_folder / "skills"
     if os.path.isdir(own):
         parts.append(SettingPart(key="skills.folders", value=str(own), layer="user"))
-    theirs = project / PROJECT_FOLDER / "skills"
+    theirs = project.folder / PROJECT_FOLDER / "skills"
     if os.path.isdir(theirs):
         why = why_not_trusted(trust, project) or ""
         parts.append(SettingPart(key="skills.folders", value=str(theirs), layer="project", why_ignored=why))

@@ -14,6 +14,7 @@ The entries are read and checked here. `Servers.from_settings` in `toolkit.mcp` 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import shlex
@@ -94,7 +95,9 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
     """Return each mistake in the table of the server *name*, with the key in the table that it is about."""
     if not isinstance(table, dict):
         return [("", f"has to be a table; write [mcp_servers.{name}]")]
-    mistakes = [(key, explain_unknown_choice(key, list(_CHECKS))) for key in table if key not in _CHECKS]
+    # Twenty mistakes end the reading of settings, so no more are looked for.
+    unknown_keys = itertools.islice((key for key in table if key not in _CHECKS), 20)
+    mistakes = [(key, explain_unknown_choice(key, list(_CHECKS))) for key in unknown_keys]
     mistakes += [
         (key, f"{key}: {problem}")
         for key, value in table.items()

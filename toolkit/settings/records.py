@@ -5,21 +5,21 @@ The merged settings as a value: each key, what counts for it, and where each par
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from .._option_checks import explain_unknown_choice
+from ..errors import ToolkitError
 from ..hooks.shell.records import ShellHook
-from ..permissions.rule_files import RuleFileError
 from ..permissions.rules import Rule
 from ..permissions.trust import IgnoredSetting, Trust
 from ..providers.prices import Price
 from ..values.visible import make_visible
 from .mcp_servers import McpServer, without_credentials
 
-__all__ = ["LAYERS", "Layer", "MergedSettings", "SettingPart", "SettingsError"]
+__all__ = ["LAYERS", "Layer", "MergedSettings", "Problems", "SettingPart", "SettingsError"]
 
 Layer: TypeAlias = Literal["default", "user", "project", "environment", "command line", "program"]
 
@@ -27,8 +27,43 @@ LAYERS: tuple[Layer, ...] = ("default", "user", "project", "environment", "comma
 """The layers in order: a later one counts before an earlier one."""
 
 
-class SettingsError(RuleFileError):
-    """Settings that cannot be read. No call should run without them. `problems` lists every mistake."""
+_MAX_PROBLEMS = 20
+_MAX_PROBLEM_CHARS = 1_000
+
+
+class SettingsError(ToolkitError, ValueError):
+    """
+    Settings that cannot be read. No call should run without them.
+
+    Attributes:
+        problems: The mistakes, each with its file, its line and the remedy. Each is one line of text, whatever the file
+            holds.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(make_visible(problem, keep_lines=False) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[type[SettingsError], tuple[tuple[str, ...]]]:
+        return type(self), (self.problems,)
+
+
+class Problems(list[str]):
+    """
+    The mistakes in settings so far. After 20 of them the reading ends with a `SettingsError`.
+
+    So a project that the user does not trust cannot keep a command busy with mistakes.
+    """
+
+    def append(self, problem: str) -> None:
+        is_long = len(problem) > _MAX_PROBLEM_CHARS
+        super().append(f"{problem[:_MAX_PROBLEM_CHARS]}..." if is_long else problem)
+        if len(self) >= _MAX_PROBLEMS:
+            raise SettingsError([*self, f"there may be more; reading ended after {_MAX_PROBLEMS} mistakes"])
+
+    def extend(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.append(problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +120,7 @@ class MergedSettings(Mapping[str, Any]):
         user_folder: The folder of the user's files.
         values_by_key: The value of each key.
         parts: Every part of every layer, in the order of the layers, with those that do not count.
-        rules: The rules of the rule files, of the keys `rules.*` and `commands.*`, and of the session.
+        rules: The rules of the keys `rules.*` and `commands.*`, and of the session.
         trust: The folders that the user trusts.
         files: The files that were read.
     """

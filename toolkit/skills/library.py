@@ -68,7 +68,7 @@ class Skills(CatalogView):
         check_yaml_installed()
         own = dict.fromkeys(Path(os.path.abspath(os.path.expanduser(folder))) for folder in folders)
         home = None if project is None else Path(os.path.abspath(os.path.expanduser(project)))
-        self._loaded_skills = LoadedSkills(tuple(own), home, trust, self.get, time_ns)
+        self._loaded_skills = LoadedSkills(tuple(own), home, trust, self.get, self._look_again, time_ns)
         join = SkillJoiner()
         super().__init__((catalog, self._loaded_skills), lambda tools, shelf: join(tools, shelf.tools.values()))
         self._check_seconds = check_seconds
@@ -98,6 +98,11 @@ class Skills(CatalogView):
         """Read the files now, without regard to what is known about them."""
         with self._lock:
             self._check_files(self._loaded_skills.read)
+
+    def _look_again(self) -> None:
+        """Read the files if they have changed, also if the last look was a moment ago."""
+        with self._lock:
+            self._check_files(self._loaded_skills.read_if_changed)
 
     def _check_files(self, read_files: Callable[[], None]) -> None:
         # A listener that is told of a change reads the table too, so this method may be called again from within.

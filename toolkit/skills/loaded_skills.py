@@ -13,24 +13,41 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..catalog import Catalog
-from ..permissions.trust import PROJECT_FOLDER, IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
+from ..permissions.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 from ..spec import Tool
 from ..values.visible import make_visible
 from .parsing import read_skill
 from .records import SkillProblem
-from .skill_files import Stamp, is_settled, read_contents, stamp_file, stamp_folder, stamp_tree
+from .skill_files import (
+    SKILLS_FOLDER,
+    Stamp,
+    is_settled,
+    list_skill_files,
+    read_contents,
+    read_project_contents,
+    stamp_file,
+    stamp_folder,
+    stamp_tree,
+)
 from .skill_tools import tool_of
 
 __all__ = ["LoadedSkills", "user_skills"]
 
-_FOLDER_NAME = "skills"
 _File: TypeAlias = tuple[Path, bytes, bool]
 _ToolOrProblems: TypeAlias = Tool | tuple[SkillProblem, ...]
 
 
 def user_skills() -> Path:
     """Return the folder of the user's own skills, whether or not it exists."""
-    return configuration_folder() / _FOLDER_NAME
+    return configuration_folder() / SKILLS_FOLDER
+
+
+def _list_names(folder: Path) -> list[Path]:
+    try:
+        return list_skill_files(folder)
+    except (OSError, ValueError):
+        return [folder]
 
 
 class LoadedSkills(Catalog):
@@ -50,6 +67,7 @@ class LoadedSkills(Catalog):
         project: Path | None,
         trust: Trust | None,
         find_tool: Callable[[str], Tool | None],
+        look_again: Callable[[], None],
         time_ns: Callable[[], int],
     ) -> None:
         super().__init__()
@@ -59,6 +77,7 @@ class LoadedSkills(Catalog):
         self._project = project
         self._trust = trust
         self._find_tool = find_tool
+        self._look_again = look_again
         self._time_ns = time_ns
         self._result_by_file: dict[_File, _ToolOrProblems] = {}
         self._last_stamp: Stamp = frozenset()
@@ -100,24 +119,25 @@ class LoadedSkills(Catalog):
 
     def _project_files(self, problems: list[SkillProblem]) -> list[_File]:
         self.ignored = ()
-        folder = None if self._project is None else self._project / PROJECT_FOLDER / _FOLDER_NAME
+        folder = None if self._project is None else self._project / PROJECT_FOLDER / SKILLS_FOLDER
         if self._project is None or folder is None or not os.path.exists(folder):
             return []
-        files, unreadable = read_contents(folder)
-        reason = why_not_trusted(self._trust, self._project)
-        if reason is None and read_contents(folder)[0] != files:
-            # The content that was read must be the content that is trusted, so a file must not be swapped in between.
-            reason, self._is_settled = f"{folder} changed while it was read; look again", False
+        project = ProjectFiles(self._project)
+        reason = why_not_trusted(self._trust, project)
         if reason is not None:
-            self.ignored = tuple(IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in files)
+            # The files of an untrusted project are not read. Their names say enough.
+            self.ignored = tuple(
+                IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in _list_names(folder)
+            )
             return []
+        files, unreadable = read_project_contents(project)
         problems += unreadable
         return [(path, content, True) for path, content in files.items()]
 
     def _read_file(self, file: _File) -> _ToolOrProblems:
         path, content, is_project = file
         skill, problems = read_skill(path, content, project=is_project)
-        return tuple(problems) if skill is None else tool_of(skill, self._find_tool)
+        return tuple(problems) if skill is None else tool_of(skill, self._find_tool, self._look_again)
 
     def _take_stamp(self) -> Stamp:
         result = frozenset().union(*map(stamp_folder, self._folders))

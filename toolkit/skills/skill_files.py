@@ -8,21 +8,38 @@ A skill file is `NAME.md`, or `NAME/SKILL.md` with the files that belong to it b
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from .._plumbing.regular_files import read_regular_file
+from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
 from .parsing import SKILL_FILE_NAME
 from .records import SkillProblem
 
-__all__ = ["Stamp", "is_settled", "read_contents", "stamp_file", "stamp_folder", "stamp_tree"]
+__all__ = [
+    "SKILLS_FOLDER",
+    "Stamp",
+    "is_settled",
+    "list_skill_files",
+    "read_contents",
+    "read_project_contents",
+    "stamp_file",
+    "stamp_folder",
+    "stamp_tree",
+]
+
+SKILLS_FOLDER = "skills"
+"""The folder with skills, in the user's configuration and in the `.toolkit` folder of a project."""
+
 
 Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 """The path, two times, size and inode number of each file, which show a change without reading the files."""
 
 _MAX_ENTRIES = 1000
 _MAX_BYTES = 64 * 1024
+_NO_FILE = "it is not a file; remove it, or write one"
+_TOO_LARGE = f"it is larger than {_MAX_BYTES:,} bytes; put what is seldom needed in a file beside it"
 _MAX_TREE_ENTRIES = 4000
 _SETTLED_NS = 2 * 10**9
 
@@ -32,7 +49,7 @@ def read_contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     content_by_path: dict[Path, bytes] = {}
     problems = []
     try:
-        files = _list_files(folder)
+        files = list_skill_files(folder)
     except (OSError, ValueError) as error:
         return {}, [SkillProblem(folder, None, f"its skills cannot be read: {_explain_error(error)}")]
     home = os.path.realpath(folder)
@@ -44,7 +61,34 @@ def read_contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     return content_by_path, problems
 
 
-def _list_files(folder: Path) -> list[Path]:
+def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], list[SkillProblem]]:
+    """
+    Return the content of the skill files of *project* by path, in order, and the problems with those that are none.
+
+    Raises:
+        TrustError: The content of the project cannot be covered by trust.
+    """
+    content_by_path: dict[Path, bytes] = {}
+    problems = []
+    for name in project.list_names(SKILLS_FOLDER):
+        whole_name = f"{SKILLS_FOLDER}/{name}"
+        if _is_skipped(name):
+            continue
+        if project.find(f"{whole_name}/{SKILL_FILE_NAME}") is not None:
+            whole_name = f"{whole_name}/{SKILL_FILE_NAME}"
+        elif not name.endswith(".md"):
+            continue
+        path, entry = project.folder / PROJECT_FOLDER / whole_name, project.find(whole_name)
+        if entry is None or entry.kind != "file":
+            problems.append(SkillProblem(path, None, _NO_FILE))
+        elif len(entry.data) > _MAX_BYTES:
+            problems.append(SkillProblem(path, None, _TOO_LARGE))
+        else:
+            content_by_path[path] = entry.data
+    return content_by_path, problems
+
+
+def list_skill_files(folder: Path) -> list[Path]:
     """Return the paths of the entries that may be skills, in order."""
     with os.scandir(folder) as entries:
         names = []
@@ -56,7 +100,7 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def _find_skill_file(folder: Path, name: str) -> Path | None:
-    if name.startswith(".") or name.lower() == "readme.md":
+    if _is_skipped(name):
         return None
     path = folder / name
     inside = path / SKILL_FILE_NAME
@@ -65,28 +109,24 @@ def _find_skill_file(folder: Path, name: str) -> Path | None:
     return path if name.endswith(".md") else None
 
 
+def _is_skipped(name: str) -> bool:
+    return name.startswith(".") or name.lower() == "readme.md"
+
+
 def _read_file(path: Path, home: str) -> bytes:
     real_path = os.path.realpath(path)
     if os.path.commonpath((real_path, home)) != home:
         raise ValueError(f"it is a link that leads out of {home}; put a copy there instead")
-    # The kind of the file is checked once it is open. Without O_NONBLOCK, opening a pipe would never return.
-    handle = os.open(real_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a file; remove it, or write one")
-        with open(handle, "rb", closefd=False) as file:
-            content = file.read(_MAX_BYTES + 1)
-    finally:
-        os.close(handle)
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f"it is larger than {_MAX_BYTES // 1024} KB; put what is seldom needed in a file beside it")
-    return content
+    file = read_regular_file(real_path, _MAX_BYTES, follow_links=False)
+    if file is None:
+        raise ValueError(_NO_FILE)
+    return file.content
 
 
 def stamp_folder(folder: Path) -> Stamp:
     """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
     try:
-        paths = [folder, *_list_files(folder)]
+        paths = [folder, *list_skill_files(folder)]
     except (OSError, ValueError):
         paths = [folder]
     return frozenset(map(_stamp_path, map(str, paths)))

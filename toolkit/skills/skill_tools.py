@@ -34,11 +34,13 @@ _GROUP = "skills"
 _METADATA_KEY = "skill"
 
 
-def tool_of(skill: Skill, find_tool: Callable[[str], Tool | None]) -> Tool:
+def tool_of(
+    skill: Skill, find_tool: Callable[[str], Tool | None], look_again: Callable[[], None] = lambda: None
+) -> Tool:
     """
     Return *skill* as a tool, with the facts that its file states.
 
-    *find_tool* returns the tools that the skill may call.
+    *find_tool* returns the tools that the skill may call. *look_again* reads the files of skills if they have changed.
     """
 
     def tools() -> list[Tool]:
@@ -47,6 +49,8 @@ def tool_of(skill: Skill, find_tool: Callable[[str], Tool | None]) -> Tool:
 
     async def run(**values: Any) -> str:
         context: Context = values.pop(context_name)
+        if skill.folder is not None:
+            look_again()  # The files beside it are read only from here on, by the tools of the model.
         current = find_tool(skill.name)
         if current is None or skill_of(current) is not skill:
             raise ToolError(f"the skill `{skill.name}` was changed or removed since it was looked up; call it again")

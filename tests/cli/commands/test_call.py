@@ -141,7 +141,7 @@ def test_a_trace_tells_what_happened_on_the_way(shop):
 
 def test_the_rules_of_the_project_count(shop):
     """What they allow only once the folder is trusted, which is said."""
-    shop.write(".toolkit/permissions.toml", 'deny = ["free_days(year=1999)"]\nallow = ["cancel"]\n')
+    shop.write(".toolkit/toolkit.toml", '[rules]\ndeny = ["free_days(year=1999)"]\nallow = ["cancel"]\n')
     assert shop.run("call", "tools.py", "free_days", "year=1999").code == 5
     ran = shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
     assert ran.code == 7
@@ -150,7 +150,7 @@ def test_the_rules_of_the_project_count(shop):
 
 def test_the_rules_of_the_user_count(shop, tmp_path):
     """And their mode."""
-    path = tmp_path / "config" / "toolkit" / "permissions.toml"
+    path = tmp_path / "config" / "toolkit" / "toolkit.toml"
     path.parent.mkdir(parents=True)
     path.write_text('mode = "plan"\n')
     assert shop.run("call", "tools.py", "cancel", "day=2026-05-01").code == 5
@@ -177,10 +177,10 @@ def test_a_rule_that_can_never_match_is_warned_of(shop):
 
 def test_a_rule_file_with_a_mistake_ends_the_command(shop):
     """Because the rules in it would be missing."""
-    shop.write(".toolkit/permissions.toml", "deny = 5")
+    shop.write(".toolkit/toolkit.toml", "[rules]\ndeny = 5")
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert (ran.code, ran.out) == (2, "")
-    assert "deny: has to be a list of rules" in ran.err
+    assert "rules.deny: has to be a list" in ran.err
 
 
 def test_calls_can_be_written_down(shop):

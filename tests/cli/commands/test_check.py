@@ -175,7 +175,7 @@ def test_a_tool_that_a_hook_watches_is_not_run(checked, tmp_path):
     """The user's hooks honoured: the check does not make calls that a hook could have blocked."""
     (tmp_path / "config" / "toolkit").mkdir(parents=True)
     hooks = '[[hooks]]\non = "before"\ntools = "shout"\ncommand = "exit 2"\n'
-    (tmp_path / "config" / "toolkit" / "hooks.toml").write_text(hooks)
+    (tmp_path / "config" / "toolkit" / "toolkit.toml").write_text(hooks)
     ran = checked(BROKEN)
     assert (ran.code, ran.json["laws"]) == (0, [])
     assert "`shout` is not run, because one of your hooks runs before its calls; --run shout runs it" in ran.err

@@ -23,7 +23,7 @@ FILES = [
     "my_shop/__init__.py",
     "my_shop/tools.py",
     "tests/test_tools.py",
-    ".toolkit/permissions.toml",
+    ".toolkit/toolkit.toml",
     "README.md",
 ]
 

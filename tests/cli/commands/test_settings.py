@@ -137,7 +137,7 @@ def test_protected_files_and_commands_count_for_the_built_in_tools(shop, user):
 
 
 def test_hooks_of_the_settings_run(shop, user):
-    """Hooks in `toolkit.toml` are as those in `hooks.toml`."""
+    """The hooks of `toolkit.toml` are shown."""
     user('[[hooks]]\non = "before"\ncommand = "echo no >&2; exit 2"\n')
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert (ran.code, ran.json["error"]["message"]) == (5, "no")
@@ -223,7 +223,7 @@ def test_trust_shows_settings_and_instruction_files(shop, user):
     shop.write("AGENTS.md", "Use tabs.")
     report = shop.run("trust", ".", "--yes").json
     assert report["instructions"] == ["AGENTS.md"]
-    assert [setting.partition(" (")[0] for setting in report["settings"]] == ["mode = auto"]
+    assert [setting.partition(" (")[0] for setting in report["rules"]] == ["mode = auto"]
     assert "AGENTS.md" in report["files"]
     assert shop.run("settings", "--json").json["settings"]["mode"]["value"] == "auto"
     shop.write("AGENTS.md", "Use spaces.")

@@ -31,8 +31,7 @@ files = ["tools/check.sh"]
 def project(shop):
     """A project with a rule that permits something, a hook with a script, and a skill."""
     folder = shop.folder / "shop"
-    shop.write("shop/.toolkit/permissions.toml", 'mode = "auto"\nallow = ["cancel"]\nask = ["order"]\n')
-    shop.write("shop/.toolkit/hooks.toml", HOOKS)
+    shop.write("shop/.toolkit/toolkit.toml", f'mode = "auto"\n[rules]\nallow = ["cancel"]\nask = ["order"]\n{HOOKS}')
     shop.write("shop/tools/check.sh", "echo checked \x1b[2J\n")
     written(folder / ".toolkit" / "skills" / "mine.md")
     return folder
@@ -49,7 +48,7 @@ def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
     assert not any("order" in rule for rule in report["rules"])  # an ask rule counts without trust
     assert "sh tools/check.sh" in report["hooks"][0]
     assert report["skills"][0].endswith("mine.md")
-    assert {"tools/check.sh", ".toolkit/hooks.toml"} <= set(report["files"])
+    assert {"tools/check.sh", ".toolkit/toolkit.toml"} <= set(report["files"])
     assert Trust().is_trusted(project)
     assert "you trust it already" in shop.run("trust", "shop").err
 
@@ -113,7 +112,7 @@ def test_what_cannot_be_trusted_is_told(shop, project, words, says):
 
 def test_mistakes_in_the_files_are_shown(shop, project):
     """A person should not agree to what cannot be read."""
-    (project / ".toolkit" / "permissions.toml").write_text('alow = ["cancel"]\n')
+    (project / ".toolkit" / "toolkit.toml").write_text('[rules]\nalow = ["cancel"]\n')
     (problem,) = shop.run("trust", "shop", "--yes").json["problems"]
     assert "alow" in problem
 

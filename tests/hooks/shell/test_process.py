@@ -128,6 +128,10 @@ async def test_what_it_leaves_in_the_background_is_not_waited_for(watch, child):
                 os.kill(int(line), signal.SIGKILL)
 
 
+def refuse(argv: list[str]) -> list[str]:
+    raise NotRun("it is not trusted")
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -135,8 +139,8 @@ async def test_what_it_leaves_in_the_background_is_not_waited_for(watch, child):
         ({"argv": ["/etc"]}, "it could not be started (Permission denied: /etc)"),
         ({"cwd": "/no/such"}, "it could not be started (No such file or directory: /no/such)"),
         ({"argv": ["a\0b"]}, "it could not be started (embedded null byte)"),
-        ({"may_start": lambda: "it is not trusted"}, "it is not trusted"),
-        ({"may_start": lambda: 1 // 0}, "it could not be run: ZeroDivisionError"),
+        ({"prepare": refuse}, "it is not trusted"),
+        ({"prepare": lambda argv: 1 // 0}, "it could not be run: ZeroDivisionError"),
     ],
 )
 async def test_what_cannot_be_started_says_why(options, problem):
@@ -148,9 +152,9 @@ async def test_what_cannot_be_started_says_why(options, problem):
     assert len(os.listdir("/dev/fd")) == before
 
 
-async def test_who_may_start_does():
-    """The question is asked, and answered with nothing."""
-    assert (await run_command(shell("exit 4", may_start=lambda: None))).code == 4
+async def test_a_command_can_be_changed_before_it_starts():
+    """The list that `prepare` returns is run."""
+    assert (await run_command(shell("exit 4", prepare=lambda argv: [*argv[:2], "exit 5"]))).code == 5
 
 
 async def test_nothing_is_left_open(watch):
@@ -201,11 +205,12 @@ async def test_whoever_is_cancelled_before_it_started_starts_nothing():
     asked, answered = threading.Event(), threading.Event()
     started: list[int] = []
 
-    def may_start() -> None:
+    def prepare(argv: list[str]) -> list[str]:
         asked.set()
         answered.wait(20)
+        return argv
 
-    running = asyncio.ensure_future(run_command(shell("true", may_start=may_start, exit_file=started.append)))
+    running = asyncio.ensure_future(run_command(shell("true", prepare=prepare, exit_file=started.append)))
     await asyncio.to_thread(asked.wait, 20)
     running.cancel()
     asyncio.get_running_loop().call_later(0, asyncio.get_running_loop().call_soon, answered.set)

@@ -92,7 +92,7 @@ def test_a_key_of_another_program_is_named(write):
         ('{"mcpServers": {"a": 1}}', "names no servers"),
         ('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', "'command' is given twice"),
         ("[" * 100_000, "is not JSON"),
-        ('"' + "x" * 1_000_001 + '"', "at most 1,000,000"),
+        ('"' + "x" * 1_000_001 + '"', "larger than 262,144 bytes"),
     ],
 )
 def test_a_file_of_another_form_is_refused(write, text, says):
@@ -103,8 +103,8 @@ def test_a_file_of_another_form_is_refused(write, text, says):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    """With the reason of the system."""
-    with pytest.raises(ServerFileError, match=r"none\.json cannot be read: No such file"):
+    """With the reason."""
+    with pytest.raises(ServerFileError, match=r"none\.json cannot be read: there is no such file"):
         Servers.from_config(tmp_path / "none.json")
 
 

@@ -23,7 +23,7 @@ __all__ = ["command"]
 def command(output: Output, folder: str, name: str | None) -> None:
     """Write a small project to start from.
 
-    A tool, a test, a rule file and a README are written into FOLDER. The project
+    A tool, a test, settings and a README are written into FOLDER. The project
     passes its own tests as it is. No file is overwritten: if one of the files exists,
     nothing is written.
 

@@ -73,8 +73,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hypothesis import given
-from toolkit import Dispatcher, Permissions
-from toolkit.permissions import read_rules
+from toolkit import Dispatcher
+from toolkit.settings import build_dispatcher, load_settings
 from toolkit.testing import arguments, check_catalog
 
 from {package}.tools import catalog, count_words
@@ -101,16 +101,17 @@ def test_distinct_words_are_never_more(drawn):
 
 
 def test_texts_with_a_password_are_asked_about():
-    """The rule file of the project asks for it."""
-    permissions = Permissions("default", read_rules(project=PROJECT).rules)
-    result = Dispatcher(catalog, permissions=permissions).call_sync("count_words", {{"text": "my password is ..."}})
+    """The settings of the project ask for it."""
+    settings = load_settings(PROJECT, user=PROJECT / "none", environ={{}})
+    result = build_dispatcher(settings, catalog).call_sync("count_words", {{"text": "my password is ..."}})
     assert result.kind == "waiting"
 '''
 
-_RULES = """\
-# Rules for calls of the tools, read by `toolkit call`, `toolkit agent` and Permissions.from_files().
+_SETTINGS = """\
+# Settings of this project, read by `toolkit call`, `toolkit agent` and load_settings().
 # The lists `ask` and `deny` always count. A list `allow` counts only if you trust this folder.
 
+[rules]
 ask = ["count_words(text=*password*)"]
 deny = []
 """
@@ -135,7 +136,7 @@ toolkit call {package}.tools count_words text='to be or not to be' distinct=true
 toolkit check {package}.tools
 ```
 
-`.toolkit/permissions.toml` says which calls are asked about and which are denied.
+`.toolkit/toolkit.toml` says which calls are asked about and which are denied.
 """
 
 FILES: dict[str, str] = {
@@ -143,6 +144,6 @@ FILES: dict[str, str] = {
     "{package}/__init__.py": _INIT,
     "{package}/tools.py": _TOOLS,
     "tests/test_tools.py": _TESTS,
-    ".toolkit/permissions.toml": _RULES,
+    ".toolkit/toolkit.toml": _SETTINGS,
     "README.md": _README,
 }

@@ -27,7 +27,7 @@ _TITLES = {
     "rules": "rules that permit calls, and its mode:",
     "hooks": "hooks, which run these commands:",
     "skills": "skills, which a model can use:",
-    "settings": "settings in toolkit.toml and in further rule files:",
+    "settings": "other settings:",
     "instructions": "instruction files, whose text is told to the model:",
 }
 
@@ -122,16 +122,16 @@ def _describe(report: TrustReport, contents: bool) -> Iterator[Text]:
     if not any(report.settings.values()) and not report.problems:
         yield Text("  nothing that counts only with your trust")
     yield Text("  files that must not change:" if report.files else "  it has no files to trust", "dim")
-    for path in report.files:
+    for path, content in report.files.items():
         yield to_safe_text(f"    {path}")
         if contents:
-            yield from _describe_content(report.folder / path)
+            yield from _describe_content(content)
 
 
-def _describe_content(path: Path) -> Iterator[Text]:
+def _describe_content(content: bytes) -> Iterator[Text]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        text = content.decode()
+    except UnicodeDecodeError as error:
         yield to_safe_text(f"      | it cannot be shown: {error}")
         return
     yield from (to_safe_text(f"      | {line}") for line in text[:_MAX_CHARS].splitlines())

@@ -6,29 +6,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ToolkitError
-from ...hooks.shell.files import HOOKS_FILE, read_hooks
-from ...permissions.hook_scripts import find_scripts
-from ...permissions.rule_files import read_rules
-from ...permissions.trust import (
-    PROJECT_FOLDER,
-    Trust,
-    TrustError,
-    configuration_folder,
-    content_digest,
-    instruction_digests,
-)
+from ...permissions.project_files import ProjectFiles
+from ...permissions.trust import Trust, configuration_folder, read_all_instructions
 from ...settings import SettingPart, SettingsError, load_settings
 from ...settings.loading import load_layers
-from ...skills.skill_files import read_contents
+from ...skills.skill_files import read_project_contents
 from ..settings_options import read_assignments
 
 __all__ = ["TrustReport", "read_report"]
+
+KINDS = ("rules", "hooks", "skills", "settings")
+"""The kinds of settings that count only with trust; the last one is for all that have no section of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +33,18 @@ class TrustReport:
         folder: The folder of the project.
         state: Whether the user trusts it: "trusted", "changed" or "unknown".
         digest: The digest of the content that this report is about.
-        instructions: The digests of the instruction files that this report is about, by name.
+        instructions: The contents of the instruction files that this report is about, by name.
         settings: The settings that count only with trust, by their kind: "rules", "hooks" and others.
-        files: The files that trust covers, relative to the folder.
+        files: The contents of the files that trust covers, by their path relative to the folder.
         problems: The mistakes in the files. A project with mistakes can be trusted, and its settings are refused.
     """
 
     folder: Path
     state: str
     digest: str
-    instructions: dict[str, str]
+    instructions: dict[str, bytes]
     settings: dict[str, list[str]]
-    files: tuple[Path, ...]
+    files: dict[Path, bytes]
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -76,29 +69,32 @@ def read_report(folder: str | os.PathLike[str], trust: Trust, assignments: Itera
         SettingsError: There is a mistake in *assignments*.
         TrustError: The folder cannot be trusted, because a part of its content cannot be covered.
     """
-    # The digest is taken first. If the content changes after that, recording the trust fails.
-    digest = content_digest(folder)
-    project = Path(os.path.realpath(folder))
+    # Everything is read once, so that the digest is about what is shown.
+    project = ProjectFiles(os.path.realpath(folder))
+    digest = project.digest
     problems: list[str] = []
-    instructions = instruction_digests(project, names=_find_instruction_names(project, trust, assignments, problems))
-    settings = {kind: _read_settings(readers, project, problems) for kind, readers in SETTINGS.items()}
+    instructions = read_all_instructions(project, names=_find_instruction_names(project, trust, assignments, problems))
+    settings = _read_settings(project, problems)
     return TrustReport(
-        folder=project,
+        folder=project.root,
         state=_find_state(project, trust, instructions),
         digest=digest,
         instructions=instructions,
         settings={**settings, "instructions": list(instructions)},
-        files=(*_list_files(project), *map(Path, instructions)),
+        files={
+            **{Path(name): entry.data for name, entry in project.contents.items()},
+            **{Path(name): content for name, content in instructions.items()},
+        },
         problems=tuple(problems),
     )
 
 
 def _find_instruction_names(
-    project: Path, trust: Trust, assignments: Iterable[str], problems: list[str]
+    project: ProjectFiles, trust: Trust, assignments: Iterable[str], problems: list[str]
 ) -> Sequence[str]:
     """Return the names of instruction files in the settings of all layers; none if there are mistakes in a layer."""
     mistakes: list[str] = []
-    parts = read_assignments(assignments, project, mistakes)
+    parts = read_assignments(assignments, project.folder, mistakes)
     if mistakes:
         raise SettingsError(mistakes)
     try:
@@ -110,76 +106,35 @@ def _find_instruction_names(
     return names
 
 
-def _read_rules(project: Path) -> list[str]:
-    return [setting.what for setting in read_rules(project=project).ignored]
-
-
-def _read_hooks(project: Path) -> list[str]:
-    return [setting.what for setting in read_hooks(project=project).ignored]
-
-
-def _read_skills(project: Path) -> list[str]:
-    folder = project / PROJECT_FOLDER / "skills"
-    return [str(path) for path in read_contents(folder)[0]] if folder.is_dir() else []
-
-
-def _read_other_settings(project: Path, user: Path) -> list[str]:
+def _read_settings(project: ProjectFiles, problems: list[str]) -> dict[str, list[str]]:
     """
-    Return the settings that have no section of their own, such as those of `toolkit.toml` and further rule files.
+    Return the settings of an untrusted project that do not count, by their kind.
 
-    These are the settings that would not count after the settings in the folder *user* if the project is not trusted.
+    Mistakes in the user's files must not hide a setting, so the settings are compared with the defaults first.
     """
+    settings: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     with tempfile.TemporaryDirectory() as nowhere:
-        merged = load_settings(project, user=user, trust=Trust(Path(nowhere, "trust.json")), environ={})
-    parts = [part for part in merged.parts if part.layer == "project" and part.why_ignored]
-    return [part.as_ignored().what for part in parts if not _has_own_section(part, project)]
+        trust = Trust(Path(nowhere, "trust.json"))
+        for user in (Path(nowhere), configuration_folder()):
+            try:
+                merged = load_settings(project, user=user, trust=trust, environ={})
+            except SettingsError as error:
+                problems.extend(problem for problem in error.problems if problem not in problems)
+                continue
+            for part in merged.parts:
+                if part.layer == "project" and part.why_ignored:
+                    settings[_find_kind(part)][part.as_ignored().what] = None
+    skills = [str(path) for path in read_project_contents(project)[0]]
+    return {**{kind: list(texts) for kind, texts in settings.items()}, "skills": skills}
 
 
-def _read_settings_after_defaults(project: Path) -> list[str]:
-    with tempfile.TemporaryDirectory() as nowhere:
-        return _read_other_settings(project, Path(nowhere))
+def _find_kind(part: SettingPart) -> str:
+    table = part.key.partition(".")[0]
+    return {"mode": "rules", "commands": "rules"}.get(table, table if table in KINDS else "settings")
 
 
-def _read_settings_after_users(project: Path) -> list[str]:
-    return _read_other_settings(project, configuration_folder())
-
-
-def _has_own_section(part: SettingPart, project: Path) -> bool:
-    """Return whether the report shows *part* among the rules, the hooks or the skills."""
-    files = [str(project / PROJECT_FOLDER / name) for name in ("permissions.toml", HOOKS_FILE)]
-    return part.key == "skills.folders" or part.place in files or part.place.rpartition(":")[0] in files
-
-
-def _find_state(project: Path, trust: Trust, instructions: dict[str, str]) -> str:
+def _find_state(project: ProjectFiles, trust: Trust, instructions: dict[str, bytes]) -> str:
     """Return the state of the folder; an instruction file that the trust does not cover is a change too."""
     state = trust.state(project)
-    is_covered = all(trust.covers_digest(project, name, digest) for name, digest in instructions.items())
+    is_covered = all(trust.covers_file(project.root, name, content) for name, content in instructions.items())
     return state if state != "trusted" or is_covered else "changed"
-
-
-SETTINGS: dict[str, tuple[Callable[[Path], list[str]], ...]] = {
-    "rules": (_read_rules,),
-    "hooks": (_read_hooks,),
-    "skills": (_read_skills,),
-    # Mistakes in the user's files must not hide a setting, so the project's are compared with the defaults first.
-    "settings": (_read_settings_after_defaults, _read_settings_after_users),
-}
-"""The functions that return the settings of an untrusted project that do not count, by the kind of setting."""
-
-
-def _read_settings(readers: Iterable[Callable[[Path], list[str]]], project: Path, problems: list[str]) -> list[str]:
-    settings: list[str] = []
-    for read in readers:
-        try:
-            settings += read(project)
-        except TrustError:
-            raise
-        except ToolkitError as error:
-            problems.extend(line for line in str(error).splitlines() if line not in problems)
-    return list(dict.fromkeys(settings))
-
-
-def _list_files(project: Path) -> list[Path]:
-    """Return the files in the `.toolkit` folder, and the files elsewhere that its hooks run."""
-    inside = sorted(path for path in (project / PROJECT_FOLDER).rglob("*") if not path.is_dir())
-    return [*(path.relative_to(project) for path in inside), *map(Path, find_scripts(project))]

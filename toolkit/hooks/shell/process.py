@@ -34,7 +34,7 @@ class HookCommand:
         max_stdout_bytes: The limit for standard output; a command that prints more is ended.
         max_stderr_bytes: How many bytes from the beginning of standard error are kept.
         grace_seconds: The time between the request to end and the kill.
-        may_start: A function that returns why the command may not run, or None if it may.
+        prepare: A function that gets `argv` and returns the one to run. It raises `NotRun` if the command may not run.
         exit_file: A function that returns a file which shows the end of a process.
     """
 
@@ -46,7 +46,7 @@ class HookCommand:
     max_stdout_bytes: int = 8 * 1024 * 1024
     max_stderr_bytes: int = 16_384
     grace_seconds: float = 1.0
-    may_start: Callable[[], str | None] | None = None
+    prepare: Callable[[Sequence[str]], Sequence[str]] | None = None
     exit_file: Callable[[int], int | None] = exit_file
 
 
@@ -82,9 +82,9 @@ async def run_command(command: HookCommand) -> HookCommandResult:
 
 
 def _run_in_thread(command: HookCommand, thread: ChildThread[HookCommandResult]) -> HookCommandResult:
-    why = None if command.may_start is None else command.may_start()
-    if why is not None or thread.is_stopping:
-        raise NotRun(why or "it was cancelled")
+    argv = command.argv if command.prepare is None else command.prepare(command.argv)
+    if thread.is_stopping:
+        raise NotRun("it was cancelled")
     outputs = {"stdout": bytearray(), "stderr": bytearray()}
     limits = {"stdout": command.max_stdout_bytes + 1, "stderr": command.max_stderr_bytes}
 
@@ -95,7 +95,7 @@ def _run_in_thread(command: HookCommand, thread: ChildThread[HookCommandResult])
         return f"it printed more than {command.max_stdout_bytes:,} bytes" if has_too_much else None
 
     spec = ChildSpec(
-        argv=command.argv,
+        argv=argv,
         env=command.env,
         cwd=command.cwd,
         on_data=collect,

@@ -40,8 +40,8 @@ class ShellHook:
         env: Names of variables of this process that the command gets, besides PATH, HOME and the like.
         cwd: The folder in which the command runs; by default the folder of this process.
         source: The place where the hook was written, for messages.
-        may_start: A function that returns why the command may not run, or None if it may. It is called before each run,
-            in the thread of that run.
+        prepare: A function that gets the argument list and returns the one to run. It is called before each run, in the
+            thread of that run, and raises `NotRun` if the command may not run.
 
     Raises:
         ValueError: Some fields cannot be right; the message names every mistake.
@@ -55,7 +55,7 @@ class ShellHook:
     env: Sequence[str] = ()
     cwd: str | os.PathLike[str] | None = None
     source: str = ""
-    may_start: Callable[[], str | None] | None = field(default=None, repr=False)
+    prepare: Callable[[Sequence[str]], Sequence[str]] | None = field(default=None, repr=False)
     patterns: tuple[NamePattern, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -14,12 +14,9 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
-from os import PathLike
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ...permissions.judgement import names_of
-from ...permissions.trust import Trust
 from ...results import Kind, ToolCall, ToolResult
 from ...session import Session
 from ...values.rendering import as_text
@@ -27,7 +24,6 @@ from ...values.visible import make_visible
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
 from .answers import HookFailed, read_answer
 from .events import arguments_of, describe_agent, describe_call, encode_event, restore_secrets, tool_name_of
-from .files import read_hooks, user_hooks
 from .process import HookCommand, NotRun, build_environment, run_command
 from .records import EVENTS, Event, ShellHook
 
@@ -36,7 +32,6 @@ __all__ = ["ShellHook", "ShellHooks"]
 _log = logging.getLogger("toolkit.hooks")
 
 _MAX_NAME_CHARS = 200
-_MAX_IGNORED_CHARS = 250
 
 
 class ShellHooks:
@@ -46,16 +41,10 @@ class ShellHooks:
     Give it to a dispatcher as one hook, `hooks=[shell_hooks]`. Give them one by one, `hooks=[*shell_hooks]`, if one of
     them changes arguments and another asks for a person, because a single hook of a dispatcher can return only one of
     these outcomes.
-
-    Attributes:
-        ignored: The hooks in a project's file that do not count, each with the reason.
-        files: The files that were read.
     """
 
     def __init__(self, hooks: Iterable[ShellHook]) -> None:
         self.hooks = tuple(hooks)
-        self.ignored: tuple[str, ...] = ()
-        self.files: tuple[Path, ...] = ()
         for hook in self.hooks:
             if not isinstance(hook, ShellHook):
                 raise TypeError(f"shell hooks are made of ShellHook(on=..., command=...), got {type(hook).__name__}")
@@ -66,33 +55,6 @@ class ShellHooks:
         self._hooks_by_event: dict[Event, list[ShellHook]] = {
             event: [hook for hook in self.hooks if event in hook.on] for event in EVENTS
         }
-
-    @classmethod
-    def from_files(
-        cls,
-        project: str | PathLike[str] | None = None,
-        *,
-        user: str | PathLike[str] | None = None,
-        trust: Trust | None = None,
-    ) -> Self:
-        """
-        Return the hooks in the user's file and in a project's file.
-
-        *project* is the project's folder. *user* is the user's file, if it is not in the usual place. A project's hooks
-        count only if the user trusts the folder.
-
-        Raises:
-            HookFileError: There are mistakes in the files; the error lists all of them.
-        """
-        hook_set = read_hooks(
-            user=user_hooks() if user is None else user,
-            project=project,
-            trust=Trust() if trust is None else trust,
-        )
-        shell_hooks = cls(hook_set.hooks)
-        shell_hooks.ignored = tuple(str(setting._replace(what=_shorten(setting.what))) for setting in hook_set.ignored)
-        shell_hooks.files = hook_set.files
-        return shell_hooks
 
     def __iter__(self) -> Iterator[ShellHooks]:
         """Yield the same hooks, each in a `ShellHooks` object of its own."""
@@ -215,7 +177,7 @@ async def _run_hook(hook: ShellHook, event: Event, tool: str, event_data: Mappin
         env=build_environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
-        may_start=hook.may_start,
+        prepare=hook.prepare,
     )
     try:
         return read_answer(await run_command(command), event)
@@ -264,10 +226,3 @@ def _add_note(result: ToolResult, note: dict[str, Any]) -> ToolResult:
         "hooks": [*(earlier_notes if isinstance(earlier_notes, list) else []), note],
     }
     return copied
-
-
-def _shorten(what: str) -> str:
-    """Return the words about an ignored hook; a long command is cut, because a project may write without end."""
-    if len(what) <= _MAX_IGNORED_CHARS:
-        return what
-    return f"{what[:_MAX_IGNORED_CHARS]}... (cut; `toolkit trust` shows all of it)"

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..._plumbing.regular_files import explain_file_error, read_regular_file
 from ...errors import DefinitionError, ToolkitError
 from ...permissions.trust import Trust, configuration_folder
 from ...settings.mcp_servers import McpServer, find_server_mistakes, without_credentials
@@ -29,7 +30,9 @@ from .remote_server import RemoteServer, read_server
 
 __all__ = ["ServerFile", "ServerFileError", "check_trusted", "expand_variables", "read_server_file"]
 
-_MAX_BYTES = 1_000_000
+_MAX_BYTES = 256 * 1024
+_MAX_SERVERS = 200
+_MAX_PROBLEMS = 20
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET_NAME = re.compile(r"token|secret|passw|api_?key|credential", re.IGNORECASE)
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
@@ -84,9 +87,12 @@ def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | 
     # The links are followed once. If they change later, the file that was read is still the one that trust is about.
     where = Path(os.path.realpath(Path(path).expanduser()))
     try:
-        content = where.read_bytes()
-    except OSError as error:
-        raise ServerFileError(f"{where} cannot be read: {error.strerror or error}") from None
+        file = read_regular_file(where, _MAX_BYTES, follow_links=False)
+    except (OSError, ValueError) as error:
+        raise ServerFileError(f"{where} cannot be read: {explain_file_error(error)}") from None
+    if file is None:
+        raise ServerFileError(f"{where} cannot be read: there is no such file")
+    content = file.content
     entries = _parse(content, where)
     servers: dict[str, RemoteServer] = {}
     problems: list[str] = []
@@ -99,6 +105,8 @@ def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | 
         problems += [f"{where.name}: {name}: {note}" for note in _find_unused(entry)]
         if server is not None:
             servers[name] = server
+    if len(problems) > _MAX_PROBLEMS:
+        problems[_MAX_PROBLEMS:] = [f"{where.name}: there are {len(problems) - _MAX_PROBLEMS:,} more mistakes"]
     return ServerFile(where, content, entries, servers, tuple(problems))
 
 
@@ -125,8 +133,6 @@ def check_trusted(file: ServerFile, trust: Trust, confirm: Callable[[str], bool]
 
 
 def _parse(content: bytes, where: Path) -> dict[str, dict[str, Any]]:
-    if len(content) > _MAX_BYTES:
-        raise ServerFileError(f"{where} has {len(content):,} bytes; a file of servers has at most {_MAX_BYTES:,}")
     try:
         data = json.loads(content, object_pairs_hook=_refuse_double_keys)
     except (ValueError, RecursionError) as error:
@@ -134,15 +140,17 @@ def _parse(content: bytes, where: Path) -> dict[str, dict[str, Any]]:
     servers = data.get("mcpServers") if isinstance(data, dict) else None
     if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
         raise ServerFileError(f'{where} names no servers; write {{"mcpServers": {{"NAME": {{"command": ...}}}}}}')
+    if len(servers) > _MAX_SERVERS:
+        raise ServerFileError(f"{where} names {len(servers):,} servers, and {_MAX_SERVERS} are allowed; remove some")
     return servers
 
 
 def _refuse_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{double!r:.80} is given twice; remove one")
+    table: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in table:
+            raise ValueError(f"{name!r:.80} is given twice; remove one")
+        table[name] = value
     return table
 
 

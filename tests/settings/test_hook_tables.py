@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import os
 import pickle
+from pathlib import Path
 
 import pytest
 
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import ShellHooks
-from toolkit.hooks.shell.files import HookFileError, read_hooks, user_hooks
-from toolkit.permissions import RuleFileError, Trust
+from toolkit.hooks.shell.records import ShellHook
+from toolkit.permissions import Trust
+from toolkit.settings import MergedSettings, SettingsError, load_settings
 
 USER = """
 [[hooks]]
@@ -38,7 +40,7 @@ command = ["/bin/true", "a b"]
 @pytest.fixture
 def user(tmp_path):
     """The user's file."""
-    path = tmp_path / "config/hooks.toml"
+    path = tmp_path / "config/toolkit.toml"
     path.parent.mkdir()
     path.write_text(USER)
     return path
@@ -49,7 +51,7 @@ def project(tmp_path):
     """A project that brings hooks along."""
     folder = tmp_path / "project"
     (folder / ".toolkit").mkdir(parents=True)
-    (folder / ".toolkit/hooks.toml").write_text(PROJECT)
+    (folder / ".toolkit/toolkit.toml").write_text(PROJECT)
     (folder / ".toolkit/check.sh").write_text('#!/bin/sh\necho "no, says $(pwd)" >&2\nexit 2\n')
     (folder / ".toolkit/check.sh").chmod(0o755)
     return folder
@@ -74,63 +76,77 @@ def catalog():
     return made
 
 
+def load(*, user=None, project=None, trust=None) -> MergedSettings:
+    """The settings of a user and of a project, without those of the machine."""
+    nowhere = Path("/nowhere")
+    return load_settings(
+        project or nowhere,
+        user=nowhere if user is None else user.parent,
+        trust=trust or Trust(nowhere / "trust.json"),
+        environ={},
+    )
+
+
+def read_hooks(**options) -> tuple[ShellHook, ...]:
+    """The hooks that count."""
+    return load(**options)["hooks"]
+
+
 def problems(**options) -> tuple[str, ...]:
     """What is wrong, one text for each."""
-    with pytest.raises(HookFileError) as caught:
+    with pytest.raises(SettingsError) as caught:
         read_hooks(**options)
     return caught.value.problems
 
 
 def test_no_files_are_no_hooks(tmp_path):
     """Nothing is missing if nothing is there."""
-    found = read_hooks(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
-    assert (found.hooks, found.ignored, found.files) == ((), (), ())
-    assert read_hooks().hooks == ()
+    merged = load(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
+    assert (merged["hooks"], merged.ignored, merged.files) == ((), (), ())
+    assert read_hooks() == ()
 
 
 def test_a_file_says_what_code_says(user, project):
     """Every key counts; what is left out has its default."""
-    (hook,) = read_hooks(user=user, project=project).hooks
+    (hook,) = read_hooks(user=user, project=project)
     assert (hook.on, hook.tools, hook.command) == (("before",), ("bash", "fs_*"), "exit 0")
     assert (hook.timeout_seconds, hook.on_failure, hook.env) == (5, "allow", ("GITHUB_TOKEN",))
     assert (hook.cwd, hook.source) == (user.parent, f"user hooks, hooks[0] in {user}")
 
 
 def test_the_users_file_is_in_the_users_configuration(tmp_path, monkeypatch):
-    """`$XDG_CONFIG_HOME` counts, and `from_files` looks there by itself."""
+    """`$XDG_CONFIG_HOME` counts."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert user_hooks() == tmp_path / "toolkit/hooks.toml"
-    user_hooks().parent.mkdir()
-    user_hooks().write_text(USER)
-    hooks = ShellHooks.from_files()
-    assert (len(hooks.hooks), hooks.files, hooks.hooks[0].cwd) == (1, (user_hooks(),), tmp_path / "toolkit")
+    (tmp_path / "toolkit").mkdir(mode=0o700)
+    (tmp_path / "toolkit/toolkit.toml").write_text(USER)
+    (hook,) = load_settings(tmp_path, environ={})["hooks"]
+    assert hook.cwd == tmp_path / "toolkit"
 
 
 # Whose hooks run.
 
 
-@pytest.mark.parametrize("with_trust", [True, False])
-def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, catalog, with_trust):
+def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, catalog):
     """They are listed with the reason and the remedy, and the user's count."""
-    hooks = ShellHooks.from_files(project, user=user, trust=trust if with_trust else None)
-    file = project / ".toolkit/hooks.toml"
+    merged = load(project=project, user=user, trust=trust)
+    file = project / ".toolkit/toolkit.toml"
     why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
-    assert hooks.ignored == (
-        f"project hooks, hooks[0] in {file}: .toolkit/check.sh: {why}",
-        f"project hooks, hooks[1] in {file}: /bin/true 'a b': {why}",
-    )
-    assert (len(hooks.hooks), hooks.files) == (1, (user, file))
-    assert Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {}).text == "ran"
+    assert [str(setting) for setting in merged.ignored] == [
+        f"hooks = before *: .toolkit/check.sh (project, {file}:2): {why}",
+        f"hooks = agent_start, agent_end *: /bin/true 'a b' (project, {file}:6): {why}",
+    ]
+    assert (len(merged["hooks"]), merged.files) == (1, (user, file))
+    assert Dispatcher(catalog, hooks=[ShellHooks(merged["hooks"])]).call_sync("bash", {}).text == "ran"
 
 
 @pytest.mark.parametrize("command", ['".toolkit/check.sh"', '[".toolkit/check.sh"]'])
 def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalog, command):
     """After the user's, with what is relative taken from there."""
-    (project / ".toolkit/hooks.toml").write_text(PROJECT.replace('".toolkit/check.sh"', command))
+    (project / ".toolkit/toolkit.toml").write_text(PROJECT.replace('".toolkit/check.sh"', command))
     trust.trust(project)
-    hooks = ShellHooks.from_files(project, user=user, trust=trust)
-    result = Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {})
-    assert (hooks.ignored, [len(hook.on) for hook in hooks.hooks]) == ((), [1, 1, 2])
+    hooks = read_hooks(project=project, user=user, trust=trust)
+    result = Dispatcher(catalog, hooks=[ShellHooks(hooks)]).call_sync("bash", {})
+    assert [len(hook.on) for hook in hooks] == [1, 1, 2]
     assert (result.kind, result.error.message) == ("denied", f"no, says {project}")
 
 
@@ -138,9 +154,9 @@ def test_a_project_that_changed_is_not_trusted(project, trust):
     """Whatever changed in its `.toolkit` folder, somebody has to look again."""
     trust.trust(project)
     (project / ".toolkit/check.sh").write_text("#!/bin/sh\nexit 0\n")
-    hooks = ShellHooks.from_files(project, trust=trust, user=project / "none")
-    assert hooks.hooks == ()
-    assert "has changed since you trusted it" in hooks.ignored[0]
+    merged = load(project=project, trust=trust)
+    assert merged["hooks"] == ()
+    assert "has changed since you trusted it" in merged.ignored[0].why
 
 
 @pytest.mark.parametrize(
@@ -153,17 +169,20 @@ def test_a_project_that_changed_is_not_trusted(project, trust):
         (lambda project, trust: trust.revoke(project), "you have not trusted"),
         (lambda project, trust: trust.path.write_text("{"), "so it trusts nothing"),
         (
-            lambda project, trust: ((project / ".toolkit/hooks.toml").write_text(PROJECT + "\n"), trust.trust(project)),
+            lambda project, trust: (
+                (project / ".toolkit/toolkit.toml").write_text(PROJECT + "\n"),
+                trust.trust(project),
+            ),
             "changed since it was read; load its hooks again",
         ),
         (
-            lambda project, trust: ((project / ".toolkit/hooks.toml").unlink(), trust.trust(project)),
+            lambda project, trust: ((project / ".toolkit/toolkit.toml").unlink(), trust.trust(project)),
             "changed since it was read; load its hooks again",
         ),
         (
             lambda project, trust: (
-                (project / ".toolkit/hooks.toml").unlink(),
-                (project / ".toolkit/hooks.toml").mkdir(),
+                (project / ".toolkit/toolkit.toml").unlink(),
+                (project / ".toolkit/toolkit.toml").mkdir(),
                 trust.trust(project),
             ),
             "changed since it was read; load its hooks again",
@@ -174,7 +193,7 @@ def test_a_project_that_changed_is_not_trusted(project, trust):
 def test_trust_is_asked_again_before_each_run(project, trust, catalog, change, problem):
     """What was loaded does not run any more; as a failing hook it blocks."""
     trust.trust(project)
-    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks(read_hooks(project=project, trust=trust))])
     change(project, trust)
     result = dispatcher.call_sync("bash", {})
     assert result.kind == "denied"
@@ -185,17 +204,15 @@ def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
     """And says so where the hooks are listed."""
     trust.path.parent.mkdir()
     trust.path.write_text("{")
-    assert "so it trusts nothing" in ShellHooks.from_files(project, trust=trust, user=project / "none").ignored[0]
+    assert "so it trusts nothing" in load(project=project, trust=trust).ignored[0].why
 
 
 def test_what_is_listed_cannot_deceive(project):
-    """A project's command is shown with nothing in it that acts on a terminal, and not without end."""
+    """A project's command is shown with nothing in it that acts on a terminal."""
     text = '[[hooks]]\non = "after"\ncommand = "evil\\u001b[2K\\n' + "x" * 500 + '"\n'
-    (project / ".toolkit/hooks.toml").write_text(text)
-    (shown,) = ShellHooks.from_files(project, user=project / "none").ignored
-    assert "evil\\x1b[2K\\nxxx" in shown
-    assert "(cut; `toolkit trust` shows all of it)" in shown
-    assert len(shown) < 700
+    (project / ".toolkit/toolkit.toml").write_text(text)
+    (setting,) = load(project=project).ignored
+    assert "evil\\x1b[2K\\nxxx" in str(setting)
 
 
 # Mistakes.
@@ -204,18 +221,18 @@ def test_what_is_listed_cannot_deceive(project):
 def test_every_mistake_in_every_file_is_told_at_once(user, project):
     """With the file, the number of the hook, the key and the remedy."""
     user.write_text('hook = 1\n[[hooks]]\non = "befor"\ncommand = ""\ntimeout = 3\n[[hooks]]\n')
-    file = project / ".toolkit/hooks.toml"
+    file = project / ".toolkit/toolkit.toml"
     file.write_text(
         '[[hooks]]\non = "after"\ncommand = "x"\n[[hooks]]\non = "after"\ncommand = "x"\ntimeout_seconds = 0\n'
     )
     assert problems(user=user, project=project) == (
-        f"{user}: 'hook' is not known; did you mean `hooks`?",
-        f"{user}: hooks[0]: 'timeout' is not known; did you mean `timeout_seconds`?",
-        f"{user}: hooks[0]: on: 'befor' is not known; did you mean `before`?",
-        f'{user}: hooks[0]: command: has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell',
-        f"{user}: hooks[1]: on: is missing; say when it runs: before, after, agent_start or agent_end",
-        f"{user}: hooks[1]: command: is missing; say what runs",
-        f"{file}: hooks[1]: timeout_seconds: has to be a number of seconds above 0, at most 86,400; got 0",
+        f"{user}:1: hook: is not known; did you mean `hooks`?",
+        f"{user}:2: hooks[0]: 'timeout' is not known; did you mean `timeout_seconds`?",
+        f"{user}:2: hooks[0]: on: 'befor' is not known; did you mean `before`?",
+        f'{user}:2: hooks[0]: command: has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell',
+        f"{user}:6: hooks[1]: on: is missing; say when it runs: before, after, agent_start or agent_end",
+        f"{user}:6: hooks[1]: command: is missing; say what runs",
+        f"{file}:4: hooks[1]: timeout_seconds: has to be a number of seconds above 0, at most 86,400; got 0",
     )
 
 
@@ -234,7 +251,7 @@ def test_a_mistake_is_told_with_its_place(user, text, problem):
     """One text that names the file."""
     user.write_text(text)
     (found,) = problems(user=user)
-    assert found.startswith(f"{user}: ")
+    assert found.startswith(f"{user}:")
     assert problem in found
 
 
@@ -261,7 +278,7 @@ def test_a_users_hook_is_not_a_projects_script(user, command, is_refused):
     if is_refused:
         assert "is no whole path; write one, so that no other user chooses what runs" in problems(user=user)[0]
     else:
-        assert len(read_hooks(user=user).hooks) == 1
+        assert len(read_hooks(user=user)) == 1
 
 
 def make_link(path, target):
@@ -273,7 +290,7 @@ def make_link(path, target):
     ("make", "problem"),
     [
         (lambda path: path.write_bytes(b"\xff"), "it is not UTF-8"),
-        (lambda path: path.write_bytes(b"#" * 1_000_001), "it is larger than 1,000,000 bytes"),
+        (lambda path: path.write_bytes(b"#" * 1_000_001), "it is larger than 262,144 bytes"),
         (lambda path: path.write_text("a = " + "[" * 100_000), "cannot be used"),
         (lambda path: make_link(path, path.parent / "nowhere"), "it is a link that leads nowhere"),
         (lambda path: (path.unlink(), path.mkdir()), "it is not a file"),
@@ -283,22 +300,40 @@ def make_link(path, target):
     ids=["junk", "huge", "deep", "dangling", "folder", "fifo", "loop"],
 )
 def test_a_file_that_cannot_be_used_is_an_error(user, make, problem):
-    """Its hooks are missing, and that must not go unnoticed; nothing hangs."""
+    """Its settings are missing, and that must not go unnoticed; nothing hangs."""
     make(user)
     assert problem in problems(user=user)[0]
 
 
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: path.write_bytes(b"\xff"), "it is not UTF-8"),
+        (lambda path: make_link(path, "nowhere"), "it is a link that leads nowhere"),
+        (lambda path: make_link(path, path.name), "it is a link that leads nowhere"),
+        (lambda path: (path.unlink(), path.mkdir()), "it is not a file"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "it is neither a file nor a folder"),
+        (lambda path: (path.parent.rename(path.parents[1] / "x"), path.parent.symlink_to("x")), "has to be a folder"),
+        (lambda path: (path.parent.rename(path.parents[1] / "x"), path.parent.touch()), "has to be a folder"),
+    ],
+    ids=["junk", "dangling", "loop", "folder", "fifo", "linked folder", "no folder"],
+)
+def test_a_file_of_a_project_that_cannot_be_used_is_an_error(project, make, problem):
+    """What it forbids would be missing."""
+    make(project / ".toolkit/toolkit.toml")
+    assert problem in problems(project=project)[0]
+
+
 def test_a_project_cannot_point_out_of_itself(user, project):
     """A link to the user's own file would run it in the project's name."""
-    make_link(project / ".toolkit/hooks.toml", user)
-    assert f"it is a link that leads out of {project}" in problems(project=project)[0]
+    make_link(project / ".toolkit/toolkit.toml", user)
+    assert "is a link that leads out of" in problems(project=project)[0]
 
 
 def test_the_error_travels():
-    """It is an error of rule files too, can be pickled, and is cut after twenty."""
-    error = pickle.loads(pickle.dumps(HookFileError([f"problem {n}" for n in range(30)])))
-    assert isinstance(error, RuleFileError)
-    assert (len(error.problems), str(error).splitlines()[-1]) == (30, "and 10 more")
+    """It can be pickled."""
+    error = pickle.loads(pickle.dumps(SettingsError([f"problem {n}" for n in range(30)])))
+    assert (len(error.problems), str(error).splitlines()[-1]) == (30, "problem 29")
 
 
 @pytest.mark.parametrize(
@@ -306,11 +341,11 @@ def test_the_error_travels():
 )
 def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
     """Elsewhere a tool may write it after somebody trusted the folder."""
-    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
+    (project / ".toolkit/toolkit.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
     if not is_told:
-        assert read_hooks(project=project).hooks == ()
+        assert read_hooks(project=project) == ()
         return
-    with pytest.raises(HookFileError, match="lies outside .toolkit, where tools may write; put it in there"):
+    with pytest.raises(SettingsError, match="lies outside .toolkit, where tools may write; put it in there"):
         read_hooks(project=project)
 
 
@@ -319,7 +354,7 @@ def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
 
 def hook_of(project, lines):
     """Let the project have one hook."""
-    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\n{lines}\n')
+    (project / ".toolkit/toolkit.toml").write_text(f'[[hooks]]\non = "before"\n{lines}\n')
 
 
 @pytest.mark.parametrize("command", ["sh tools/check.sh", "true; sh tools/check.sh"])
@@ -330,7 +365,7 @@ def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, tru
     script.write_text("exit 0\n")
     hook_of(project, f'command = "{command}"')
     trust.trust(project)
-    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks(read_hooks(project=project, trust=trust))])
     assert dispatcher.call_sync("bash", {}).text == "ran"
     script.write_text("touch ran-anyway\n")
     result = dispatcher.call_sync("bash", {})
@@ -364,18 +399,18 @@ def test_a_list_says_what_a_command_runs(project, trust, catalog):
     (project / "rules.txt").write_text("a\n")
     hook_of(project, 'command = "cd . && true"\nfiles = ["rules.txt"]')
     trust.trust(project)
-    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks(read_hooks(project=project, trust=trust))])
     assert dispatcher.call_sync("bash", {}).text == "ran"
     (project / "rules.txt").write_text("b\n")
     assert dispatcher.call_sync("bash", {}).kind == "denied"
     hook_of(project, 'command = "cd . && true"\nfiles = []')
     trust.trust(project)
-    assert len(read_hooks(project=project, trust=trust).hooks) == 1
+    assert len(read_hooks(project=project, trust=trust)) == 1
 
 
 def test_a_users_hook_has_no_list_of_files(user):
     """It is the user's own, and runs whatever it says."""
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\n')
-    assert len(read_hooks(user=user).hooks) == 1
+    assert len(read_hooks(user=user)) == 1
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\nfiles = []\n')
     assert "files: is for the hooks of a project" in problems(user=user)[0]

@@ -1,0 +1,162 @@
+"""
+Files that are made to stall a command: they are refused after little work, with a clear message.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+
+import pytest
+
+from toolkit.mcp.importing.server_file import ServerFileError, read_server_file
+from toolkit.settings import SettingsError
+
+LONG = "k" * 100_000
+HOOK = '[[hooks]]\non = "before"\ncommand = "{}"\n'
+
+
+def refuse(place, text: str) -> tuple[str, ...]:
+    """Return the problems with the settings of an untrusted project."""
+    place.settings(text)
+    with pytest.raises(SettingsError) as caught:
+        place.load()
+    return caught.value.problems
+
+
+def test_reading_ends_after_twenty_mistakes_and_says_so(place):
+    """A thousand unknown keys cost no more than twenty."""
+    problems = refuse(place, "".join(f"unknown{number} = 1\n" for number in range(1000)))
+    assert len(problems) == 21
+    assert all("is not known" in problem for problem in problems[:20])
+    assert problems[-1] == "there may be more; reading ended after 20 mistakes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[limits]\n" + "".join(f"unknown{number} = 1\n" for number in range(1000)),
+        "[rules]\ndeny = [" + '"(", ' * 1000 + "]",
+        "".join(f"[mcp_servers.s{number}]\nunknown = 1\n" for number in range(1000)),
+        "[mcp_servers.one]\n" + "".join(f"unknown{number} = 1\n" for number in range(1000)),
+        '[[hooks]]\non = "never"\n' * 100,
+        "[[hooks]]\n" + "".join(f"unknown{number} = 1\n" for number in range(1000)),
+        "".join(f'[prices."{number}"]\n' for number in range(1000)),
+    ],
+    ids=["a table", "rules", "servers", "a server", "hooks", "a hook", "prices"],
+)
+def test_no_part_of_the_settings_reports_more_than_twenty_mistakes(place, text):
+    """Every reader of a part adds to the one list."""
+    assert len(refuse(place, text)) == 21
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("".join(f"k{number}=1\n" for number in range(20_000)), "more than 5,000 keys"),
+        ("[a]\n" * 50_000, "more than 5,000 keys"),
+        ("x = {" + "a = 1, " * 20_000 + "}", "more than 5,000 keys"),
+        ("x = " + "[" * 50_000, "more than 20 levels"),
+        ("x = " + "{a=" * 50_000, "more than 20 levels"),
+        ("[" + "a." * 50_000 + "a]", "more than 20 levels"),
+        ("a." * 50_000 + "a = 1", "more than 20 levels"),
+        ("#" * 300_000, "larger than 262,144 bytes"),
+    ],
+    ids=["keys", "tables", "an inline table", "lists", "tables in tables", "a header", "a dotted key", "bytes"],
+)
+def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, monkeypatch, text, why):
+    """The parser of the standard library takes quadratic time for some of them."""
+    parsed: list[int] = []
+    parse = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(len(text)) or parse(text))
+    (problem,) = refuse(place, text)
+    assert why in problem
+    assert sum(parsed) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (HOOK.format("true") * 101, "more than 100 hooks"),
+        (HOOK.format("a " * 50_000), "longer than 10,000 characters"),
+        (HOOK.format("a") + "files = [" + "'a'," * 50_000 + "]\n", "longer than 10,000 characters"),
+        (HOOK.format("env " * 2400), "programs in it run each other"),
+    ],
+    ids=["hooks", "a command", "files", "programs"],
+)
+def test_a_hook_that_nobody_needs_is_one_mistake(place, text, why):
+    """Its words are not looked up on the disk."""
+    (problem,) = refuse(place, text)
+    assert why in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{LONG} = 1", f'mode = "{LONG}"', f'[rules]\ndeny = ["({LONG}"]', f"[mcp_servers.{LONG}]\ncommand = 5"],
+    ids=["key", "value", "rule", "name"],
+)
+def test_a_message_about_a_long_text_is_short(place, text):
+    """The text is cut."""
+    assert all(len(problem) <= 1100 for problem in refuse(place, text))
+
+
+def test_the_work_for_unknown_keys_does_not_grow_with_their_number(place):
+    """Counted in calls of functions of this package, because seconds say nothing on a busy machine."""
+
+    def count_calls(number_of_keys: int) -> int:
+        calls = 0
+
+        def count(frame, event, argument):
+            nonlocal calls
+            calls += event == "call" and "toolkit" in frame.f_code.co_filename
+
+        place.settings("".join(f"unknown{number} = 1\n" for number in range(number_of_keys)))
+        sys.setprofile(count)
+        try:
+            with pytest.raises(SettingsError):
+                place.load()
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    count_calls(30)  # fills caches
+    assert count_calls(3000) < count_calls(30) + 3000 * 12
+
+
+def test_many_files_beside_the_settings_are_not_read(place):
+    """An untrusted project is only asked for its settings."""
+    place.settings('mode = "plan"')
+    for number in range(2500):
+        place.write(f"project/.toolkit/skills/{number}.md", "x")
+    assert place.load()["mode"] == "plan"
+
+
+# Files of servers.
+
+
+def write_servers(place, servers: object):
+    return place.write("project/.mcp.json", json.dumps({"mcpServers": servers}))
+
+
+def test_a_file_of_servers_reports_twenty_mistakes(place):
+    """And how many more there are."""
+    path = write_servers(place, {f"s{number}": {"command": 5} for number in range(100)})
+    problems = read_server_file(path, {}).problems
+    assert (len(problems), problems[-1]) == (21, ".mcp.json: there are 80 more mistakes")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (json.dumps({"mcpServers": {f"s{number}": {"command": "x"} for number in range(5000)}}), "200 are allowed"),
+        ("[" * 100_000, "is not JSON"),
+        ('{"mcpServers": {' + ", ".join(f'"s{number}": {{}}' for number in [*range(9000), 8999]) + "}}", "given twice"),
+        (" " * 300_000, "larger than 262,144 bytes"),
+    ],
+    ids=["servers", "lists", "a key twice", "bytes"],
+)
+def test_a_file_of_servers_that_nobody_needs_is_refused(place, text, why):
+    """With one message."""
+    with pytest.raises(ServerFileError, match=why):
+        read_server_file(place.write("project/.mcp.json", text), {})
