@@ -2,8 +2,9 @@
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
 `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, less than half
-as many. A test marked `unmeasured` adds nothing to the coverage: it tries thousands of cases, or large ones, and being
-watched costs it as much again, or several times. All but a few of the lines that it reaches have tests of their own.
+as many. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
+cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
+tests of their own.
 """
 
 from __future__ import annotations
@@ -46,9 +47,12 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Do not watch what is marked."""
-    watching = "coverage" in sys.modules and item.get_closest_marker("unmeasured")
-    coverage = sys.modules["coverage"].Coverage.current() if watching else None
+    """Stop measuring the coverage for what is not to add to it."""
+    is_left_out = (
+        any(item.get_closest_marker(mark) for mark in ("unmeasured", "long")) or "properties" in item.path.parts
+    )
+    is_running = "coverage" in sys.modules
+    coverage = sys.modules["coverage"].Coverage.current() if is_running and is_left_out else None
     if coverage is None:
         return (yield)
     coverage.stop()
