@@ -1,8 +1,8 @@
 """
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
-`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, less than half
-as many. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, a sixth as
+many. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
 cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
 tests of their own.
 """
@@ -16,6 +16,7 @@ import ssl
 import sys
 import textwrap
 import warnings
+from collections import Counter
 
 import certifi
 import pytest
@@ -28,7 +29,7 @@ from tests.postgres import postgres_schema_url, postgres_server, postgres_url, s
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
-settings.register_profile("quick", settings.get_profile("default"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
@@ -52,6 +53,19 @@ def pytest_configure(config):
     """Make the marks known."""
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
     config.addinivalue_line("markers", "long: takes long; `make test` leaves it out, `make test-all` runs it")
+    config.addinivalue_line("markers", "first_cases(count): the cases after the first *count* of a test are `long`")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the later cases of tests whose cases take long each; a few of them show in `make test` what is broken."""
+    counts = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        counts[test] += 1
+        mark = item.get_closest_marker("first_cases")
+        if mark and counts[test] > mark.args[0]:
+            item.add_marker("long")
 
 
 def pytest_collection_finish():

@@ -732,7 +732,7 @@ MARKS = st.sampled_from([b"", b"", b"", "\ufeff".encode(), b"\xff\xfe", b"\xfe\x
 @pytest.mark.unmeasured
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, mark=MARKS, ignore_case=st.booleans(), fixed=st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=3 * settings().max_examples)
 def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, pattern, files, mark, ignore_case, fixed):
     """Whatever the letters, the bytes that are none, the ends of lines and the marks at the start."""
     root = tmp_path_factory.mktemp("sieve")
