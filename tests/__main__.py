@@ -1,5 +1,5 @@
 """
-Run the tests, several files at once: `python -m tests [--all] [--slowest] [--record] [option of pytest ...]`.
+Run the tests, several files at once: `python -m tests [--all] [--slowest] [--record] [path | option of pytest ...]`.
 
 `make test` leaves out the tests marked `long`. `make test-all` is `--all`: with them, and with the coverage measured.
 A few workers, each a pytest of its own, take one file after the other, the longest first (`tests/file_queue.py`); files
@@ -74,14 +74,15 @@ def main(arguments: list[str]) -> int:
     # A shell starts background processes with Ctrl-C ignored. The tests press it in terminals of their own.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     flags = {"--all", "--slowest", "--record"} & set(arguments)
-    options = [argument for argument in arguments if argument not in flags]
+    paths = [Path(argument).resolve() for argument in arguments if Path(argument).exists()]
+    options = [argument for argument in arguments if argument not in flags and not Path(argument).exists()]
     column = "all" if "--all" in flags else "quick"
     if column == "quick":
         options += ["-m", "not long"]
-        os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
+    os.environ.setdefault("HYPOTHESIS_PROFILE", column)
     with tempfile.TemporaryDirectory(prefix="toolkit-tests-") as folder:
         logs, queue = Path(folder), Path(folder) / "queue"
-        fill_queue(queue, column)
+        fill_queue(queue, column, paths or [HERE])
         names = [f"worker {number}" for number in range(1, WORKERS + 1)]
         workers = [Worker(name, logs / name, queue=queue, is_measured=column == "all") for name in names]
         started = time.monotonic()
@@ -95,10 +96,11 @@ def main(arguments: list[str]) -> int:
     return int(any(worker.exit_code for worker in workers))
 
 
-def fill_queue(queue: Path, column: str) -> None:
-    """Write the list of all files of tests to *queue*, the longest first."""
+def fill_queue(queue: Path, column: str, paths: list[Path]) -> None:
+    """Write the list of the files of tests in *paths* to *queue*, the longest first."""
     seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
-    files = [path.relative_to(HERE).as_posix() for path in sorted(HERE.rglob("test_*.py"))]
+    tests = [test for test in sorted(HERE.rglob("test_*.py")) if any(test.is_relative_to(path) for path in paths)]
+    files = [test.relative_to(HERE).as_posix() for test in tests]
     files.sort(key=lambda file: -seconds.get(file, {}).get(column, UNKNOWN_SECONDS))
     queue.mkdir()
     (queue / LIST).write_text("".join(f"{HERE / file}\n" for file in files), encoding="utf-8")

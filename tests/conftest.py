@@ -1,8 +1,8 @@
 """
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
-`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, a sixth as
-many. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`, `all`, which `make test-all` uses,
+half as many, and `quick`, which `make test` uses, a sixth. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
 cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
 tests of their own.
 """
@@ -30,6 +30,7 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, He
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
+settings.register_profile("all", settings.get_profile("default"), max_examples=30)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
