@@ -7,7 +7,8 @@ share no state. The output of a worker is printed at the end if a test of it fai
 With `--slowest` it also lists the tests that took most of the processors' time.
 
 `tests/seconds.json` says how long each file keeps a processor busy. `--record` writes what this run has measured there;
-do that with and without `--all` when files have become much longer or shorter. A file without figures begins early.
+do that with and without `--all` when files have become much longer or shorter. A file without figures is taken for one
+of two seconds.
 
 A few tests that failed are run once more, alone: some depend on time, and a busy machine may have held them up. Those
 that pass then are listed, so that they are seen and mended.
@@ -38,8 +39,8 @@ WORKERS = (os.cpu_count() or 1) + 1
 MAX_AGAIN = 20
 """How many tests that failed are run once more: as many as share a fixture, at most. More are no accident."""
 
-UNKNOWN_SECONDS = 10.0
-"""The guess for a file without figures: it begins early, so that no long file is left alone at the end."""
+UNKNOWN_SECONDS = 2.0
+"""The guess for a file without figures: it begins among the first half, and not alone at the end."""
 
 
 @dataclass

@@ -1,8 +1,10 @@
 """
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
-`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`, `all`, which `make test-all` uses,
-half as many, and `quick`, which `make test` uses, a sixth. A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`. `all`, for `make test-all`,
+draws half as many, and `quick`, for `make test`, a sixth.
+
+A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
 cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
 tests of their own.
 """
@@ -42,7 +44,7 @@ _load_verify_locations = ssl.SSLContext.load_verify_locations
 
 
 def _load_own_authorities(context, cafile=None, capath=None, cadata=None):
-    """Leave out the public authorities: no test reaches a public host, and each HTTP client would take 30 ms for them."""
+    """Leave out the public authorities: each HTTP client takes 30 ms for them, and no test reaches a public host."""
     if cafile not in _PUBLIC_AUTHORITIES:
         _load_verify_locations(context, cafile, capath, cadata)
 
