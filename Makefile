@@ -10,7 +10,7 @@ export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench conformance endurance clean
+.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance endurance clean
 
 # An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
@@ -36,6 +36,11 @@ test-all: $(VENV)/.ready compiled
 	$(BIN)/python -m tests --all
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# What can differ from one interpreter to the next: annotations, signatures, classes of values, tasks and tracebacks.
+# The other tests run on the oldest and on the newest interpreter.
+test-interpreter: $(VENV)/.ready compiled
+	$(BIN)/python -m tests $(addprefix tests/,functions values docstrings formats calls concurrency test_decorator.py test_spec.py test_catalog.py test_tracebacks.py)
 
 # Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
 .PHONY: compiled

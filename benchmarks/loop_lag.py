@@ -137,6 +137,9 @@ class LagMeter:
     """
     Measure the lag of the loop it is entered in.
 
+    Args:
+        times_class: The class that reads the times of the threads.
+
     Attributes:
         longest: The longest lag in seconds, without the time in which others had the processor.
         longest_at_all: The longest lag with that time.
@@ -144,7 +147,8 @@ class LagMeter:
         ticks: How often the loop was looked at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, times_class: type[ThreadTimes] = ThreadTimes) -> None:
+        self._times_class = times_class
         self.longest = 0.0
         self.longest_at_all = 0.0
         self.place = ""
@@ -159,7 +163,7 @@ class LagMeter:
     @contextlib.asynccontextmanager
     async def measuring(self) -> AsyncIterator[LagMeter]:
         """Measure until the block ends."""
-        times = ThreadTimes()
+        times = self._times_class()
         ticking = asyncio.ensure_future(self._tick(times))
         watcher = threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True)
         watcher.start()

@@ -1,9 +1,12 @@
 """
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
-`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, less than half
-as many. A test marked `unmeasured` adds nothing to the coverage: it tries thousands of cases, or large ones, and being
-watched costs it as much again, or several times. All but a few of the lines that it reaches have tests of their own.
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`. `all`, for `make test-all`,
+draws half as many, and `quick`, for `make test`, a sixth.
+
+A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
+cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
+tests of their own.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import ssl
 import sys
 import textwrap
 import warnings
+from collections import Counter
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -25,17 +31,44 @@ from tests.postgres import postgres_schema_url, postgres_server, postgres_url, s
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
-settings.register_profile("quick", settings.get_profile("default"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
+settings.register_profile("all", settings.get_profile("default"), max_examples=30)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.abspath(".hypothesis"))
 
 
+_PUBLIC_AUTHORITIES = {certifi.where(), os.environ.get("SSL_CERT_FILE")} - {None}
+_load_verify_locations = ssl.SSLContext.load_verify_locations
+
+
+def _load_own_authorities(context, cafile=None, capath=None, cadata=None):
+    """Leave out the public authorities: each HTTP client takes 30 ms for them, and no test reaches a public host."""
+    if cafile not in _PUBLIC_AUTHORITIES:
+        _load_verify_locations(context, cafile, capath, cadata)
+
+
+ssl.SSLContext.load_verify_locations = _load_own_authorities
+
+
 def pytest_configure(config):
     """Make the marks known."""
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
     config.addinivalue_line("markers", "long: takes long; `make test` leaves it out, `make test-all` runs it")
+    config.addinivalue_line("markers", "first_cases(count): the cases after the first *count* of a test are `long`")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the later cases of tests whose cases take long each; a few of them show in `make test` what is broken."""
+    counts = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        counts[test] += 1
+        mark = item.get_closest_marker("first_cases")
+        if mark and counts[test] > mark.args[0]:
+            item.add_marker("long")
 
 
 def pytest_collection_finish():
@@ -46,9 +79,12 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Do not watch what is marked."""
-    watching = "coverage" in sys.modules and item.get_closest_marker("unmeasured")
-    coverage = sys.modules["coverage"].Coverage.current() if watching else None
+    """Stop measuring the coverage for what is not to add to it."""
+    is_left_out = (
+        any(item.get_closest_marker(mark) for mark in ("unmeasured", "long")) or "properties" in item.path.parts
+    )
+    is_running = "coverage" in sys.modules
+    coverage = sys.modules["coverage"].Coverage.current() if is_running and is_left_out else None
     if coverage is None:
         return (yield)
     coverage.stop()

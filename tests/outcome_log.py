@@ -1,8 +1,8 @@
 """
 Write what became of every test to a file, one JSON object a line, as it happens.
 
-`python -m tests` loads this plugin into each part that it starts, reads the file for its progress line, and adds the
-parts up at the end. The file is named by the variable `TESTS_OUTCOME_LOG`.
+`python -m tests` loads this plugin into each worker that it starts, reads the file for its progress line, and adds the
+workers up at the end. The file is named by the variable `TESTS_OUTCOME_LOG`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,6 @@ class _OutcomeLog:
     def __init__(self, log):
         self._log = log
         self._reports = []
-
-    def pytest_collection_finish(self, session):
-        """Write how many tests there will be."""
-        self._write(selected=len(session.items))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):

@@ -74,7 +74,6 @@ ORDER = {
 
 
 FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")})
-FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 @cache
@@ -110,9 +109,15 @@ def explain_missing(folder, entries):
     return f'{", ".join(sorted(entries))} has no place: add it to ORDER["{name}"] here, right of all that it imports'
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
-def test_imports_point_one_way(path):
+@pytest.mark.parametrize("folder", FOLDERS, ids=[str(folder.relative_to(PACKAGE)) for folder in FOLDERS])
+def test_imports_point_one_way(folder):
     """No file imports from its right, at any level of folders that it shares with what it imports."""
+    for path in folder.glob("*.py"):
+        check_imports(path)
+
+
+def check_imports(path):
+    """Raise `AssertionError` if the file at *path* imports from its right."""
     for target in relative_imports(path):
         assert target.is_relative_to(PACKAGE), f"{path} imports {target}, which is outside the package"
         for folder in path.parents[: len(path.relative_to(PACKAGE).parts)]:
@@ -137,13 +142,13 @@ def test_every_file_has_its_place(folder):
     assert sorted(order) == sorted(entries), "ORDER names a file twice, or one that is not there"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
-def test_siblings_are_imported_by_their_file(path):
+@pytest.mark.parametrize("folder", FOLDERS, ids=[str(folder.relative_to(PACKAGE)) for folder in FOLDERS])
+def test_siblings_are_imported_by_their_file(folder):
     """The package root is not imported from within: its names are for users."""
-    for node in ast.walk(parse(path)):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            names.append(node.module or "")
+    for path in folder.glob("*.py"):
+        imports = [node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom) and not node.level]
         assert not any(name.split(".")[0] == "toolkit" for name in names), f"{path.name} imports from the package root"
 
 

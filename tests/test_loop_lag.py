@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmarks.loop_lag import LagMeter, Times, own_seconds
+from benchmarks.loop_lag import LagMeter, ThreadTimes, Times, own_seconds
 
 
 @pytest.mark.parametrize(
@@ -47,38 +47,44 @@ def test_a_lag_without_a_processor_is_at_most_what_was_looked_at(looks, expected
     assert own_seconds(before, after, looks) == pytest.approx(expected)
 
 
-def compute(seconds):
-    """Keep the processor busy for so many *seconds* of its own time."""
-    end = time.thread_time() + seconds
+class UndisturbedTimes(ThreadTimes):
+    """The times as on a machine where no other process takes a processor away."""
+
+    def read(self):
+        return super().read()._replace(in_line=0.0, others_in_line=0.0, stolen=())
+
+
+def measure_lag(work):
+    """Return the meter of a loop in which the coroutine function *work* ran."""
+
+    async def main():
+        async with LagMeter(UndisturbedTimes).measuring() as meter:
+            await work()
+        return meter
+
+    return asyncio.run(main())
+
+
+async def compute():
+    """Keep the loop's thread busy for a tenth of a second of its own time."""
+    end = time.thread_time() + 0.1
     while time.thread_time() < end:
         pass
 
 
+async def sort_in_a_thread():
+    """Let another thread keep the interpreter's lock for more than a tenth of a second of its own time."""
+    await asyncio.to_thread(sorted, [str(number * 7_919 % 1_000_003) for number in range(400_000)])
+
+
 def test_a_callback_that_computes_is_a_lag_with_its_place():
     """The place names the function, and no source file was read for it."""
-
-    async def main():
-        async with LagMeter().measuring() as meter:
-            compute(0.1)
-        return meter
-
-    meter = asyncio.run(main())
+    meter = measure_lag(compute)
     assert meter.longest > 0.08
     assert meter.longest_at_all >= meter.longest
     assert "compute" in meter.place
 
 
 def test_a_thread_that_keeps_the_interpreters_lock_is_a_lag():
-    """
-    The loop waits for the lock, and its own thread does nothing meanwhile.
-
-    If the machine lost its processor meanwhile, the meter counts little, on purpose. So a few tries are allowed.
-    """
-    texts = [str(number * 7_919 % 1_000_003) for number in range(400_000)]
-
-    async def main():
-        async with LagMeter().measuring() as meter:
-            await asyncio.to_thread(sorted, texts)
-        return meter
-
-    assert any(asyncio.run(main()).longest > 0.03 for _ in range(5))
+    """The loop waits for the lock, and its own thread does nothing meanwhile."""
+    assert measure_lag(sort_in_a_thread).longest > 0.03

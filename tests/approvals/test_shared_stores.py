@@ -17,6 +17,8 @@ from toolkit.approvals.process_owner import is_alive, owner
 from toolkit.approvals.records import Record
 from toolkit.decisions import ApprovalRequest
 
+pytestmark = pytest.mark.first_cases(4)
+
 PROCESSES = 8
 
 

@@ -19,6 +19,7 @@ from toolkit.dispatcher import Dispatcher
 
 # urllib leaves its sockets to the garbage collector when a server fails it.
 pytestmark = [
+    pytest.mark.first_cases(6),
     pytest.mark.anyio,
     pytest.mark.filterwarnings("ignore:.*socket.socket:pytest.PytestUnraisableExceptionWarning"),
 ]

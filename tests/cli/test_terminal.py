@@ -182,6 +182,7 @@ def test_progress_is_shown_in_a_terminal(terminal):
     assert "flaky: half way" in shown.lines()
 
 
+@pytest.mark.first_cases(4)
 @pytest.mark.parametrize(
     "words",
     [

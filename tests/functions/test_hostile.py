@@ -17,6 +17,8 @@ from toolkit.errors import BadArgs
 
 from ..taking import refusal, tool_for
 
+pytestmark = pytest.mark.unmeasured
+
 MODES = ["fast", "jsonschema"]
 
 

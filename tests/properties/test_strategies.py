@@ -109,7 +109,7 @@ def test_values_are_what_the_function_receives(case: Case, data):
 def test_no_health_check_complains(schema):
     """With all health checks on, drawing is neither slow, nor large, nor mostly thrown away."""
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arguments(schema), bad_arguments(schema))
     def draw(good, bad):
         assert verdict(schema, good)

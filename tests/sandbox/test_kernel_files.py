@@ -16,7 +16,10 @@ from toolkit.workspace import Workspace
 
 from .levels import REAL, level, run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux"),
+    pytest.mark.first_cases(2),
+]
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED HERE: only root's commands are affected")
 

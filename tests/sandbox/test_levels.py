@@ -15,6 +15,8 @@ from toolkit.workspace import Workspace
 
 from .levels import ALL, REAL, level, run
 
+pytestmark = pytest.mark.first_cases(2)
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -21,6 +21,8 @@ from toolkit.workspace import Workspace
 
 from .levels import REAL, level, report, run, running
 
+pytestmark = pytest.mark.first_cases(2)
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -28,7 +28,7 @@ from toolkit.workspace import Workspace
 
 from ...sandbox.levels import ALL, REAL, level, running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.first_cases(2)]
 
 
 HOME = os.path.expanduser("~")

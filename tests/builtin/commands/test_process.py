@@ -22,7 +22,7 @@ from toolkit.workspace import Workspace
 
 from ...sandbox.levels import ALL, level, running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.first_cases(2)]
 
 
 class Output:

@@ -125,10 +125,10 @@ def test_a_file_of_rules_that_cannot_be_read_has_none(tmp_path):
 def test_a_hostile_line_does_not_stall():
     """What would keep `re` busy until the end of time is decided at once."""
     rules = GitignoreRules(b"*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 50)
-    started = time.monotonic()
+    started = time.process_time()
     assert rules.judge("a" * 255, "a" * 255, is_folder=False) is None
     assert rules.judge("a" * 254 + "b", "a" * 254 + "b", is_folder=False) is True
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.long

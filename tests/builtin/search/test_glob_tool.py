@@ -248,7 +248,7 @@ def test_an_escaped_path_matches_itself_alone(path):
 
 def test_a_hostile_pattern_does_not_stall():
     """Neither engine tries all possibilities."""
-    started = time.monotonic()
+    started = time.process_time()
     assert not Glob("*a" * 40 + "b").matches("a" * 4000)
     assert not Glob("**/a/" * 20 + "b").matches("a/" * 2000 + "a")
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20

@@ -448,10 +448,10 @@ async def test_a_model_is_told_what_is_wrong(tmp_path):
 def test_no_pattern_stalls_it(tmp_path, grep):
     """What would keep `re` busy for years is answered at once, in a line as long as a file."""
     workspace = plant(tmp_path, {"a": "a" * 50_000 + "!\n" + "a" * 30 + "!\n", "b": "aab\n"})
-    started = time.monotonic()
+    started = time.process_time()
     assert grep(workspace, "^(a|a)*b$") == "b:1: aab"
     assert grep(workspace, "(a*)*b$") == "b:1: aab"
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 @pytest.mark.long
@@ -732,7 +732,7 @@ MARKS = st.sampled_from([b"", b"", b"", "\ufeff".encode(), b"\xff\xfe", b"\xfe\x
 @pytest.mark.unmeasured
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, mark=MARKS, ignore_case=st.booleans(), fixed=st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=3 * settings().max_examples)
 def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, pattern, files, mark, ignore_case, fixed):
     """Whatever the letters, the bytes that are none, the ends of lines and the marks at the start."""
     root = tmp_path_factory.mktemp("sieve")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from toolkit.safety.hosts import unreachable
 
 __all__ = [
-    "EVERY_PORT",
+    "SERVER_PORTS",
     "Asked",
     "HostileServer",
     "answer",
@@ -36,8 +36,8 @@ __all__ = [
     "trickle",
 ]
 
-# The server listens where the system lets it; tests that are not about ports open all of them.
-EVERY_PORT = range(1, 65536)
+SERVER_PORTS: list[int] = []
+"""The ports of the servers that run. Tests that are not about ports allow them: `ports=SERVER_PORTS`."""
 
 Behaviour = Callable[["HostileServer", asyncio.StreamWriter], Awaitable[None]]
 
@@ -172,9 +172,11 @@ async def serving(*, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None)
     server = HostileServer("https" if tls else "http")
     listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
     server.port = listening.sockets[0].getsockname()[1]
+    SERVER_PORTS.append(server.port)
     try:
         yield server
     finally:
+        SERVER_PORTS.remove(server.port)
         server.released.set()
         listening.close()
         await listening.wait_closed()

@@ -14,13 +14,13 @@ from toolkit import Catalog, Dispatcher
 from toolkit.builtin import web_fetch_for
 from toolkit.builtin.web.page_frame import frame_page
 
-from .hostile_server import EVERY_PORT, answer, loopback_is_public, names, redirect, serving
+from .hostile_server import SERVER_PORTS, answer, loopback_is_public, names, redirect, serving
 
 pytestmark = pytest.mark.anyio
 
 
 async def fetched(server, path="/", **options):
-    fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public, ports=EVERY_PORT, **options)
+    fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public, ports=SERVER_PORTS, **options)
     return await Dispatcher(Catalog(fetch)).call("web_fetch", {"url": server.url(path)})
 
 
@@ -44,7 +44,7 @@ async def test_a_frame_that_is_cut_says_how_far_it_goes():
     """A limit of the dispatcher takes the last line away; the first one is still true."""
     async with serving() as server:
         server.pages["/"] = answer("tea " * 1000)
-        fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public, ports=EVERY_PORT)
+        fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public, ports=SERVER_PORTS)
         result = await Dispatcher(Catalog(fetch), max_chars=600).call("web_fetch", {"url": server.url("/")})
         assert result.truncated
         assert "end page" not in result.text

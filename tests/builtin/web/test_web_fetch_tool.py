@@ -14,7 +14,17 @@ from toolkit.errors import ToolError
 from toolkit.verdicts import Finding
 
 from ...clocks import Clock
-from .hostile_server import EVERY_PORT, answer, endless, gzip_bomb, loopback_is_public, names, redirect, serving, silent
+from .hostile_server import (
+    SERVER_PORTS,
+    answer,
+    endless,
+    gzip_bomb,
+    loopback_is_public,
+    names,
+    redirect,
+    serving,
+    silent,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +36,7 @@ async def server():
 
 
 def dispatcher(permissions=None, *, resolve=None, safety=None, **options) -> Dispatcher:
-    options = {"ports": EVERY_PORT, "frame": False, **options}
+    options = {"ports": SERVER_PORTS, "frame": False, **options}
     fetch = web_fetch_for(resolve=resolve or names(), judge_address=loopback_is_public, **options)
     catalog = Catalog()
     catalog.add(fetch)
@@ -166,7 +176,7 @@ async def test_a_server_in_trouble_is_tried_again(server, status):
 async def test_how_long_to_wait_is_handed_on(server):
     """Retry-After reaches whoever tries again."""
     server.pages["/"] = answer("busy", status=429, retry_after="7")
-    fetch = web_fetch_for(ports=EVERY_PORT, resolve=names(), judge_address=loopback_is_public)
+    fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     with pytest.raises(ToolError) as caught:
         await fetch.function(server.url(), context=Context(facts=fetch.facts))
     assert caught.value.retry_after_seconds == 7
@@ -368,7 +378,7 @@ async def test_a_rule_made_since_holds_for_what_is_kept(server):
 async def test_where_a_kept_page_was_redirected_to_is_judged_again(server):
     """The addresses on the way are judged on a hit, though nobody goes there."""
     server.pages |= {"/": redirect("/private"), "/private": answer("secret")}
-    fetch = web_fetch_for(ports=EVERY_PORT, resolve=names(), judge_address=loopback_is_public)
+    fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     session = Session()
 
     def by(rules):
@@ -387,5 +397,5 @@ async def test_where_a_kept_page_was_redirected_to_is_judged_again(server):
 async def test_it_can_be_called_by_hand(server):
     """Outside a dispatcher it is a plain function."""
     server.pages["/"] = answer("plain")
-    fetch = web_fetch_for(ports=EVERY_PORT, resolve=names(), judge_address=loopback_is_public)
+    fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     assert (await fetch.function(server.url(), context=Context(facts=fetch.facts))).value.endswith("plain")

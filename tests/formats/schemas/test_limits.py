@@ -10,6 +10,8 @@ import pytest
 from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI
 from toolkit.formats.schemas.rewriting import rewrite_schema
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.long
 @pytest.mark.parametrize(

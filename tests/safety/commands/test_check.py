@@ -220,7 +220,7 @@ def wrappings() -> st.SearchStrategy[str]:
 @pytest.mark.long
 @pytest.mark.unmeasured
 @given(wrappings())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
     """However deep, and in whatever quotes."""
     assert check_command(command) is not None
@@ -257,7 +257,7 @@ def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
 @pytest.mark.long
 @pytest.mark.unmeasured
 @given(st.text(max_size=300) | st.text(alphabet="ab $(){}[]<>|&;'\"`\\\n#=*?!~-/", max_size=200))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=8 * settings().max_examples, deadline=None)
 def test_any_text_is_judged(text):
     """No text raises; there is a finding or there is none."""
     found = check_command(text)

@@ -54,7 +54,7 @@ def parsed(source):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=10 * settings().max_examples, deadline=None)
 @given(REGEXES, st.lists(TEXTS, min_size=1, max_size=4))
 def test_the_linear_engine_answers_as_re_does(source, texts):
     """Whether a pattern occurs does not depend on the engine, nor on how much the engine may keep."""
@@ -126,7 +126,7 @@ def entangled(inner):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=7 * settings().max_examples, deadline=None)
 @given(
     st.builds(
         "{}{}{}".format,

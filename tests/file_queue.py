@@ -1,0 +1,71 @@
+"""
+Let several pytest processes share the files of the tests: each takes the next file when it has finished one.
+
+`python -m tests` loads this plugin into each of its workers. `TESTS_QUEUE` names a folder with the list of the files.
+A worker takes a file by creating a file with its number in that folder, which only one of them can do. Start-up and
+imports are paid once a worker, and the fixtures of the session live as long as the worker does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+
+LIST = "files"
+"""The name of the list in the folder of the queue: one path a line."""
+
+
+def pytest_configure(config):
+    """Let pytest collect the first file of the queue in place of the folder `tests`."""
+    files = take_files(Path(os.environ["TESTS_QUEUE"]))
+    config.args = [file for file in [next(files, None)] if file]
+    config.pluginmanager.register(_FileQueue(files))
+
+
+def take_files(queue: Path) -> Iterator[str]:
+    """Yield the files of *queue* that no other process has taken."""
+    for number, file in enumerate((queue / LIST).read_text(encoding="utf-8").splitlines()):
+        try:
+            (queue / str(number)).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield file
+
+
+class _FileQueue:
+    """Run the tests of one file after the other."""
+
+    def __init__(self, files):
+        self._files = files
+        self._folders = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        """Run the tests. A file is collected before the last test of the one before it, so that fixtures stay."""
+        count = 0
+        for item, next_item in pairwise(chain(self._collect(session), [None])):
+            count += 1
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+        session.testscollected = count
+        return True
+
+    def _collect(self, session):
+        yield from session.items
+        for file in self._files:
+            session.config.args = [file]
+            session.config.hook.pytest_collection(session=session)
+            yield from session.items
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_directory(self, path):
+        """Return the first node of a folder each time: the fixtures of its conftest belong to that node."""
+        node = yield
+        return self._folders.setdefault(path, node)

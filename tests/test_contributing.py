@@ -1,0 +1,58 @@
+"""The checklists of `docs/contributing.md` name every place that a change needs."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "contributing.md"
+
+MEMBERS = {
+    "A format": [r"\bbedrock\b", r"\bmistral\b", r"\bollama\b"],
+    "A provider": [r"\bGeminiProvider\b", r"\bAnthropicProvider\b", r"\bOpenAIProvider\b"],
+    "A built-in tool": [r"\"web_fetch\"|\bweb_fetch_for\b", r"\"glob\"|\bglob_for\b", r"\"grep\"|\bgrep_for\b"],
+    "A hook point": [r"\bagent_started\b", r"\bagent_ended\b"],
+    "A result kind": [r"[\"`]halted[\"`]", r"[\"`]not_found[\"`]", r"[\"`]bad_args[\"`]"],
+}
+"""Some of the things that exist: a file that names all of them may have to name a new one too."""
+
+USES = {
+    "A hook point": {"tests/agent/test_cancellation.py"},
+    "A result kind": {
+        "tests/calls/test_batch.py",
+        "tests/calls/test_pipeline.py",
+        "tests/hooks/shell/test_shell_hooks.py",
+    },
+}
+"""Files that use several of them for cases of their own, and list nothing."""
+
+
+@cache
+def read_texts() -> dict[str, str]:
+    """Return the text of every file that a change may touch, by its path."""
+    folders = [ROOT / name for name in ("toolkit", "tests", "docs", "examples")]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md")]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def read_checklist(heading: str) -> set[str]:
+    """Return the files that the checklist under *heading* names."""
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## )", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    items = re.findall(r"^- \[ \] (.*)$", section, flags=re.M)
+    return {path for item in items for path in re.findall(r"`([\w/-]+\.(?:py|md))`", item)}
+
+
+@pytest.mark.parametrize("heading", MEMBERS)
+def test_a_checklist_names_every_file_that_lists_the_things_there_are(heading):
+    own = {"tests/test_contributing.py", "docs/contributing.md"}
+    listing = {path for path, text in read_texts().items() if all(re.search(word, text) for word in MEMBERS[heading])}
+    assert listing - own - USES.get(heading, set()) <= read_checklist(heading)
+
+
+@pytest.mark.parametrize("heading", MEMBERS)
+def test_a_file_of_a_checklist_is_there(heading):
+    assert {path for path in read_checklist(heading) if not (ROOT / path).exists()} == set()
