@@ -302,8 +302,8 @@ def start_command(
 
 def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
     with open_existing_journal(address) as journal:
-        row = require_run(journal, run_id, address)
-    return use_host(address, queue, row.kind, work)
+        require_run(journal, run_id, address)
+    return use_host(address, queue, None, work)
 
 
 def _show_row(output: Output, row: RunRow) -> None:

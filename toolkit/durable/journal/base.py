@@ -48,13 +48,34 @@ class Journal(Protocol):
     ) -> Sequence[RunRow]:
         """Return runs, the newest first; *after* is the id of the last run of the page before."""
 
-    def activate(self, run_id: str, *, worker: str, now: float, max_lives: int, epoch: int | None = None) -> RunRow:
+    def list_due(self, *, before: float) -> Sequence[RunRow]:
+        """
+        Return the runs that need a worker since *before*, without their input, outcome and decisions.
+
+        Those are the runs that are queued or under way, that wait and have an answer or are due, or that are over and
+        have requests to be withdrawn.
+        """
+
+    def close_requests(self, run_id: str, epoch: int) -> None:
+        """Record that the requests of a run that is over were withdrawn. It does nothing if the run goes on again."""
+
+    def activate(
+        self,
+        run_id: str,
+        *,
+        worker: str,
+        version: str = "",
+        now: float,
+        max_lives: int,
+        epoch: int | None = None,
+    ) -> RunRow:
         """
         Take the next epoch of a run and return the run, which is "running" now.
 
         If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead.
 
         Args:
+            version: The version of the agent or flow that goes on with the run from now on.
             epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
 
         Raises:
@@ -108,13 +129,15 @@ class Journal(Protocol):
         *,
         used_decisions: Sequence[str],
         problem: str = "",
+        due_at: float | None = None,
         now: float,
     ) -> RunRow:
         """
         Record how an activation ended, and remove the decisions that it has used. `lives` goes back to 0.
 
         If the run is "waiting" and decisions have come meanwhile, the row that is returned has them, and the caller
-        enqueues the next activation. *problem* says why a run has failed.
+        enqueues the next activation. *problem* says why a run has failed. At *due_at* a run that waits goes on without
+        an answer.
         """
 
     def give_back(self, run_id: str, epoch: int, *, now: float) -> RunRow:
@@ -139,12 +162,13 @@ class Journal(Protocol):
             DurableError: The run has not planned, or its plan was ordered already.
         """
 
-    def retry(self, run_id: str, *, now: float, deadline: float | None = None) -> RunRow:
+    def retry(self, run_id: str, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
         """
         Queue a run again that has failed, was stopped or was cancelled. Its steps are kept.
 
         Args:
             deadline: When the run has to end now; None if that does not change.
+            any_version: Let a worker of any version go on. Then a run that is queued or waits may be given too.
 
         Raises:
             DurableError: The run is not over, or is done, or its deadline has passed.

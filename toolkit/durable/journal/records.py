@@ -35,6 +35,10 @@ class RunRow:
         seconds: The seconds that the steps of the run have taken, added up. Steps at the same time count each.
         problem: Why the run failed without an outcome, or why it was cancelled; empty otherwise.
         worker: The worker of the last activation.
+        version: The version of the agent or flow that the run began with; empty before that, or if any version may go
+            on.
+        due_at: When a run that waits has to go on without an answer, in seconds since 1970; None if never.
+        is_open: Whether the run is over, and its requests for approval may not have been withdrawn yet.
     """
 
     id: str
@@ -53,6 +57,9 @@ class RunRow:
     updated_at: float = 0.0
     problem: str = ""
     worker: str = ""
+    version: str = ""
+    due_at: float | None = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,12 @@ class RowAccess:
         rows = self._execute(self._sql.list_runs.format(filters=conditions), [*filters.values(), limit]).fetchall()
         return [read_run(row).row for row in rows]
 
+    def list_due(self, before: float) -> Sequence[RunRow]:
+        """Return the runs that need a worker since that time, without what they were given and have done."""
+        names = ("id", "kind", "status", "epoch", "principal", "worker", "version")
+        rows = self._execute(self._sql.list_due, (before, before)).fetchall()
+        return [RunRow(input={}, **dict(zip(names, row, strict=True))) for row in rows]
+
     def add_run(self, values: Sequence[Any]) -> None:
         """Add a run, unless there is one with its id."""
         self._execute(self._sql.add_run, values)
