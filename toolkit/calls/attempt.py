@@ -31,6 +31,7 @@ from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
 
 __all__ = [
+    "CallAbandoned",
     "TimedOut",
     "ToolAttempt",
     "finish_within",
@@ -49,6 +50,14 @@ class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
 
 
+class CallAbandoned(BaseException):
+    """
+    Raised inside a call that must not go on in this process: another process has the run that it is a step of.
+
+    It leaves the call without a result, and the store of approvals as it is. No hook and no tool has to handle it.
+    """
+
+
 def must_propagate(error: BaseException) -> bool:
     """
     Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
@@ -56,6 +65,8 @@ def must_propagate(error: BaseException) -> bool:
     Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
     from.
     """
+    if isinstance(error, CallAbandoned):
+        return True
     if not isinstance(error, _PROPAGATING):
         return False
     if isinstance(error, asyncio.CancelledError):

@@ -250,7 +250,7 @@ class Activations:
             threads=self._threads,
             read_time=self._clock,
         )
-        active.gate.open(steps)
+        active.gate.open(steps, row.epoch)
         decisions = {
             request: decision_from_json(data) for request, data in row.decisions.items() if request != PLAN_ORDER
         }

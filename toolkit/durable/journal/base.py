@@ -83,6 +83,9 @@ class Journal(Protocol):
             DurableError: There is no such run, or it is over.
         """
 
+    def check_newest(self, run_id: str, epoch: int) -> None:
+        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
 

@@ -226,6 +226,10 @@ class SQLJournal(Journal):
         data = {"any_version": True} if any_version else {}
         return self._change_run(run_id, "retried", change, now, data)
 
+    def check_newest(self, run_id: str, epoch: int) -> None:
+        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+        self._read(lambda rows: check_newest(rows.require_run(run_id).row, epoch))
+
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
 
