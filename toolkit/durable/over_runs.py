@@ -85,6 +85,8 @@ class OverRuns:
             rows = [replace(row, input={}, outcome=None) for row in self._iterate_over(before)]
             count = self._journal.purge(before=before)
             engine.forget([job_id for row in rows for job_id in job_ids(row)])
+            if count:
+                self._journal.compact()
             # A run that was retried meanwhile is still there.
             return count, [row for row in rows if self._journal.get(row.id) is None]
 

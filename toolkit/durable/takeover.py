@@ -26,6 +26,8 @@ __all__ = ["Takeover"]
 
 _PAGE = 500
 _PASS_ON_SECONDS = 10.0
+_TAKER_SECONDS = 1.0
+"""After how many seconds a run that was left to others gets its next job: longer, if no worker can take it."""
 
 _log = logging.getLogger("toolkit")
 
@@ -89,9 +91,11 @@ class Takeover:
 
     def pass_on(self) -> None:
         """Give a job to each run that was left to others. It comes later, so that this worker is not kept busy."""
+        workers = self._journal.list_workers() if self._left_to_others else ()
         for run_id, row in list(self._left_to_others.items()):
             if self._is_unchanged(row):
-                self._engine.enqueue(build_job(row, delay_seconds=_PASS_ON_SECONDS))
+                has_taker = any(worker.may_work_on(row) for worker in workers)
+                self._engine.enqueue(build_job(row, delay_seconds=_TAKER_SECONDS if has_taker else _PASS_ON_SECONDS))
             self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .records import EventRow, RunRow, RunStatus, StepRow
+from .records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
 
 __all__ = ["Journal"]
 
@@ -180,11 +180,17 @@ class Journal(Protocol):
     def purge(self, *, before: float) -> int:
         """Delete the runs that were over before that time, with all their rows, and return how many."""
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, if the database does not do so by itself."""
+
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers. A worker whose counter does not change any more is dead."""
+
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers, as they describe themselves for people."""
 
     def remove_worker(self, worker: str) -> None:
         """Remove a worker that has ended, or that is dead."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import DurableError
 from .database import Execute
-from .records import RunRow
-from .row_texts import check_id
+from .records import RunRow, WorkerRow
+from .row_texts import check_id, load_json
 from .statements import Statements
 from .stored_rows import StoredEvent, StoredRun, StoredStep, check_stored, pack_run, read_event, read_run, read_step
 
@@ -100,9 +100,18 @@ class RowAccess:
                 self._execute(statement, number)
         return len(numbers)
 
-    def list_workers(self) -> dict[str, int]:
-        """Return the counters of all workers by their names."""
-        workers = dict(self._execute(self._sql.read_workers, ()).fetchall())
-        for worker, beats in workers.items():
-            check_stored(isinstance(worker, str) and isinstance(beats, int), f"the row of the worker {worker!r}")
-        return workers
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers."""
+        return [self._read_worker(*row) for row in self._execute(self._sql.read_workers, ()).fetchall()]
+
+    def _read_worker(self, name: Any, beats: Any, text: Any) -> WorkerRow:
+        subject = f"the row of the worker {name!r}"
+        check_stored(isinstance(name, str) and isinstance(beats, int), subject)
+        data = load_json(text, subject)
+        return WorkerRow(
+            name=name,
+            beats=beats,
+            host=str(data.get("host", "")),
+            beat_at=data.get("beat_at"),
+            versions=data.get("versions"),
+        )

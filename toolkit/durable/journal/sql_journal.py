@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..errors import Fenced
 from .base import Journal
 from .database import Database
-from .records import EventRow, RunRow, RunStatus, StepRow
+from .records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
 from .row_access import RowAccess
 from .row_texts import (
     DamagedRowError,
@@ -324,6 +324,10 @@ class SQLJournal(Journal):
         """Delete the runs that were over before that time, with all their rows, and return how many."""
         return self._change(lambda rows: rows.purge(check_number(before, "the time")))
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk."""
+        self._database.compact()
+
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
         text = dump_json(data, "the data of a worker")
@@ -331,6 +335,10 @@ class SQLJournal(Journal):
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers."""
+        return {worker.name: worker.beats for worker in self.list_workers()}
+
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers, as they describe themselves."""
         return self._read(lambda rows: rows.list_workers())
 
     def remove_worker(self, worker: str) -> None:

@@ -195,5 +195,5 @@ class Statements:
             "INSERT INTO toolkit_workers (worker, beats, data) VALUES (?, 1, ?)"
             " ON CONFLICT (worker) DO UPDATE SET beats = toolkit_workers.beats + 1, data = excluded.data"
         )
-        self.read_workers = adapt("SELECT worker, beats FROM toolkit_workers ORDER BY worker")
+        self.read_workers = adapt("SELECT worker, beats, data FROM toolkit_workers ORDER BY worker")
         self.remove_worker = adapt("DELETE FROM toolkit_workers WHERE worker = ?")
