@@ -6,12 +6,14 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from tests.clocks import Clock, wait_until
 from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from tests.durable.test_activations import FaultyJournal
+from tests.durable.test_durable_agent import Shop
 from toolkit.approvals.process_owner import owner
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
@@ -112,6 +114,63 @@ async def test_a_run_without_a_job_gets_one(toys, tmp_path):
         async with running(host.work()):
             for run_id in ("queued", "decided", "expired", "orphan"):
                 await wait_for_status(host, run_id, "done")
+
+
+class AwayEngine(LocalEngine):
+    """An engine that cannot be reached while *is_away*."""
+
+    is_away = False
+
+    def enqueue(self, job):
+        if self.is_away:
+            raise DurableError("the engine's database cannot be used", why="store")
+        super().enqueue(job)
+
+    def withdraw(self, job_ids):
+        if self.is_away:
+            raise DurableError("the engine's database cannot be used", why="store")
+        super().withdraw(job_ids)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("operation", ["start", "decide", "retry", "cancel"])
+async def test_what_was_written_while_the_engine_was_away_is_carried_out(toys, tmp_path, operation, caplog):
+    """The caller has done his part, and need not try again. A timer of a day does not count as the job."""
+    engine = AwayEngine()
+    async with toys.open_host(tmp_path, engine=engine, takeover_seconds=0.1) as host:
+        expires_at = time.time() + 86_400
+        if operation in ("decide", "cancel"):
+            await host.run("toy", "a", {"ask": True, "expires_at": expires_at})
+        if operation == "retry":
+            await host.start("toy", "a", {})
+            await host.cancel("a")
+        engine.is_away = True
+        operations = {
+            "start": lambda: host.start("toy", "a", {}),
+            "decide": lambda: host.decide("a", {"ask-a": Decision.approve()}),
+            "retry": lambda: host.retry("a"),
+            "cancel": lambda: host.cancel("a"),
+        }
+        await operations[operation]()
+        engine.is_away = False
+        async with running(host.work()):
+            row = await wait_for_status(host, "a", "cancelled" if operation == "cancel" else "done")
+            assert not row.is_open
+    assert "its job could not be changed" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_the_requests_of_a_run_that_was_cancelled_are_withdrawn_by_a_worker_if_its_process_died(tmp_path):
+    """A process may die between the note that the run is cancelled and the store of approvals."""
+    shop = Shop(tmp_path)
+    async with shop.open(takeover_seconds=0.1) as durable:
+        (request,) = (await durable.run("pay", id="a")).requests
+        durable.host._journal.cancel("a", "", now=time.time())
+        store = durable.agent._toolbox.dispatcher.approvals.store
+        assert store.get(request.id).state == "pending"
+        async with running(durable.work()):
+            await wait_until(lambda: store.get(request.id).state == "denied")
+            await wait_until(lambda: not durable.host._journal.get("a").is_open)
 
 
 @pytest.mark.long

@@ -127,15 +127,16 @@ class CallApproval:
         now, mine = find_decision_time(decision.decided_at, self._approvals), self._build_owner()
 
         def claim(store: ApprovalStore) -> bool:
-            name, present = record.request.id, record
-            if present.state != "claimed":
+            name = record.request.id
+            present: Record | None = record
+            if record.state != "claimed":
                 if store.settle(name, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments, **further):
                     return True
                 # An earlier attempt at the same step, whose process was replaced, may have been faster.
                 present = store.get(name) if self._is_step else None
                 if present is None or not self.is_own_claim(present):
                     return False
-            theirs = "" if present.claim is None else present.claim.owner
+            theirs = "" if present is None or present.claim is None else present.claim.owner
             return store.reclaim(name, from_owner=theirs, owner=mine, now=now)
 
         await self._claim_with(record, claim)

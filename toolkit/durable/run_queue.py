@@ -62,20 +62,9 @@ class RunQueue:
             return self._engine
 
     async def enqueue(self, row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> None:
-        """
-        Let a worker do the next activation of the run *row*.
-
-        The journal says already that the run needs a worker. So if the engine cannot be reached, the workers find the
-        run by their search, and the caller has done his part.
-        """
+        """Let a worker do the next activation of the run *row*."""
         job = build_job(row, priority=priority, delay_seconds=delay_seconds)
-        try:
-            engine = await self.open_engine()
-            await self._in_thread(lambda: engine.enqueue(job))
-        except DurableError as error:
-            if error.why != "store":
-                raise
-            _log.warning("run %r: its job could not be enqueued; a worker finds the run soon: %s", row.id, error)
+        await self._tell_engine(row, lambda engine: engine.enqueue(job))
 
     async def continue_later(self, row: RunRow) -> None:
         """Enqueue the next activation of *row*, whose activation has ended or was given back, if there will be one."""
@@ -89,8 +78,22 @@ class RunQueue:
 
     async def withdraw(self, row: RunRow) -> None:
         """Remove the job of the next activation of the run *row*, unless a worker has begun it."""
-        engine = await self.open_engine()
-        await self._in_thread(lambda: engine.withdraw([build_job(row).id]))
+        await self._tell_engine(row, lambda engine: engine.withdraw([build_job(row).id]))
+
+    async def _tell_engine(self, row: RunRow, tell: Callable[[Engine], None]) -> None:
+        """
+        Let *tell* change what the engine knows about the run *row*.
+
+        The journal says already what the run needs. So if the engine cannot be reached, the workers find it by their
+        search, and the caller has done his part.
+        """
+        try:
+            engine = await self.open_engine()
+            await self._in_thread(lambda: tell(engine))
+        except DurableError as error:
+            if error.why != "store":
+                raise
+            _log.warning("run %r: its job could not be changed; a worker finds the run soon: %s", row.id, error)
 
     async def close(self) -> None:
         """Close the engine, if it was opened."""
