@@ -163,9 +163,11 @@ def main(folder: str, seed: str, kills: str, postgres_url: str | None = None) ->
     chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to die
     place = AnswerPlace(Path(folder) / "answers", seed, postgres_url)
     for number, operation in enumerate(OPERATIONS):
-        run_id = f"{seed}/whole/{operation}"
-        request_ids = fork(lambda: asyncio.run(place.prepare(operation, [run_id])))  # noqa: B023 -- called at once
-        total = fork(lambda: count_operation(place, operation, run_id, (request_ids or [""])[0], 0))  # noqa: B023
+        # The first process makes the tables, so only the second one has as many lines as those that follow.
+        run_ids = [f"{seed}/whole/{operation}/{turn}" for turn in range(2)]
+        request_ids = fork(lambda: asyncio.run(place.prepare(operation, run_ids)))  # noqa: B023 -- called at once
+        for words in zip(run_ids, request_ids or ["", ""], strict=True):
+            total = fork(lambda: count_operation(place, operation, *words, 0))  # noqa: B023 -- as above
         share = int(kills) // 4 + (number < int(kills) % 4)
         # How many lines there are differs a little from process to process.
         lines = sorted(chance.sample(range(1, total * 9 // 10), share)) if int(kills) else list(range(1, total))
