@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class FrozenChild:
             os.close(reader)
             try:
                 os.write(writer, json.dumps(work()).encode())
+            except BaseException:  # noqa: BLE001 -- it is shown; a child must not go on as its parent
+                traceback.print_exc()
             finally:
                 os._exit(0)
         os.close(writer)
