@@ -76,6 +76,7 @@ class JobWorker:
             describe=self._describe,
             on_beat=self._handle_beat,
         )
+        self._versions: Mapping[str, str] | None = None  # of the runs that it takes from the queue
         self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()}
         self._takeover: Takeover | None = None
         self._next_search_at = float("-inf")
@@ -86,8 +87,7 @@ class JobWorker:
 
     def _describe(self) -> Mapping[str, Any]:
         """Return what people want to know about this worker. Its clock may be another one than theirs."""
-        versions = None if self._takeover is None else self._kinds.list_versions()
-        return {**self._data, "beat_at": self._clock(), "versions": versions}
+        return {**self._data, "beat_at": self._clock(), "versions": self._versions}
 
     async def may_activate(self, row: RunRow) -> bool:
         """Return whether no living process works on the run *row*. From now on this host shows that it lives."""
@@ -122,6 +122,7 @@ class JobWorker:
         self, engine: Engine, limits: RunLimits, grace_seconds: float, loop: asyncio.AbstractEventLoop
     ) -> None:
         in_thread = self._activations.in_thread
+        self._versions = self._kinds.list_versions()
         await in_thread(self._heart.start)
         self._is_ending = False
 
@@ -148,7 +149,7 @@ class JobWorker:
             self._until_end = loop.create_future()
             await self._until_end
         finally:
-            self._is_ending, self._takeover = True, None
+            self._is_ending, self._takeover, self._versions = True, None, None
             task, _ = await run_to_end(self._end_work(engine, grace_seconds), _CLEANUP_SECONDS)
             if task.cancelled() or task.exception() is not None:
                 error = None if task.cancelled() else task.exception()
@@ -246,6 +247,8 @@ class JobWorker:
         def search() -> None:
             started = time.monotonic()
             try:
+                if self._takeover is takeover:  # the worker has not ended meanwhile
+                    self._versions = self._kinds.list_versions()
                 takeover.find_lost_jobs(lambda: self._takeover is takeover)
             except DurableError as error:
                 _log.warning("the search for runs without a job ended early: %s", error)

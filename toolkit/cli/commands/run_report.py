@@ -159,7 +159,7 @@ class RunReport:
             case "cancelled":
                 return _line("cancelled", _describe_data(data), "red")
             case "retried":
-                return Text("queued again")
+                return Text("any version may go on" if data.get("any_version") else "queued again")
             case "executed":
                 return _line("the plan is to be carried out", f"in mode {data.get('mode')}", "bold")
             case "given_back":
