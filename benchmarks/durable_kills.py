@@ -45,12 +45,11 @@ def _run(count: int, seed: int) -> Report:
         reports = [_kill(scenario, count, seed, None) for scenario in _SCENARIOS]
         reports[0].line = f"without PostgreSQL, which is not installed: {reports[0].line}"
     else:
-        with run_server(programs) as server, server.database() as url:
-            reports = [
-                _kill(scenario, amount, seed, database)
-                for scenario in _SCENARIOS
-                for database, amount in ((None, count - count // 2), (url, count // 2))
-            ]
+        with run_server(programs) as server:
+            reports = []
+            for scenario in _SCENARIOS:
+                with server.database() as url:  # the ids of the runs are the same in each scenario
+                    reports += [_kill(scenario, count - count // 2, seed, None), _kill(scenario, count // 2, seed, url)]
     lines = "; ".join(report.line for report in reports)
     return Report(lines, [violation for report in reports for violation in report.violations])
 
