@@ -4,6 +4,9 @@ Kills of processes that work on durable runs, at random lines of the code, on SQ
 A run of an agent has parallel reads, calls that are not idempotent, approvals and a sub-run. A run of a flow has
 parallel steps, a failing check, an undo and an approval. The next process continues each run, until it is done: no
 effect is doubled, none is lost, and a call "may have happened" only if it was cut.
+
+Answers are killed at lines of `start`, `decide`, `retry` and `cancel`, and a worker goes on with what they have
+written. A process that is frozen is taken over, and wakes up before or after its run has ended.
 """
 
 from __future__ import annotations
@@ -21,11 +24,16 @@ __all__ = ["run"]
 
 _ROOT = Path(__file__).parents[1]
 _KILLS_PER_FOLDER = 50
-_SCENARIOS = {"agent": "tests.durable.killing", "flow": "tests.flows.killing"}
+_SCENARIOS = {
+    "agent": "tests.durable.killing",
+    "flow": "tests.flows.killing",
+    "answer": "tests.durable.killed_answers",
+    "freeze": "tests.durable.freezing",
+}
 
 
 async def run(count: int, *, seed: int = 7) -> Report:
-    """Kill *count* processes of agents and as many of flows, half of each on PostgreSQL if it is installed."""
+    """Kill or freeze *count* processes of each scenario, half of them on PostgreSQL if it is installed."""
     return await asyncio.to_thread(_run, count, seed)
 
 
@@ -37,12 +45,11 @@ def _run(count: int, seed: int) -> Report:
         reports = [_kill(scenario, count, seed, None) for scenario in _SCENARIOS]
         reports[0].line = f"without PostgreSQL, which is not installed: {reports[0].line}"
     else:
-        with run_server(programs) as server, server.database() as url:
-            reports = [
-                _kill(scenario, amount, seed, database)
-                for scenario in _SCENARIOS
-                for database, amount in ((None, count - count // 2), (url, count // 2))
-            ]
+        with run_server(programs) as server:
+            reports = []
+            for scenario in _SCENARIOS:
+                with server.database() as url:  # the ids of the runs are the same in each scenario
+                    reports += [_kill(scenario, count - count // 2, seed, None), _kill(scenario, count // 2, seed, url)]
     lines = "; ".join(report.line for report in reports)
     return Report(lines, [violation for report in reports for violation in report.violations])
 

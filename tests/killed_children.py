@@ -25,13 +25,16 @@ def die() -> NoReturn:
     raise AssertionError("still alive")
 
 
-def count_lines(number: int, *further_files: str) -> tuple[Callable[[], None], Callable[[], int]]:
+def count_lines(
+    number: int, *further_files: str, only: str = str(ROOT / "toolkit"), end: Callable[[], None] = die
+) -> tuple[Callable[[], None], Callable[[], int]]:
     """
     Return a function that starts to count lines of the toolkit, in all threads, and one that returns the count.
 
-    The process dies at the line *number*; 0 is never. The lines of *further_files* count too.
+    The process dies at the line *number*, or does *end*; 0 is never. The lines of *further_files* count too. With *only*, only the lines
+    of this part of the toolkit count.
     """
-    own_files = (str(ROOT / "toolkit"), *further_files)
+    own_files = (only, *further_files)
     seen = 0
 
     def count_line(frame: Any, event: str, arg: Any) -> Any:
@@ -39,7 +42,7 @@ def count_lines(number: int, *further_files: str) -> tuple[Callable[[], None], C
         if event == "line":
             seen += 1
             if seen == number:
-                die()
+                end()
         return count_line
 
     def trace(frame: Any, event: str, arg: Any) -> Any:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.killed_children import ROOT, count_lines, fork, say
+from tests.killed_children import ROOT, count_lines, die, fork, say
 from toolkit import Catalog, Context, Decision, Dispatcher, ToolCall
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.durable import DurableAgent
@@ -180,9 +180,9 @@ class AgentPlace(Place):
         return violations
 
 
-def live_and_count(place: Place, number: int) -> dict[str, Any]:
-    """Work on the run in this process, which dies at the *number*-th line; 0 for never."""
-    start, seen = count_lines(number)
+def live_and_count(place: Place, number: int, end: Callable[[], None] = die) -> dict[str, Any]:
+    """Work on the run in this process, which dies at the *number*-th line, or does *end*; 0 for never."""
+    start, seen = count_lines(number, end=end)
     outcome = asyncio.run(place.live(start))
     return {**outcome, "unknown": place.find_unknown_steps(), "lines": seen()}
 

@@ -63,7 +63,13 @@ class LocalEngine:
 
     def find_missing(self, job_ids):
         with self._lock:
-            return [job_id for job_id in job_ids if job_id not in self.jobs and job_id not in self.delivered]
+            now = time.monotonic()
+            present = {job_id for job_id, (_, at) in self.jobs.items() if at <= now} | set(self.delivered)
+            return [job_id for job_id in job_ids if job_id not in present]
+
+    def list_busy_workers(self):
+        with self._lock:
+            return {owner for _, owner in self.delivered.values()}
 
     def withdraw(self, job_ids):
         for job_id in job_ids:

@@ -312,3 +312,9 @@ def test_a_database_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(DurableError) as caught:
         DbosEngine(f"sqlite:///{tmp_path}/no/folder/runs.sqlite")
     assert caught.value.why == "store"
+
+
+def test_a_timer_does_not_count_as_the_job_of_an_answer(engine):
+    """The process that has kept the answer may have died before it enqueued the job."""
+    engine.enqueue(RunJob(id="a/2", run_id="a", delay_seconds=86_400.0))
+    assert engine.find_missing(["a/2"]) == ["a/2"]

@@ -24,3 +24,22 @@ def test_runs_whose_processes_are_killed_end_with_each_effect_once(tmp_path, kil
 def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
     """With the journal and the approvals in one database."""
     check_killed_runs(MODULE, 2, tmp_path, postgres_url)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [40])
+def test_processes_that_are_killed_while_they_start_answer_retry_or_cancel_leave_no_run_stuck(tmp_path, kills):
+    """Either nothing was written, or a worker carries it out once. The requests expire in a day."""
+    check_killed_runs("tests.durable.killed_answers", kills, tmp_path)
+
+
+@pytest.mark.long
+def test_killed_answers_are_not_stuck_on_postgresql(tmp_path, postgres_url):
+    """The journal, the jobs and the approvals are in one database."""
+    check_killed_runs("tests.durable.killed_answers", 8, tmp_path, postgres_url)
+
+
+@pytest.mark.long
+def test_a_process_that_was_frozen_and_replaced_changes_nothing_when_it_wakes_up(tmp_path):
+    """It wakes up at another line each time, before or after the run has ended in another process."""
+    check_killed_runs("tests.durable.freezing", 6, tmp_path)

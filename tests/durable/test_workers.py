@@ -6,17 +6,20 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from tests.clocks import Clock, wait_until
 from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from tests.durable.test_activations import FaultyJournal
+from tests.durable.test_durable_agent import Shop
 from toolkit.approvals.process_owner import owner
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.opening import open_journal
 from toolkit.durable.run_jobs import build_job
+from toolkit.durable.run_kinds import RunKind, RunKinds, describe_plain_stop
 from toolkit.durable.takeover import Takeover
 from toolkit.durable.workers import Heart, Observer
 
@@ -63,6 +66,13 @@ def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
     assert not observer.is_dead(f"{owner()}.1", {f"{owner()}.1": 1})
 
 
+def toy_kinds():
+    """Return the kinds of a worker that has toys."""
+    kinds = RunKinds()
+    kinds.add("toy", RunKind(activate=None, find_requests=None, describe_stop=describe_plain_stop))
+    return kinds
+
+
 @pytest.fixture
 async def toys():
     """Return toy runs of this event loop."""
@@ -96,13 +106,71 @@ async def test_a_run_without_a_job_gets_one(toys, tmp_path):
         journal.activate("orphan", worker="removed", now=1.0, max_lives=9)
         for run_id in ("decided", "expired"):
             journal.activate(run_id, worker="removed", now=1.0, max_lives=9)
-            journal.end(run_id, 1, "waiting", {"request": f"ask-{run_id}"}, used_decisions=(), now=1.0)
+            due_at = 5.0 if run_id == "expired" else None
+            journal.end(run_id, 1, "waiting", {"request": f"ask-{run_id}"}, used_decisions=(), due_at=due_at, now=1.0)
         await host.decide("decided", {"ask-decided": Decision.approve()})
         engine.jobs.clear()
         host._job_worker._clock = lambda: 10_000_000_000.0
         async with running(host.work()):
             for run_id in ("queued", "decided", "expired", "orphan"):
                 await wait_for_status(host, run_id, "done")
+
+
+class AwayEngine(LocalEngine):
+    """An engine that cannot be reached while *is_away*."""
+
+    is_away = False
+
+    def enqueue(self, job):
+        if self.is_away:
+            raise DurableError("the engine's database cannot be used", why="store")
+        super().enqueue(job)
+
+    def withdraw(self, job_ids):
+        if self.is_away:
+            raise DurableError("the engine's database cannot be used", why="store")
+        super().withdraw(job_ids)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("operation", ["start", "decide", "retry", "cancel"])
+async def test_what_was_written_while_the_engine_was_away_is_carried_out(toys, tmp_path, operation, caplog):
+    """The caller has done his part, and need not try again. A timer of a day does not count as the job."""
+    engine = AwayEngine()
+    async with toys.open_host(tmp_path, engine=engine, takeover_seconds=0.1) as host:
+        expires_at = time.time() + 86_400
+        if operation in ("decide", "cancel"):
+            await host.run("toy", "a", {"ask": True, "expires_at": expires_at})
+        if operation == "retry":
+            await host.start("toy", "a", {})
+            await host.cancel("a")
+        engine.is_away = True
+        operations = {
+            "start": lambda: host.start("toy", "a", {}),
+            "decide": lambda: host.decide("a", {"ask-a": Decision.approve()}),
+            "retry": lambda: host.retry("a"),
+            "cancel": lambda: host.cancel("a"),
+        }
+        await operations[operation]()
+        engine.is_away = False
+        async with running(host.work()):
+            row = await wait_for_status(host, "a", "cancelled" if operation == "cancel" else "done")
+            assert not row.is_open
+    assert "its job could not be changed" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_the_requests_of_a_run_that_was_cancelled_are_withdrawn_by_a_worker_if_its_process_died(tmp_path):
+    """A process may die between the note that the run is cancelled and the store of approvals."""
+    shop = Shop(tmp_path)
+    async with shop.open(takeover_seconds=0.1) as durable:
+        (request,) = (await durable.run("pay", id="a")).requests
+        durable.host._journal.cancel("a", "", now=time.time())
+        store = durable.agent._toolbox.dispatcher.approvals.store
+        assert store.get(request.id).state == "pending"
+        async with running(durable.work()):
+            await wait_until(lambda: store.get(request.id).state == "denied")
+            await wait_until(lambda: not durable.host._journal.get("a").is_open)
 
 
 @pytest.mark.long
@@ -150,7 +218,7 @@ def test_a_heart_goes_on_after_errors(caplog):
     """A database that is gone for a while, and an error of the host, stop no heart. The log says it once."""
     gone = DurableError("the database is gone", why="store")
     journal = FaultyBeats([None, gone, gone, RuntimeError("a bug"), None])
-    heart = Heart(journal, "w", observe(Clock()), beat_seconds=0.001, data={}, on_beat=lambda: None)
+    heart = Heart(journal, "w", observe(Clock()), beat_seconds=0.001, describe=dict, on_beat=lambda: None)
     heart.start()
     heart.start()
     for _ in range(6):
@@ -244,18 +312,16 @@ async def test_an_error_of_the_journal_that_stays_is_raised(toys, tmp_path):
 async def test_the_heart_beats_while_lost_jobs_are_searched(toys, tmp_path):
     """A search that takes long does not make the worker look dead, and ends with the worker."""
     is_searching, may_end = threading.Event(), threading.Event()
-    async with toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.05) as host:
-        journal = host._journal
-        journal.create("a", "toy", {"ask": True}, now=1.0)
-        journal.activate("a", worker="w", now=1.0, max_lives=9)
-        journal.end("a", 1, "waiting", {"request": "ask-a"}, used_decisions=(), now=1.0)
 
-        def find_requests(row):
+    class SlowEngine(LocalEngine):
+        def find_missing(self, job_ids):
             is_searching.set()
             may_end.wait(60)
             return []
 
-        host._job_worker._find_requests = find_requests
+    async with toys.open_host(tmp_path, engine=SlowEngine(), takeover_seconds=0.05) as host:
+        journal = host._journal
+        journal.create("a", "toy", {}, now=1.0)
         async with running(host.work()):
             await wait_until(is_searching.is_set)
             before = journal.read_workers()[host.worker]
@@ -287,7 +353,7 @@ async def test_a_run_that_the_worker_has_nothing_for_is_left_to_another(tmp_path
 def test_a_run_that_was_left_to_another_and_taken_gets_no_job(tmp_path):
     """Another worker may have been faster than the beat."""
     journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
-    options = {"find_requests": lambda row: [], "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     takeover = Takeover(journal, engine, Observer(1.0, 1.0), **options)
     for name in ("stays", "taken", "purged"):
         takeover.leave_to_others(journal.create(name, "new", {}, now=1.0)[0])
@@ -299,33 +365,6 @@ def test_a_run_that_was_left_to_another_and_taken_gets_no_job(tmp_path):
     engine.jobs.clear()
     takeover.pass_on()
     assert engine.jobs == {}
-    journal.close()
-
-
-def test_the_requests_of_a_run_that_waits_are_read_once(tmp_path):
-    """A search reads a run again only if it has gone on since, and holds no more runs than a page."""
-    journal = open_journal(f"sqlite:///{tmp_path}/runs.sqlite")
-    for number in range(3):
-        journal.create(f"r{number}", "toy", {}, now=1.0)
-        journal.activate(f"r{number}", worker="w", now=1.0, max_lives=9)
-        journal.end(f"r{number}", 1, "waiting", {}, used_decisions=(), now=1.0)
-    read = []
-
-    def find_requests(row):
-        read.append(row.id)
-        return []
-
-    options = {"find_requests": find_requests, "clock": lambda: 100.0, "settle_seconds": 1.0}
-    takeover = Takeover(journal, LocalEngine(), Observer(1.0, 1.0), **options)
-    takeover.find_lost_jobs(lambda: False)
-    assert read == []
-    for _ in range(2):
-        takeover.find_lost_jobs()
-    assert sorted(read) == ["r0", "r1", "r2"]
-    journal.activate("r1", worker="w", now=2.0, max_lives=9)
-    journal.end("r1", 2, "waiting", {}, used_decisions=(), now=2.0)
-    takeover.find_lost_jobs()
-    assert read[3:] == ["r1"]
     journal.close()
 
 
@@ -342,7 +381,7 @@ def test_a_run_that_was_done_meanwhile_gets_no_job(tmp_path):
             return super().find_missing(job_ids)
 
     engine = QuickEngine()
-    options = {"find_requests": lambda row: [], "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
     assert (journal.get("a").status, engine.jobs) == ("done", {})
     journal.close()

@@ -222,6 +222,7 @@ async def _resume_call(
                     active_run.resources,
                     timeout_seconds=seconds_left,
                     idempotency_key=active_run.steps.derive_idempotency_key(call.id),
+                    epoch=active_run.steps.epoch,
                 )
             return await toolbox.dispatcher.resume(
                 request,

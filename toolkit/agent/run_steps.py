@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
+from ..calls.attempt import CallAbandoned
 from ..hooks.base import Run as RunInner
 from ..hooks.base import ShownCall
 from ..providers.base import Reply
@@ -82,8 +83,12 @@ class CallStep:
     async def begin(self) -> None:
         """Record that the call is about to take effect."""
         # A call in the background begins after its step has a result: the name of the job. It is not done again then.
-        if not self._is_over:
+        if self._is_over:
+            return
+        try:
             await self._begin()
+        except Exception as error:
+            raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
 
     def end(self) -> None:
         """Record that the call has its result."""
@@ -129,6 +134,7 @@ class RunSteps:
 
     Attributes:
         reply_count: How many replies the run has had so far, without those that were summaries.
+        epoch: The number of this attempt at the run; see `Steps`.
     """
 
     def __init__(
@@ -138,6 +144,7 @@ class RunSteps:
         self.reply_count = reply_count
         self.outer = outer
         self._steps = steps
+        self.epoch: int = getattr(steps, "epoch", 0)
         self._secret = secret
         self._summary_count = 0
         self._kept_reply: Reply | None = None
@@ -228,6 +235,8 @@ class RunSteps:
                     result = await _note_error(lambda: work(step), errors)
                 else:
                     result, cancellation = await _prepare_result(_note_error(lambda: work(step), errors), step)
+            except CallAbandoned as abandoned:
+                raise abandoned.__cause__ or abandoned from None
             finally:
                 current_step.reset(token)
                 step.end()

@@ -54,7 +54,7 @@ def prepare_step_call(call: ToolCall, steps: RunSteps, key: str) -> None:
     """Give *call* the ids that it has in every attempt at the step *key*."""
     call.request_id = steps.derive_request_id(key)
     call.idempotency_key = steps.derive_idempotency_key(call.id)
-    call.claim_mark = build_claim_mark(call.idempotency_key)
+    call.claim_mark = build_claim_mark(call.idempotency_key, steps.epoch)
 
 
 def may_repeat(catalog: CatalogView, name: str) -> bool:
@@ -66,9 +66,9 @@ def may_repeat(catalog: CatalogView, name: str) -> bool:
     return is_harmless or (tool.facts.metadata or {}).get(ONLY_SUB_RUNS_KEY) is ONLY_SUB_RUNS
 
 
-def build_claim_mark(idempotency_key: str) -> str:
-    """Return the mark of the claims that all attempts at the step with this key make."""
-    return digest_parts("toolkit claim mark", idempotency_key)[:16]
+def build_claim_mark(idempotency_key: str, epoch: int) -> str:
+    """Return the mark of the claims that attempts at the step with this key make, in the activation *epoch*."""
+    return f"{digest_parts('toolkit claim mark', idempotency_key)[:16]}.{epoch}"
 
 
 async def resume_in_step(
@@ -80,6 +80,7 @@ async def resume_in_step(
     *,
     timeout_seconds: float | None,
     idempotency_key: str,
+    epoch: int,
 ) -> ToolResult:
     """
     Continue a call that waits, as `Dispatcher.resume` does.
@@ -97,5 +98,5 @@ async def resume_in_step(
         resources={} if resources is None else check_resource_keys(resources),
         timeout_seconds=timeout_seconds,
         idempotency_key=idempotency_key,
-        claim_mark=build_claim_mark(idempotency_key),
+        claim_mark=build_claim_mark(idempotency_key, epoch),
     )

@@ -18,6 +18,7 @@ import hmac
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
+from ..approvals.identity import digest_tools
 from ..approvals.memory_store import MemoryApprovals
 from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
@@ -38,6 +39,7 @@ from .steps import Steps
 __all__ = [
     "check_plan_is_open",
     "delete_run_requests",
+    "digest_agent_tools",
     "execute_with_steps",
     "keeps_approvals",
     "read_own_session",
@@ -54,6 +56,11 @@ def keeps_approvals(agent: Agent[Any]) -> bool:
     """Return whether the requests for approval of *agent* are still there after the process has ended."""
     approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
     return not isinstance(approvals.store, MemoryApprovals)
+
+
+def digest_agent_tools(agent: Agent[Any]) -> str:
+    """Return the version of *agent*: a digest of the names and schemas of its tools."""
+    return digest_tools(agent._toolbox.dispatcher.catalog)  # noqa: SLF001 -- the agent's own package
 
 
 def with_approval_store(agent: Agent[T], store: ApprovalStore) -> Agent[T]:

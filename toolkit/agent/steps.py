@@ -43,6 +43,9 @@ class Steps(Protocol):
     Does each step of a run once, and returns what came of it every time.
 
     An exception of *ask* or *work* is raised, and nothing is kept. Any other exception of these methods ends the run.
+
+    Steps that several processes continue have an attribute `epoch`: the number of this attempt at the run, which is
+    higher than those before. So a process that was replaced takes no approval from its successor.
     """
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:

@@ -4,7 +4,9 @@ Digests that tell whether a tool is the same tool, and a call the same call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from ..functions.callables import get_qualname, unwrap_function
@@ -12,7 +14,7 @@ from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 
-__all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
+__all__ = ["canonical_arguments", "digest_of_call", "digest_tools", "identity_of"]
 
 _OWN_CODE = "python"
 
@@ -40,6 +42,30 @@ def identity_of(tool: Tool) -> str:
         approval if isinstance(approval, str) else "by arguments",
         *description_part,
     )
+
+
+def digest_tools(tools: Iterable[Tool]) -> str:
+    """
+    Return a digest of the names and schemas of those *tools* that are code of this program, in any order.
+
+    Descriptions do not count, and nor do tools from elsewhere: they come and go while the program stays the same.
+    """
+    own_tools = sorted((tool for tool in tools if tool.origin == _OWN_CODE), key=attrgetter("name"))
+    parts = [(tool.name, encode_canonical(_remove_descriptions(as_json(tool.schema)))) for tool in own_tools]
+    return digest_parts(*itertools.chain.from_iterable(parts))[:12]
+
+
+def _remove_descriptions(value: Any) -> Any:
+    """Return a schema without its descriptions. A parameter that has this name has a schema, and not a text."""
+    if isinstance(value, list):
+        return [_remove_descriptions(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _remove_descriptions(item)
+        for key, item in value.items()
+        if key != "description" or not isinstance(item, str)
+    }
 
 
 def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> Any:

@@ -40,8 +40,19 @@ def remove_mark(owner: str) -> str:
 
 
 def has_mark(owner: str, mark: str) -> bool:
-    """Return whether *owner* is the text of any process with this *mark*, which is not empty."""
-    return bool(mark) and owner.partition(_MARK_SIGN)[2] == mark
+    """
+    Return whether *owner* is the text of any process with this *mark*, which is not empty.
+
+    A mark may end in a full stop and the number of an attempt. The mark of a later attempt is another one: the process
+    of an earlier attempt was replaced, and must not take the claim of its successor.
+    """
+    name, _, number = mark.partition(".")
+    their_name, _, their_number = owner.partition(_MARK_SIGN)[2].partition(".")
+    return bool(mark) and their_name == name and _read_number(their_number) <= _read_number(number)
+
+
+def _read_number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
 
 
 def is_this_process(text: str) -> bool:

@@ -133,18 +133,21 @@ class CallApproval:
         if answers is not None:
             check_takes_answers(self._approvals.store)
         now, mine = find_decision_time(decision.decided_at, self._approvals), self._build_owner()
-        if record.state == "claimed" and record.claim is not None:
-            theirs = record.claim.owner
-            await self._claim_with(
-                record, lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now)
-            )
-        else:
-            await self._claim_with(
-                record,
-                lambda s: s.settle(
-                    record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments, **further
-                ),
-            )
+
+        def claim(store: ApprovalStore) -> bool:
+            name = record.request.id
+            present: Record | None = record
+            if record.state != "claimed":
+                if store.settle(name, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments, **further):
+                    return True
+                # An earlier attempt at the same step, whose process was replaced, may have been faster.
+                present = store.get(name) if self._is_step else None
+                if present is None or not self.is_own_claim(present):
+                    return False
+            theirs = "" if present is None or present.claim is None else present.claim.owner
+            return store.reclaim(name, from_owner=theirs, owner=mine, now=now)
+
+        await self._claim_with(record, claim)
 
     async def _claim_with(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
         """

@@ -32,6 +32,7 @@ from .resources import build_resources, build_resources_in_thread
 from .streams import read_async_stream, read_stream
 
 __all__ = [
+    "CallAbandoned",
     "TimedOut",
     "ToolAttempt",
     "finish_within",
@@ -50,6 +51,14 @@ class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
 
 
+class CallAbandoned(BaseException):
+    """
+    Raised inside a call that must not go on in this process: another process has the run that it is a step of.
+
+    It leaves the call without a result, and the store of approvals as it is. No hook and no tool has to handle it.
+    """
+
+
 def must_propagate(error: BaseException) -> bool:
     """
     Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
@@ -57,6 +66,8 @@ def must_propagate(error: BaseException) -> bool:
     Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
     from.
     """
+    if isinstance(error, CallAbandoned):
+        return True
     if not isinstance(error, _PROPAGATING):
         return False
     if isinstance(error, asyncio.CancelledError):

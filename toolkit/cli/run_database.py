@@ -123,21 +123,22 @@ def open_existing_journal(database: str) -> Iterator[Journal]:
         yield journal
 
 
-def use_host(database: str, queue: str, kind: str, work: Callable[[DurableHost], Awaitable[T]]) -> T:
+def use_host(database: str, queue: str, kind: str | None, work: Callable[[DurableHost], Awaitable[T]]) -> T:
     """
     Return what *work* returns for a host of the runs in *database*. The host works on no run itself.
 
     Args:
         database: The address of the database.
         queue: The name of the queue in which workers look for runs.
-        kind: The kind of the runs.
+        kind: The kind of the runs; None if the host need not know it. Then it leaves all that follows to a worker.
         work: What is done with the host.
     """
     from ..durable import DurableHost
 
     async def open_and_work() -> T:
         async with DurableHost(database, name=queue) as host:
-            host.register(kind, _refuse_activation, find_requests=read_requests)
+            if kind is not None:
+                host.register(kind, _refuse_activation, find_requests=read_requests)
             return await work(host)
 
     return run_coroutine(open_and_work())

@@ -25,6 +25,7 @@ from .engine import Delivery
 from .errors import DurableError, Fenced
 from .journal.base import Journal
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
+from .journal.run_changes import CUT_SHORT
 from .journal_steps import JournalSteps
 from .refusals import describe_refusals
 from .run_kinds import Activation, Ended, RunKinds
@@ -111,10 +112,6 @@ class Activations:
         result: T = await run_in_thread(self._threads, work, "the journal")
         return result
 
-    def has_kind(self, kind: str) -> bool:
-        """Return whether this process can work on runs of *kind*."""
-        return kind in self._kinds
-
     def has(self, run_id: str) -> bool:
         """Return whether an activation of the run is under way here."""
         return run_id in self._active
@@ -198,7 +195,12 @@ class Activations:
         try:
             active.row = await self.in_thread(
                 lambda: self._journal.activate(
-                    row.id, worker=self._worker, now=self._clock(), max_lives=self._max_lives, epoch=row.epoch
+                    row.id,
+                    worker=self._worker,
+                    version=self._kinds.list_versions().get(row.kind, ""),
+                    now=self._clock(),
+                    max_lives=self._max_lives,
+                    epoch=row.epoch,
                 )
             )
         except Fenced:
@@ -248,7 +250,7 @@ class Activations:
             threads=self._threads,
             read_time=self._clock,
         )
-        active.gate.open(steps)
+        active.gate.open(steps, row.epoch)
         decisions = {
             request: decision_from_json(data) for request, data in row.decisions.items() if request != PLAN_ORDER
         }
@@ -325,13 +327,21 @@ class Activations:
         for request_id, reason in refused.items():
             _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
         # A run that is retried is resumed from where it waited, with the same decisions.
-        used = [] if status in ("failed", "stopped", "cancelled") else list(row.decisions)
+        used = [] if status in CUT_SHORT else list(row.decisions)
+        due_at = self._kinds.find_due_time(row, outcome) if status == "waiting" else None
 
         def write() -> RunRow:
             if refused:
                 self._journal.note(row.id, row.epoch, "refused", describe_refusals(refused), now=self._clock())
             return self._journal.end(
-                row.id, row.epoch, status, outcome, used_decisions=used, problem=problem, now=self._clock()
+                row.id,
+                row.epoch,
+                status,
+                outcome,
+                used_decisions=used,
+                problem=problem,
+                due_at=due_at,
+                now=self._clock(),
             )
 
         return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)

@@ -18,7 +18,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,12 +145,19 @@ class DbosEngine:
         return self._client.list_workflows(load_input=False, load_output=False, **filters)
 
     def find_missing(self, job_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of *job_ids* that are not waiting for a worker, and that no worker does."""
+        """Return those of *job_ids* that are not to be delivered now, and that no worker does."""
         present: set[str] = set()
         with _translated_errors():
             for ids in _split(job_ids):
-                present |= {status.workflow_id for status in self._list(workflow_ids=ids, status=[*_UNFINISHED])}
+                statuses = self._list(workflow_ids=ids, status=["ENQUEUED", "PENDING"])
+                present |= {status.workflow_id for status in statuses}
         return [job_id for job_id in job_ids if job_id not in present]
+
+    def list_busy_workers(self) -> Collection[str]:
+        """Return the names of the workers that have jobs."""
+        with _translated_errors():
+            statuses = self._list(status="PENDING", name=_WORKFLOW, queue_name=self._name)
+        return {status.executor_id for status in statuses if status.executor_id is not None}
 
     def withdraw(self, job_ids: Sequence[str]) -> None:
         """Remove those of *job_ids* that no worker has begun."""

@@ -26,6 +26,7 @@ from ..agent.plan_mode import EXECUTE_PROMPT
 from ..agent.runs import Run
 from ..agent.stepped_runs import (
     check_plan_is_open,
+    digest_agent_tools,
     execute_with_steps,
     keeps_approvals,
     read_own_session,
@@ -120,6 +121,7 @@ class DurableAgent(Generic[T]):
             find_requests=lambda row: load_paused(row).requests,
             describe_stop=self._outcomes.describe_stop,
             requests=AgentRequests(self.agent),
+            find_version=lambda: digest_agent_tools(self.agent),
         )
 
     async def run(
@@ -225,13 +227,15 @@ class DurableAgent(Generic[T]):
         """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
         return await self.host.cancel(id, reason)
 
-    async def retry(self, id: str, *, deadline_seconds: float | None = None) -> RunRow:  # noqa: A002 -- as above
-        """
-        Leave a run that has failed, was stopped or was cancelled to any worker again. Its steps are kept.
-
-        A run whose deadline has passed needs a new one: *deadline_seconds* from now on.
-        """
-        return await self.host.retry(id, deadline_seconds=deadline_seconds)
+    async def retry(
+        self,
+        id: str,  # noqa: A002 -- as above
+        *,
+        deadline_seconds: float | None = None,
+        any_version: bool = False,
+    ) -> RunRow:
+        """Leave a run that has failed, was stopped or was cancelled to any worker again; see `DurableHost.retry`."""
+        return await self.host.retry(id, deadline_seconds=deadline_seconds, any_version=any_version)
 
     async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
         """Return the row of a run, from which `read_run` makes a `Run`."""

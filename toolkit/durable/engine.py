@@ -9,7 +9,7 @@ Temporal or Celery, implements the same protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -105,7 +105,14 @@ class Engine(Protocol):
         """Keep *job* until a worker has done it, also if no worker is alive now."""
 
     def find_missing(self, job_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of *job_ids* that are not waiting for a worker, and that no worker does."""
+        """
+        Return those of *job_ids* that are not to be delivered now, and that no worker does.
+
+        A job whose delay is not over is among them: it may be the timer of a run that has an answer meanwhile.
+        """
+
+    def list_busy_workers(self) -> Collection[str]:
+        """Return the names of the workers that have jobs."""
 
     def withdraw(self, job_ids: Sequence[str]) -> None:
         """Remove those of *job_ids* that no worker has begun."""

@@ -98,7 +98,6 @@ class DurableHost:
         self._queue = RunQueue(
             engine or (lambda: open_dbos(self.database, name, poll_seconds)),
             self._in_thread,
-            find_requests=self._kinds.find_requests,
             clock=clock,
         )
         self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
@@ -123,9 +122,9 @@ class DurableHost:
         self._job_worker = JobWorker(
             self._journal,
             self._activations,
+            self._kinds,
             name=self.worker,
             takeover_seconds=self._takeover_seconds,
-            find_requests=self._kinds.find_requests,
             withdraw_requests=self._over_runs.withdraw_requests,
             clock=self._clock,
         )
@@ -133,7 +132,6 @@ class DurableHost:
             self._activations,
             self._job_worker,
             self.get,
-            find_requests=self._kinds.find_requests,
             is_closed=lambda: self._is_closed,
             clock=self._clock,
         )
@@ -146,6 +144,7 @@ class DurableHost:
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
         describe_stop: DescribeStop | None = None,
         requests: RequestKeeper | None = None,
+        find_version: Callable[[], str] = lambda: "",
     ) -> None:
         """
         Let *activate* work on the runs of *kind*.
@@ -157,10 +156,18 @@ class DurableHost:
                 decision about another request is refused.
             describe_stop: Returns the outcome of a run that is stopped. By default it is the status and the reason.
             requests: Closes the requests of runs that are over, in the store of approvals.
+            find_version: Returns the version of the program. Workers leave a run that began with another version to
+                workers of that version.
         """
-        describe = describe_stop or describe_plain_stop
         self._kinds.add(
-            kind, RunKind(activate=activate, find_requests=find_requests, describe_stop=describe, requests=requests)
+            kind,
+            RunKind(
+                activate=activate,
+                find_requests=find_requests,
+                describe_stop=describe_stop or describe_plain_stop,
+                requests=requests,
+                find_version=find_version,
+            ),
         )
 
     # Here and now.
@@ -270,18 +277,27 @@ class DurableHost:
 
         return await finish_work(work(), _CLEANUP_SECONDS)
 
-    async def retry(self, id: str, *, deadline_seconds: float | None = None) -> RunRow:  # noqa: A002 -- as above
+    async def retry(
+        self,
+        id: str,  # noqa: A002 -- as above
+        *,
+        deadline_seconds: float | None = None,
+        any_version: bool = False,
+    ) -> RunRow:
         """
         Leave a run that has failed, was stopped or was cancelled to any worker again. Its steps are kept.
 
-        A run whose deadline has passed needs a new one: *deadline_seconds* from now on.
+        A run whose deadline has passed needs a new one: *deadline_seconds* from now on. With *any_version*, a run that
+        is queued or waits can be given too: a worker goes on with it whose agent or flow is of another version.
         """
         now = self._clock()
         deadline = find_deadline(deadline_seconds, now)
 
         async def work() -> RunRow:
-            row = await self._in_thread(lambda: self._journal.retry(id, now=now, deadline=deadline))
-            await self._queue.enqueue(row)
+            row = await self._in_thread(
+                lambda: self._journal.retry(id, now=now, deadline=deadline, any_version=any_version)
+            )
+            await self._queue.continue_later(row)
             return row
 
         return await finish_work(work(), _CLEANUP_SECONDS)
@@ -299,8 +315,7 @@ class DurableHost:
             self._activations.fence(id, before.epoch)
             if before.status in ("queued", "waiting"):
                 await self._queue.withdraw(before)
-            if before.epoch:  # a run that has never begun has no requests
-                await self._over_runs.close_cancelled(row)
+            await self._over_runs.follow_up(row)
             return row
 
         return await finish_work(work(), _CLEANUP_SECONDS)

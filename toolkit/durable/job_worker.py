@@ -11,16 +11,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from ..concurrency.uninterrupted import run_to_end
-from ..decisions import ApprovalRequest
 from .activations import Activations
 from .engine import Delivery, Engine, RunLimits
 from .errors import DurableError
 from .journal.base import Journal
 from .journal.records import RunRow
 from .run_jobs import AT_REST
+from .run_kinds import RunKinds
 from .takeover import Takeover
 from .workers import BEATS_PER_TAKEOVER, Heart, Observer
 
@@ -28,9 +29,8 @@ __all__ = ["JobWorker"]
 
 _POLL_SECONDS = 0.5
 _STORE_POLL_SECONDS = 0.1
-_LOST_JOBS_SECONDS = 30.0
-_LOST_JOBS_BUSY_SECONDS = 120.0
-"""The search looks at all runs that are queued, so it is rare while there are many."""
+_SEARCH_PART = 0.1
+"""The search for runs without a job takes at most this part of the time, however many runs there are."""
 
 _CLEANUP_SECONDS = 60.0
 
@@ -44,7 +44,6 @@ class JobWorker:
     Args:
         name: The name of the worker.
         takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
-        find_requests: Returns the requests that a run waits for.
         withdraw_requests: Withdraws the open requests of a run that is over.
         clock: A function that returns seconds since 1970.
     """
@@ -53,19 +52,19 @@ class JobWorker:
         self,
         journal: Journal,
         activations: Activations,
+        kinds: RunKinds,
         *,
         name: str,
         takeover_seconds: float,
-        find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
         withdraw_requests: Callable[[RunRow], Awaitable[object]],
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
         self._activations = activations
+        self._kinds = kinds
         self._withdraw_requests = withdraw_requests
         self._name = name
         self._takeover_seconds = takeover_seconds
-        self._find_requests = find_requests
         self._clock = clock
         beat_seconds = takeover_seconds / BEATS_PER_TAKEOVER
         self._observer = Observer(takeover_seconds, 2 * beat_seconds)
@@ -74,15 +73,21 @@ class JobWorker:
             name,
             self._observer,
             beat_seconds=beat_seconds,
-            data={"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()},
+            describe=self._describe,
             on_beat=self._handle_beat,
         )
+        self._versions: Mapping[str, str] | None = None  # of the runs that it takes from the queue
+        self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()}
         self._takeover: Takeover | None = None
-        self._looked_for_jobs_at = float("-inf")
+        self._next_search_at = float("-inf")
         self._search: threading.Thread | None = None
         self._is_ending = False
         self._has_ended: asyncio.Future[None] | None = None
         self._until_end: asyncio.Future[None] | None = None
+
+    def _describe(self) -> Mapping[str, Any]:
+        """Return what people want to know about this worker. Its clock may be another one than theirs."""
+        return {**self._data, "beat_at": self._clock(), "versions": self._versions}
 
     async def may_activate(self, row: RunRow) -> bool:
         """Return whether no living process works on the run *row*. From now on this host shows that it lives."""
@@ -117,6 +122,7 @@ class JobWorker:
         self, engine: Engine, limits: RunLimits, grace_seconds: float, loop: asyncio.AbstractEventLoop
     ) -> None:
         in_thread = self._activations.in_thread
+        self._versions = self._kinds.list_versions()
         await in_thread(self._heart.start)
         self._is_ending = False
 
@@ -136,14 +142,14 @@ class JobWorker:
                 self._journal,
                 engine,
                 self._observer,
-                find_requests=self._find_requests,
+                kinds=self._kinds,
                 clock=self._clock,
-                settle_seconds=_LOST_JOBS_SECONDS,
+                settle_seconds=self._takeover_seconds,
             )
             self._until_end = loop.create_future()
             await self._until_end
         finally:
-            self._is_ending, self._takeover = True, None
+            self._is_ending, self._takeover, self._versions = True, None, None
             task, _ = await run_to_end(self._end_work(engine, grace_seconds), _CLEANUP_SECONDS)
             if task.cancelled() or task.exception() is not None:
                 error = None if task.cancelled() else task.exception()
@@ -208,7 +214,7 @@ class JobWorker:
             row = await self._read_row(run_id)  # it may have been retried meanwhile
         if row is None or row.status in AT_REST:
             return "done"
-        if not self._activations.has_kind(row.kind):
+        if not self._kinds.may_work_on(row):
             if self._takeover is None:
                 return "return"
             self._takeover.leave_to_others(row)
@@ -232,22 +238,25 @@ class JobWorker:
             return
         takeover.take_over_dead()
         takeover.pass_on()
-        wait_seconds = _LOST_JOBS_BUSY_SECONDS if self._activations.list_epochs() else _LOST_JOBS_SECONDS
-        if time.monotonic() - self._looked_for_jobs_at >= wait_seconds:
+        if time.monotonic() >= self._next_search_at:
             self._search_lost_jobs(takeover)
 
     def _search_lost_jobs(self, takeover: Takeover) -> None:
         """Search in a thread, because a worker whose heart does not beat meanwhile would be taken for dead."""
 
         def search() -> None:
+            started = time.monotonic()
             try:
+                if self._takeover is takeover:  # the worker has not ended meanwhile
+                    self._versions = self._kinds.list_versions()
                 takeover.find_lost_jobs(lambda: self._takeover is takeover)
             except DurableError as error:
                 _log.warning("the search for runs without a job ended early: %s", error)
             except Exception:  # noqa: BLE001 -- it is done again
                 _log.exception("the search for runs without a job failed")
             finally:
-                self._looked_for_jobs_at = time.monotonic()
+                ended = time.monotonic()
+                self._next_search_at = ended + max(self._takeover_seconds, (ended - started) / _SEARCH_PART)
 
         if self._search is None or not self._search.is_alive():
             self._search = threading.Thread(target=search, name="toolkit-lost-jobs", daemon=True)

@@ -73,6 +73,11 @@ class JournalSteps(Steps):
         self._failure: DurableError | None = None
 
     @property
+    def epoch(self) -> int:
+        """The number of the activation."""
+        return self._row.epoch
+
+    @property
     def failure(self) -> DurableError | None:
         """
         The error that stopped these steps, such as `Fenced`; None while they work.
@@ -100,6 +105,9 @@ class JournalSteps(Steps):
         if step is not None and step.record is not None:
             return self._load(key, partial(load_call, step.record, session))
         self.check_failure()
+        if self._row.decisions:
+            # A process that was replaced must not use up the answer of a person, and may not know it yet.
+            await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
         started = self._read_seconds()
         before = read_state(session)
         if step is not None and not may_repeat:

@@ -5,15 +5,14 @@ Work on a run in the process of the caller, until the run is over or waits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ..decisions import ApprovalRequest
 from .activations import Activations
 from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.records import RunRow
-from .run_jobs import AT_REST, find_due_time
+from .run_jobs import AT_REST
 
 __all__ = ["LocalRuns"]
 
@@ -26,7 +25,6 @@ class LocalRuns:
 
     Args:
         get: Returns the row of a run.
-        find_requests: Returns the requests that a run waits for.
         is_closed: Returns whether the host was closed.
         clock: A function that returns seconds since 1970.
     """
@@ -37,14 +35,12 @@ class LocalRuns:
         job_worker: JobWorker,
         get: Callable[[str], Awaitable[RunRow]],
         *,
-        find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
         is_closed: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
         self._activations = activations
         self._job_worker = job_worker
         self._get = get
-        self._find_requests = find_requests
         self._is_closed = is_closed
         self._clock = clock
 
@@ -72,5 +68,4 @@ class LocalRuns:
 
     def _is_due(self, row: RunRow) -> bool:
         """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
-        due = find_due_time(row, self._find_requests(row))
-        return bool(row.decisions) or (due is not None and due <= self._clock())
+        return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..approvals.records import ApprovalError
 from .journal.base import Journal
-from .journal.records import RunRow, RunStatus
+from .journal.records import RunRow
 from .run_jobs import AT_REST, job_ids
 from .run_kinds import RunKinds
 from .run_queue import RunQueue
@@ -24,9 +24,6 @@ from .run_queue import RunQueue
 __all__ = ["OverRuns"]
 
 _PAGE = 100
-
-# The statuses of a run that can be retried. Runs that are done or have planned have no open request.
-_CUT_SHORT: frozenset[RunStatus] = frozenset({"failed", "stopped", "cancelled"})
 
 _log = logging.getLogger("toolkit")
 
@@ -55,31 +52,28 @@ class OverRuns:
         """Do what follows from the end of an activation: enqueue the next one, or close the requests of the run."""
         if row.status not in AT_REST:
             await self._queue.continue_later(row)
-        elif not await self.withdraw_requests(row) and self._kinds.find_keeper(row.kind) is not None:
-            await self._queue.enqueue(row)
-
-    async def close_cancelled(self, row: RunRow) -> None:
-        """Close the requests of a run that was cancelled. A worker does that if this host cannot."""
-        if not await self.withdraw_requests(row):
+        elif not await self.withdraw_requests(row):
             await self._queue.enqueue(row)
 
     async def withdraw_requests(self, row: RunRow) -> bool:
         """
-        Withdraw the open requests of the run *row*, if it is over, and return whether that is settled.
+        Withdraw the requests of the run *row* that are open though it is over, and return whether that is settled.
 
         A run that has failed keeps the requests that people have answered: a retry goes on with the answers.
         """
-        if row.status not in _CUT_SHORT:
+        if not row.is_open:
             return True
-        keeper = self._kinds.find_keeper(row.kind)
-        if keeper is None:
+        if row.kind not in self._kinds:
             return False
+        keeper = self._kinds.find_keeper(row.kind)
         try:
-            kept_ids = row.decisions if row.status == "failed" else ()
-            await keeper.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
+            if keeper is not None:
+                kept_ids = row.decisions if row.status == "failed" else ()
+                await keeper.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
         except ApprovalError as error:
             _log.warning("run %r is %s, and its requests could not be withdrawn: %s", row.id, row.status, error)
             return False
+        await self._in_thread(lambda: self._journal.close_requests(row.id, row.epoch))
         return True
 
     async def purge(self, before: float) -> int:
@@ -91,6 +85,8 @@ class OverRuns:
             rows = [replace(row, input={}, outcome=None) for row in self._iterate_over(before)]
             count = self._journal.purge(before=before)
             engine.forget([job_id for row in rows for job_id in job_ids(row)])
+            if count:
+                self._journal.compact()
             # A run that was retried meanwhile is still there.
             return count, [row for row in rows if self._journal.get(row.id) is None]
 

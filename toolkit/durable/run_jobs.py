@@ -1,5 +1,5 @@
 """
-The jobs of runs: their ids, and when a run that waits has to go on by itself.
+The jobs of runs: their ids, and the checks of what people ask of a host.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ __all__ = [
     "check_queue_name",
     "check_status",
     "find_deadline",
-    "find_due_time",
     "job_ids",
     "run_id_of",
 ]
@@ -76,12 +75,6 @@ def find_deadline(deadline_seconds: float | None, now: float) -> float | None:
             f"got {deadline_seconds!r}"
         )
     return now + deadline_seconds
-
-
-def find_due_time(row: RunRow, requests: Collection[ApprovalRequest]) -> float | None:
-    """Return when a run that waits for *requests* has to go on without an answer; None if never."""
-    times = [row.deadline, *(request.expires_at for request in requests)]
-    return min((time for time in times if time is not None), default=None)
 
 
 def check_life_options(max_lives: int, takeover_seconds: float) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
+from .journal.run_changes import OVER
 
 __all__ = [
     "Activate",
@@ -108,12 +109,14 @@ class RunKind:
         describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status, the
             reason and its steps.
         requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
+        find_version: Returns the version of the program as it is now. A worker leaves runs that began with another one.
     """
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: DescribeStop
     requests: RequestKeeper | None = None
+    find_version: Callable[[], str] = lambda: ""
 
 
 class RunKinds:
@@ -143,6 +146,19 @@ class RunKinds:
             )
         return kind
 
+    def list_versions(self) -> dict[str, str]:
+        """Return the version that each kind has now."""
+        return {name: kind.find_version() for name, kind in self._kinds.items()}
+
+    def may_work_on(self, row: RunRow, versions: Mapping[str, str] | None = None) -> bool:
+        """
+        Return whether a worker here may go on with the run *row*, or close it if it is over.
+
+        *versions* are those of `list_versions`, for a caller that asks about many runs.
+        """
+        versions = self.list_versions() if versions is None else versions
+        return row.kind in versions and (row.status in OVER or row.version in ("", versions[row.kind]))
+
     def knows_requests(self, row: RunRow) -> bool:
         """Return whether the requests that the run *row* waits for can be found."""
         kind = self._kinds.get(row.kind)
@@ -154,6 +170,12 @@ class RunKinds:
         if kind is None or kind.find_requests is None or row.outcome is None:
             return ()
         return kind.find_requests(row)
+
+    def find_due_time(self, row: RunRow, outcome: Mapping[str, Any]) -> float | None:
+        """Return when the run *row*, which waits with *outcome*, has to go on without an answer; None if never."""
+        requests = self.find_requests(replace(row, outcome=outcome))
+        times = [row.deadline, *(request.expires_at for request in requests)]
+        return min((time for time in times if time is not None), default=None)
 
     def find_keeper(self, name: str) -> RequestKeeper | None:
         """Return what closes the requests of runs of the kind *name*; None if this host has nothing that does."""

@@ -4,17 +4,19 @@ The queue of a host: the engine, which is opened when it is first needed, and th
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..decisions import ApprovalRequest
 from .engine import Engine
+from .errors import DurableError
 from .journal.records import RunRow
-from .run_jobs import build_job, find_due_time
+from .run_jobs import build_job
 
 __all__ = ["RunQueue", "open_dbos"]
 
+_log = logging.getLogger("toolkit")
 _engines_of_parents: list[Engine | None] = []
 
 
@@ -25,7 +27,6 @@ class RunQueue:
     Args:
         build_engine: Returns the engine. It is called in a thread, when the engine is first needed.
         in_thread: Returns what a function returns that blocks.
-        find_requests: Returns the requests that a run waits for.
         clock: A function that returns seconds since 1970.
     """
 
@@ -34,12 +35,10 @@ class RunQueue:
         build_engine: Callable[[], Engine],
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
         *,
-        find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
         clock: Callable[[], float],
     ) -> None:
         self._build_engine = build_engine
         self._in_thread = in_thread
-        self._find_requests = find_requests
         self._clock = clock
         self._engine: Engine | None = None
         self._lock = threading.Lock()
@@ -64,25 +63,37 @@ class RunQueue:
 
     async def enqueue(self, row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> None:
         """Let a worker do the next activation of the run *row*."""
-        engine = await self.open_engine()
         job = build_job(row, priority=priority, delay_seconds=delay_seconds)
-        await self._in_thread(lambda: engine.enqueue(job))
+        await self._tell_engine(row, lambda engine: engine.enqueue(job))
 
     async def continue_later(self, row: RunRow) -> None:
         """Enqueue the next activation of *row*, whose activation has ended or was given back, if there will be one."""
         if row.status == "queued":
             await self.enqueue(row)
         elif row.status == "waiting":
-            due = find_due_time(row, self._find_requests(row))
             if row.decisions:
                 await self.enqueue(row)
-            elif due is not None:
-                await self.enqueue(row, delay_seconds=due - self._clock())
+            elif row.due_at is not None:
+                await self.enqueue(row, delay_seconds=row.due_at - self._clock())
 
     async def withdraw(self, row: RunRow) -> None:
         """Remove the job of the next activation of the run *row*, unless a worker has begun it."""
-        engine = await self.open_engine()
-        await self._in_thread(lambda: engine.withdraw([build_job(row).id]))
+        await self._tell_engine(row, lambda engine: engine.withdraw([build_job(row).id]))
+
+    async def _tell_engine(self, row: RunRow, tell: Callable[[Engine], None]) -> None:
+        """
+        Let *tell* change what the engine knows about the run *row*.
+
+        The journal says already what the run needs. So if the engine cannot be reached, the workers find it by their
+        search, and the caller has done his part.
+        """
+        try:
+            engine = await self.open_engine()
+            await self._in_thread(lambda: tell(engine))
+        except DurableError as error:
+            if error.why != "store":
+                raise
+            _log.warning("run %r: its job could not be changed; a worker finds the run soon: %s", row.id, error)
 
     async def close(self) -> None:
         """Close the engine, if it was opened."""

@@ -53,17 +53,20 @@ class StepGate:
 
     Attributes:
         is_closed: Whether the activation has to end.
+        epoch: The number of the activation.
     """
 
     def __init__(self) -> None:
+        self.epoch = 0
         self._steps: Steps | None = None
         self.is_closed = False
         self._open: set[_OpenStep] = set()
         self._changed = asyncio.Event()
 
-    def open(self, steps: Steps) -> None:
-        """Pass the steps of the activation on to *steps*."""
+    def open(self, steps: Steps, epoch: int = 0) -> None:
+        """Pass the steps of the activation with the number *epoch* on to *steps*."""
         self._steps = steps
+        self.epoch = epoch
 
     def close(self) -> None:
         """Let no further step begin."""

@@ -2,31 +2,32 @@
 What a worker does at every beat for the runs of all workers: it finds work that has been left behind.
 
 A worker that dies leaves jobs that were delivered to it, and runs that it worked on without a job. A process that dies
-between a change of a run and its job leaves a run without a job. All of them get a job again. A job too many is
+between a change of a run and its job, or that loses the engine in between, leaves a run without a job. The journal
+knows all of them: what is written about a run says whether it needs a worker. They get a job again. A job too many is
 harmless, because the worker that gets it sees in the journal that there is nothing to do.
 
-A run whose agent or flow this worker does not have, such as one of a newer program, is left to others: it gets a job
-that is delivered a little later.
+A run whose agent or flow this worker does not have, or has in another version, is left to others: it gets a job that is
+delivered a little later.
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ..decisions import ApprovalRequest
 from .engine import Engine
-from .errors import DurableError
 from .journal.base import Journal
-from .journal.records import RunRow, RunStatus
-from .run_jobs import build_job, find_due_time, run_id_of
+from .journal.records import RunRow
+from .run_jobs import build_job, run_id_of
+from .run_kinds import RunKinds
 from .workers import Observer
 
 __all__ = ["Takeover"]
 
-_PAGE = 100
+_PAGE = 500
 _PASS_ON_SECONDS = 10.0
+_TAKER_SECONDS = 1.0
+"""After how many seconds a run that was left to others gets its next job: longer, if no worker can take it."""
 
 _log = logging.getLogger("toolkit")
 
@@ -36,7 +37,7 @@ class Takeover:
     Gives work that was left behind to living workers. The methods block.
 
     Args:
-        find_requests: Returns the requests that a run waits for.
+        kinds: The kinds of runs that this worker can go on with.
         clock: A function that returns seconds since 1970.
         settle_seconds: How long a run has to be unchanged before its job is missed.
     """
@@ -47,19 +48,18 @@ class Takeover:
         engine: Engine,
         observer: Observer,
         *,
-        find_requests: Callable[[RunRow], Sequence[ApprovalRequest]],
+        kinds: RunKinds,
         clock: Callable[[], float],
         settle_seconds: float,
     ) -> None:
         self._journal = journal
         self._engine = engine
         self._observer = observer
-        self._find_requests = find_requests
+        self._kinds = kinds
         self._clock = clock
         self._settle_seconds = settle_seconds
-        self._due_times: Mapping[str, tuple[int, float | None]] = {}
         self._left_to_others: dict[str, RunRow] = {}
-        self._kinds_told: set[str] = set()
+        self._left_told: set[tuple[str, str]] = set()
 
     def take_over_dead(self) -> None:
         """Put all that dead workers have left behind into the queue, and remove their counters."""
@@ -69,10 +69,9 @@ class Takeover:
         covered: set[str] = set()
         for worker in dead:
             covered |= {run_id_of(job_id) for job_id in self._engine.take_back(worker)}
-        for row in self._iterate("running"):
-            if row.worker in dead and row.id not in covered:
+        for row in self._journal.list_due(before=self._clock() + 1.0):
+            if row.status == "running" and row.worker in dead and row.id not in covered:
                 self._engine.enqueue(build_job(row))
-                covered.add(row.id)
         for worker in dead:
             # Last, so that another worker does all this again if this one dies before.
             self._journal.remove_worker(worker)
@@ -80,71 +79,58 @@ class Takeover:
 
     def leave_to_others(self, row: RunRow) -> None:
         """Note that this worker cannot work on *row*. Its job can be ended; the next beat makes another one."""
-        if row.kind not in self._kinds_told:
-            self._kinds_told.add(row.kind)
+        if (row.kind, row.version) not in self._left_told:
+            self._left_told.add((row.kind, row.version))
             _log.warning(
-                "run %r is left to another worker, because this one has no %r; start a worker that has it",
+                "run %r is left to another worker, because this one has no %r%s; start a worker that has it",
                 row.id,
                 row.kind,
+                f" of version {row.version}" if row.version else "",
             )
         self._left_to_others[row.id] = row
 
     def pass_on(self) -> None:
         """Give a job to each run that was left to others. It comes later, so that this worker is not kept busy."""
+        workers = self._journal.list_workers() if self._left_to_others else ()
         for run_id, row in list(self._left_to_others.items()):
-            present = self._journal.get(run_id)
-            if present is not None and (present.epoch, present.status) == (row.epoch, row.status):
-                self._engine.enqueue(build_job(row, delay_seconds=_PASS_ON_SECONDS))
+            if self._is_unchanged(row):
+                has_taker = any(worker.may_work_on(row) for worker in workers)
+                self._engine.enqueue(build_job(row, delay_seconds=_TAKER_SECONDS if has_taker else _PASS_ON_SECONDS))
             self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
         """
-        Give a job to each run that should have one and has none. This looks at all runs that are not over.
+        Give a job to each run that needs a worker and has no job. A timer of the run is no such job.
 
         Args:
             may_go_on: Asked before each page of runs. The search ends if it returns false.
         """
-        latest = self._clock() - self._settle_seconds
-        due_times: dict[str, tuple[int, float | None]] = {}
-        statuses: tuple[RunStatus, ...] = ("queued", "waiting", "running")
-        for rows in itertools.chain.from_iterable(map(self._iterate_pages, statuses)):
+        busy_workers = self._engine.list_busy_workers()
+        counters = self._journal.read_workers()
+        for worker in busy_workers:
+            if worker not in counters:  # it was taken for dead, took a job when it woke up, and died
+                self._engine.take_back(worker)
+        rows = self._journal.list_due(before=self._clock() - self._settle_seconds)
+        versions = self._kinds.list_versions()
+        due_rows = [row for row in rows if self._kinds.may_work_on(row, versions) and self._is_left(row, counters)]
+        for start in range(0, len(due_rows), _PAGE):
             if not may_go_on():
                 return
-            counters = self._journal.read_workers()
-            due_rows = [row for row in rows if row.updated_at < latest and self._is_due(row, counters, due_times)]
-            self._add_missing_jobs({build_job(row).id: row for row in due_rows})
-        self._due_times = due_times
+            self._add_missing_jobs(due_rows[start : start + _PAGE])
 
-    def _add_missing_jobs(self, rows: Mapping[str, RunRow]) -> None:
-        for job_id in self._engine.find_missing(list(rows)):
-            row = rows[job_id]
-            present = self._journal.get(row.id)
+    def _is_left(self, row: RunRow, counters: Mapping[str, int]) -> bool:
+        """Return whether no living worker has *row*."""
+        return row.status != "running" or self._observer.is_dead(row.worker, counters)
+
+    def _add_missing_jobs(self, rows: Sequence[RunRow]) -> None:
+        rows_by_job = {build_job(row).id: row for row in rows}
+        for job_id in self._engine.find_missing(list(rows_by_job)):
+            row = rows_by_job[job_id]
             # A worker may have done the job since the run was read.
-            if present is not None and (present.epoch, present.status) == (row.epoch, row.status):
+            if self._is_unchanged(row):
                 _log.warning("run %r had no job; it gets one", row.id)
                 self._engine.enqueue(build_job(row))
 
-    def _is_due(self, row: RunRow, counters: Mapping[str, int], due_times: dict[str, tuple[int, float | None]]) -> bool:
-        """Return whether *row* should have a job, and note in *due_times* when it will be due, if it waits."""
-        if row.status == "running":
-            return self._observer.is_dead(row.worker, counters)
-        if row.status == "queued" or row.decisions:
-            return True
-        epoch, due = self._due_times.get(row.id, (None, None))
-        if epoch != row.epoch:  # the requests of a run that waits stay the same
-            try:
-                due = find_due_time(row, self._find_requests(row))
-            except DurableError as error:
-                _log.warning("run %r is left as it is: %s", row.id, error)
-                return False
-        due_times[row.id] = (row.epoch, due)
-        return due is not None and due <= self._clock()
-
-    def _iterate(self, status: RunStatus) -> Iterator[RunRow]:
-        return itertools.chain.from_iterable(self._iterate_pages(status))
-
-    def _iterate_pages(self, status: RunStatus) -> Iterator[Sequence[RunRow]]:
-        after: str | None = None
-        while rows := self._journal.list(status=status, limit=_PAGE, after=after):
-            yield rows
-            after = rows[-1].id
+    def _is_unchanged(self, row: RunRow) -> bool:
+        present = self._journal.get(row.id)
+        return present is not None and (present.epoch, present.status) == (row.epoch, row.status)

@@ -82,6 +82,7 @@ class Heart:
     A thread that raises the counter of this worker, and calls functions of its host at every beat.
 
     Args:
+        describe: Returns what the journal says about this worker, for people.
         on_beat: Called after each beat that reached the database, in the thread of the heart. An exception of it is
             logged, and the heart goes on.
     """
@@ -93,14 +94,14 @@ class Heart:
         observer: Observer,
         *,
         beat_seconds: float,
-        data: Mapping[str, Any],
+        describe: Callable[[], Mapping[str, Any]],
         on_beat: Callable[[], None],
     ) -> None:
         self._journal = journal
         self._worker = worker
         self._observer = observer
         self._beat_seconds = beat_seconds
-        self._data = data
+        self._describe = describe
         self._on_beat = on_beat
         self._has_to_stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -127,7 +128,7 @@ class Heart:
                 self._journal.remove_worker(self._worker)
 
     def _beat(self) -> None:
-        self._journal.beat(self._worker, self._data)
+        self._journal.beat(self._worker, self._describe())
         self._observer.look(self._journal.read_workers())
 
     def _run(self) -> None:

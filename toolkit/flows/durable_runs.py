@@ -10,6 +10,7 @@ from typing import Any
 from weakref import ref
 
 from ..approvals import Approvals
+from ..approvals.identity import digest_tools
 from ..approvals.memory_store import MemoryApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest
@@ -82,6 +83,7 @@ class DurableRuns:
             find_requests=self._find_requests,
             describe_stop=self._describe_stop,
             requests=FlowRequests(self._open_requests, self._name_session),
+            find_version=lambda: digest_tools(node.tool for node in self._find_graph().nodes.values()),
         )
 
     @property

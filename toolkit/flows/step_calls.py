@@ -137,7 +137,7 @@ class StepCaller:
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
         call.request_id = self._steps.derive_request_id(key)
         call.idempotency_key = self._steps.derive_idempotency_key(key)
-        call.claim_mark = build_claim_mark(call.idempotency_key)
+        call.claim_mark = build_claim_mark(call.idempotency_key, self._epoch)
 
         def prepare(result: ToolResult) -> ToolResult:
             result = finish(_count_attempt(result))
@@ -281,6 +281,7 @@ class StepCaller:
                 resources,
                 timeout_seconds=None,
                 idempotency_key=idempotency_key,
+                epoch=self._epoch,
             )
         except ApprovalError as error:
             if is_temporary(error):

@@ -106,6 +106,7 @@ def test_a_run_is_shown_step_by_step(shop, journal):
         "fix  running  agent, 2 activations, 1.6 s of work",
         "  prompt: Fix \\x1b[31mit.",
         "  has to end by: 2033-05-18 03:33:20 UTC",
+        "  now: w2 works on it, since 1970-01-01 00:00:06 UTC",
         "  cut off: 1 time in a row",
         "  1970-01-01 00:00:01  started",
         "  1970-01-01 00:00:02  activation 1  w1",

@@ -212,6 +212,114 @@ def test_a_run_goes_on_when_its_worker_is_ended(agents, number):
     assert ("may or may not have happened" in shown) is (number == signal.SIGKILL)
 
 
+STUBBORN = '''\
+"""Agents in which something ignores its cancellation."""
+
+import asyncio
+import itertools
+import sys
+import time
+
+from toolkit import Agent, Catalog, Dispatcher, Permissions, ToolCall
+from toolkit.providers import ScriptedProvider
+
+catalog = Catalog()
+
+
+def tell():
+    print("it hangs", file=sys.stderr, flush=True)
+
+
+async def hang():
+    tell()
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+
+
+@catalog.tool
+async def swallow() -> None:
+    """Ignore cancellations."""
+    await hang()
+
+
+@catalog.tool
+def block() -> None:
+    """Block a thread."""
+    tell()
+    time.sleep(600)
+
+
+@catalog.tool(thread=False)
+def block_loop() -> None:
+    """Block the event loop."""
+    tell()
+    time.sleep(600)
+
+
+@catalog.tool
+async def look() -> None:
+    """Do nothing."""
+
+
+class Hook:
+    async def around(self, call, run):
+        await hang()
+
+
+def build(tool, provider=None, hooks=()):
+    dispatcher = Dispatcher(catalog, permissions=Permissions("auto"), hooks=hooks)
+    calls = itertools.repeat([ToolCall(tool, {}, "c1")])
+    return Agent(ScriptedProvider(calls) if provider is None else provider, dispatcher)
+
+
+class Provider(ScriptedProvider):
+    async def reply(self, request):
+        await hang()
+
+    async def stream(self, request):
+        await hang()
+        yield
+
+
+tool, thread, loop = build("swallow"), build("block"), build("block_loop")
+hook, provider = build("look", hooks=[Hook()]), build("look", Provider([]))
+'''
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", ["tool", "thread", "hook", "provider", "loop"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_worker_ends_although_something_in_it_does_not(shop, part, number):
+    """Its limit is the grace and 20 seconds. Another worker could go on with the run then."""
+    shop.write("stubborn.py", STUBBORN)
+    shop.run("runs", "start", "stuck", "Hang.", "--database", DATABASE)
+    with working(f"stubborn.py:{part}", "--grace", "0.1") as worker:
+        read_until(worker, "it hangs")
+        worker.send_signal(number)
+        assert worker.wait(40) == (0 if number == signal.SIGTERM else 130), worker.stderr.read()
+    with contextlib.closing(open_journal(DATABASE)) as journal:
+        row = journal.get("stuck")
+        # The run of a process that could not give it back is taken over.
+        assert (row.status == "queued") or part in ("hook", "provider", "loop"), row
+
+
+@pytest.mark.long
+def test_a_second_sigterm_ends_a_worker_at_once(shop):
+    """The user does not want to wait."""
+    shop.write("stubborn.py", STUBBORN)
+    shop.run("runs", "start", "stuck", "Hang.", "--database", DATABASE)
+    with working("stubborn.py:loop", "--grace", "600") as worker:
+        read_until(worker, "it hangs")
+        while worker.poll() is None:
+            worker.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.wait(0.2)
+        assert worker.returncode == -signal.SIGTERM
+
+
 @contextlib.contextmanager
 def ending_when(condition):
     """End the worker in this process by SIGTERM once *condition* returns something true. It may when a run has ended."""

@@ -170,8 +170,8 @@ def test_a_file_with_the_tables_of_dbos_is_used(path):
     ("statement", "problem"),
     [
         (
-            "UPDATE toolkit_meta SET value = '2' WHERE name = 'format'",
-            "has format 2, and this version of toolkit reads",
+            "UPDATE toolkit_meta SET value = '99' WHERE name = 'format'",
+            "has format 99, and this version of toolkit reads",
         ),
         ("UPDATE toolkit_meta SET value = 'x' WHERE name = 'application'", "tables of another application"),
         ("DROP TABLE toolkit_meta", "not one of runs"),

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
 from rich.text import Text
 
 from ..._plumbing.wording import format_count
-from ...durable.journal.records import EventRow, RunRow, StepRow
+from ...durable.journal.records import EventRow, RunRow, StepRow, WorkerRow
 from ..display.lines import format_duration
 from ..output import to_safe_text
 from ..run_database import read_requests
+from .run_waits import describe_waits, describe_worker, format_time
 
-__all__ = ["RunReport", "describe_row", "format_time", "row_to_json"]
+__all__ = ["RunReport", "describe_row", "row_to_json"]
 
 _MAX_CHARS = 160
 _FLOW = "flow:"
@@ -59,11 +59,6 @@ def describe_row(row: RunRow) -> tuple[str | Text, ...]:
     )
 
 
-def format_time(seconds: float) -> str:
-    """Return a time since 1970 in words, in UTC."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
     """
@@ -73,16 +68,20 @@ class RunReport:
         row: The run.
         steps: Its steps, by key.
         events: What happened, in order.
+        workers: The workers of the database.
     """
 
     row: RunRow
     steps: Mapping[str, StepRow]
     events: Sequence[EventRow]
+    workers: Sequence[WorkerRow] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON. Replies and results are in the outcome, and are not repeated in the steps."""
         return {
             **row_to_json(self.row),
+            "version": self.row.version,
+            "waits": [*describe_waits(self.row, read_requests(self.row), self.workers)],
             "input": dict(self.row.input),
             "requests": [
                 {**request.to_json(), "is_decided": request.id in self.row.decisions}
@@ -133,6 +132,8 @@ class RunReport:
             yield "has to end by", f"{format_time(row.deadline)} UTC"
         if reason := _find_reason(row):
             yield "because", reason
+        for sentence in describe_waits(row, read_requests(row), self.workers):
+            yield "now", sentence
         if row.lives:
             yield "cut off", f"{format_count(row.lives, 'time')} in a row"
 
@@ -144,7 +145,7 @@ class RunReport:
             case "created":
                 return Text("started")
             case "activated":
-                return _line(f"activation {event.epoch}", _describe_worker(str(data.get("worker", ""))))
+                return _line(f"activation {event.epoch}", describe_worker(str(data.get("worker", ""))))
             case "began":
                 return _line(f"{subject} begins", _describe_data(data))
             case "finished":
@@ -158,7 +159,7 @@ class RunReport:
             case "cancelled":
                 return _line("cancelled", _describe_data(data), "red")
             case "retried":
-                return Text("queued again")
+                return Text("any version may go on" if data.get("any_version") else "queued again")
             case "executed":
                 return _line("the plan is to be carried out", f"in mode {data.get('mode')}", "bold")
             case "given_back":
@@ -217,13 +218,6 @@ def _describe_data(data: Mapping[str, Any]) -> str:
 def as_words(value: Any) -> str:
     """Return a JSON value on one line: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _describe_worker(name: str) -> str:
-    """Return the name of a worker in short: its process, and the beginning of the name of its machine."""
-    machine, _, rest = name.partition("/")
-    process = rest.partition("/")[0]
-    return f"process {process} on {machine[:_SHORT_ID]}" if process.isdigit() else name
 
 
 def _line(beginning: str, rest: str, style: str = "") -> Text:

@@ -8,12 +8,14 @@ import getpass
 import shlex
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, TextIO, cast, get_args
 
 import click
 from rich.text import Text
 
+from ..._plumbing.wording import format_count
 from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
@@ -35,6 +37,7 @@ from ..run_database import (
 from .prompt_text import read_prompt
 from .run_decisions import read_answers, select_requests
 from .run_report import RunReport, describe_row, row_to_json
+from .run_waits import describe_worker_row
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost
@@ -98,7 +101,12 @@ def show_command(output: Output, run_id: str, database: str | None) -> None:
     address = find_database(database)
     with open_existing_journal(address) as journal:
         row = require_run(journal, run_id, address)
-        report = RunReport(row=row, steps=journal.read_steps(run_id), events=journal.read_events(run_id))
+        report = RunReport(
+            row=row,
+            steps=journal.read_steps(run_id),
+            events=journal.read_events(run_id),
+            workers=journal.list_workers(),
+        )
     if output.is_json:
         output.json(report.to_json())
         return
@@ -247,20 +255,83 @@ deadline_option = click.option(
 @subcommand("retry")
 @run_argument
 @deadline_option
+@click.option(
+    "--any-version", is_flag=True, help="Let a worker with other tools go on, also with a run that is queued or waits."
+)
 @database_option
 @queue_option
-def retry_command(output: Output, run_id: str, deadline: float | None, database: str | None, queue: str) -> None:
+def retry_command(
+    output: Output, run_id: str, deadline: float | None, any_version: bool, database: str | None, queue: str
+) -> None:
     """Queue the run ID again, which has failed, was stopped or was cancelled.
 
     What it has done before is not done again. A run whose deadline has passed needs a new one.
+    A run that is queued or waits goes on with the version of the agent or flow that it began
+    with, unless --any-version is given.
 
     \b
     Examples:
       toolkit runs retry fix-417
       toolkit runs retry fix-417 --deadline 600
+      toolkit runs retry fix-417 --any-version
+    """
+
+    def retry(host: DurableHost) -> Awaitable[RunRow]:
+        return host.retry(run_id, deadline_seconds=deadline, any_version=any_version)
+
+    _show_row(output, _change(run_id, find_database(database), queue, retry))
+
+
+@subcommand("workers")
+@database_option
+def workers_command(output: Output, database: str | None) -> None:
+    """List the processes that work on runs: what they have, when they last showed that they live, and their runs.
+
+    \b
+    Examples:
+      toolkit runs workers
+    """
+    with open_existing_journal(find_database(database)) as journal:
+        workers = journal.list_workers()
+        rows = list(iterate_runs(journal, status="running"))
+    runs = {worker.name: [row.id for row in rows if row.worker == worker.name] for worker in workers}
+    if output.is_json:
+        output.json([{**asdict(worker), "runs": runs[worker.name]} for worker in workers])
+    elif workers:
+        columns = ["worker", "host", "state", "has", "last sign of life (UTC)", "runs"]
+        output.table(columns, [describe_worker_row(worker, runs[worker.name]) for worker in workers])
+    else:
+        output.note("no process works on runs")
+
+
+@subcommand("purge")
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0),
+    required=True,
+    help="Delete the runs that have been over for so many days.",
+)
+@database_option
+@queue_option
+def purge_command(output: Output, days: float, database: str | None, queue: str) -> None:
+    """Delete runs that are over, and give the space back to the disk.
+
+    Runs that are queued, under way or waiting stay. What a store of approvals keeps about the
+    runs stays too; a program deletes it with 'DurableAgent.purge'.
+
+    \b
+    Examples:
+      toolkit runs purge --days 30
     """
     address = find_database(database)
-    _show_row(output, _change(run_id, address, queue, lambda host: host.retry(run_id, deadline_seconds=deadline)))
+    with open_existing_journal(address):
+        pass  # a mistyped name must not make an empty database
+    before = time.time() - days * 86_400
+    count = use_host(address, queue, None, lambda host: host.purge(before=before))
+    if output.is_json:
+        output.json({"purged": count})
+    else:
+        output.note(f"{format_count(count, 'run')} deleted")
 
 
 @subcommand("start")
@@ -302,8 +373,8 @@ def start_command(
 
 def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
     with open_existing_journal(address) as journal:
-        row = require_run(journal, run_id, address)
-    return use_host(address, queue, row.kind, work)
+        require_run(journal, run_id, address)
+    return use_host(address, queue, None, work)
 
 
 def _show_row(output: Output, row: RunRow) -> None:
@@ -328,5 +399,7 @@ for _command in (
     deny_command,
     cancel_command,
     retry_command,
+    workers_command,
+    purge_command,
 ):
     command.add_command(_command)

@@ -7,10 +7,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Self
 
 import click
 
@@ -19,6 +22,7 @@ from ...settings import MergedSettings
 from ...values.visible import make_visible
 from ..call_policy import audit_option
 from ..command import subcommand, target_argument
+from ..exit_codes import INTERRUPTED
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..resources import with_option
@@ -28,6 +32,11 @@ from ..settings_servers import servers_option
 from .workloads import WorkerOptions, Workload, find_host, open_workload
 
 __all__ = ["command"]
+
+_GIVE_BACK_SECONDS = 20.0
+"""How long it may take to give the runs back, after the grace."""
+_LEFT_TASKS_SECONDS = 1.0
+"""How long the process of a worker that has given its runs back waits for what is left in it."""
 
 
 @subcommand("worker", piped="text")
@@ -104,26 +113,76 @@ def command(
             f"worker {host.worker}: {format_count(concurrency, 'run')} at once from {show_database(host.database)}; "
             "Ctrl-C or SIGTERM ends it"
         )
-        run_coroutine(_work(workload, output, concurrency=concurrency, grace_seconds=grace_seconds))
+        with _ProcessEnd(output, grace_seconds) as process_end:
+            work = _work(workload, output, process_end, concurrency=concurrency, grace_seconds=grace_seconds)
+            run_coroutine(work, take_interrupt=process_end.take_interrupt)
 
 
-async def _work(workload: Workload, output: Output, *, concurrency: int, grace_seconds: float) -> None:
+async def _work(
+    workload: Workload, output: Output, process_end: _ProcessEnd, *, concurrency: int, grace_seconds: float
+) -> None:
     """Work until SIGTERM comes, or until the coroutine is cancelled, as Ctrl-C does."""
-    async with workload:
-        work = asyncio.ensure_future(workload.work(concurrency=concurrency, grace_seconds=grace_seconds))
-        with _cancel_on_sigterm(work):
-            try:
-                await asyncio.wait([work])
-            finally:
-                work.cancel()
-                await asyncio.wait([work])
-        if not work.cancelled():
-            work.result()
-    output.note("the worker has ended; runs that were under way go on with another one")
+    try:
+        async with workload:
+            work = asyncio.ensure_future(workload.work(concurrency=concurrency, grace_seconds=grace_seconds))
+            with _cancel_on_sigterm(work, process_end):
+                try:
+                    await asyncio.wait([work])
+                finally:
+                    work.cancel()
+                    await asyncio.wait([work])
+            if not work.cancelled():
+                work.result()
+        output.note("the worker has ended; runs that were under way go on with another one")
+    finally:
+        process_end.expect(_LEFT_TASKS_SECONDS)
+
+
+class _ProcessEnd:
+    """
+    Ends the process of a worker that has to end, if something in it does not: a tool, a hook or a provider.
+
+    Python waits at the end of a program for tasks and threads that ignore their cancellation. A run that could not be
+    given back is taken over by another worker, as that of a worker that died.
+    """
+
+    def __init__(self, output: Output, grace_seconds: float) -> None:
+        self._output = output
+        self._limit_seconds = grace_seconds + _GIVE_BACK_SECONDS
+        self._timer: threading.Timer | None = None
+        self._exit_code = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def expect(self, seconds: float | None = None) -> None:
+        """Let the process end in *seconds* at the latest, or in the time that giving the runs back may take."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(self._limit_seconds if seconds is None else seconds, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def take_interrupt(self) -> bool:
+        """Expect the end from the first Ctrl-C on. The Ctrl-C still has its usual effect."""
+        if self._timer is None:
+            self._exit_code = INTERRUPTED
+            self.expect()
+        return False
+
+    def _end(self) -> None:
+        self._output.note("something in the worker does not end, so its process ends now")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(self._exit_code)
 
 
 @contextlib.contextmanager
-def _cancel_on_sigterm(work: asyncio.Future[None]) -> Iterator[None]:
+def _cancel_on_sigterm(work: asyncio.Future[None], process_end: _ProcessEnd) -> Iterator[None]:
     """Let the first SIGTERM cancel *work*. A second one ends the process at once, as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python handles signals in the main thread only
@@ -131,6 +190,7 @@ def _cancel_on_sigterm(work: asyncio.Future[None]) -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        process_end.expect()
         work.cancel()  # the signal has woken the loop up
 
     previous = signal.signal(signal.SIGTERM, end)

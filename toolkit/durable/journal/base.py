@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .records import EventRow, RunRow, RunStatus, StepRow
+from .records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
 
 __all__ = ["Journal"]
 
@@ -48,19 +48,43 @@ class Journal(Protocol):
     ) -> Sequence[RunRow]:
         """Return runs, the newest first; *after* is the id of the last run of the page before."""
 
-    def activate(self, run_id: str, *, worker: str, now: float, max_lives: int, epoch: int | None = None) -> RunRow:
+    def list_due(self, *, before: float) -> Sequence[RunRow]:
+        """
+        Return the runs that need a worker since *before*, without their input, outcome and decisions.
+
+        Those are the runs that are queued or under way, that wait and have an answer or are due, or that are over and
+        have requests to be withdrawn.
+        """
+
+    def close_requests(self, run_id: str, epoch: int) -> None:
+        """Record that the requests of a run that is over were withdrawn. It does nothing if the run goes on again."""
+
+    def activate(
+        self,
+        run_id: str,
+        *,
+        worker: str,
+        version: str = "",
+        now: float,
+        max_lives: int,
+        epoch: int | None = None,
+    ) -> RunRow:
         """
         Take the next epoch of a run and return the run, which is "running" now.
 
         If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead.
 
         Args:
+            version: The version of the agent or flow that goes on with the run from now on.
             epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
 
         Raises:
             Fenced: The run has another epoch than *epoch*: another process has taken it meanwhile.
             DurableError: There is no such run, or it is over.
         """
+
+    def check_newest(self, run_id: str, epoch: int) -> None:
+        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
@@ -108,13 +132,15 @@ class Journal(Protocol):
         *,
         used_decisions: Sequence[str],
         problem: str = "",
+        due_at: float | None = None,
         now: float,
     ) -> RunRow:
         """
         Record how an activation ended, and remove the decisions that it has used. `lives` goes back to 0.
 
         If the run is "waiting" and decisions have come meanwhile, the row that is returned has them, and the caller
-        enqueues the next activation. *problem* says why a run has failed.
+        enqueues the next activation. *problem* says why a run has failed. At *due_at* a run that waits goes on without
+        an answer.
         """
 
     def give_back(self, run_id: str, epoch: int, *, now: float) -> RunRow:
@@ -139,12 +165,13 @@ class Journal(Protocol):
             DurableError: The run has not planned, or its plan was ordered already.
         """
 
-    def retry(self, run_id: str, *, now: float, deadline: float | None = None) -> RunRow:
+    def retry(self, run_id: str, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
         """
         Queue a run again that has failed, was stopped or was cancelled. Its steps are kept.
 
         Args:
             deadline: When the run has to end now; None if that does not change.
+            any_version: Let a worker of any version go on. Then a run that is queued or waits may be given too.
 
         Raises:
             DurableError: The run is not over, or is done, or its deadline has passed.
@@ -153,11 +180,17 @@ class Journal(Protocol):
     def purge(self, *, before: float) -> int:
         """Delete the runs that were over before that time, with all their rows, and return how many."""
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, if the database does not do so by itself."""
+
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers. A worker whose counter does not change any more is dead."""
+
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers, as they describe themselves for people."""
 
     def remove_worker(self, worker: str) -> None:
         """Remove a worker that has ended, or that is dead."""

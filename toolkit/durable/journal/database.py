@@ -59,6 +59,9 @@ class Database(Protocol):
     def change_once(self, statement: str, parameters: Sequence[Any], *, durable: bool = True) -> int:
         """Run one statement as one transaction, and return how many rows it has changed."""
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, if the database does not do so by itself."""
+
     def describe_error(self, problem: str) -> DurableError:
         """Return an error that names the database, and says what is wrong with it."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow"]
+__all__ = ["PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow", "WorkerRow"]
 
 RunStatus: TypeAlias = Literal["queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"]
 
@@ -35,6 +35,10 @@ class RunRow:
         seconds: The seconds that the steps of the run have taken, added up. Steps at the same time count each.
         problem: Why the run failed without an outcome, or why it was cancelled; empty otherwise.
         worker: The worker of the last activation.
+        version: The version of the agent or flow that the run began with; empty before that, or if any version may go
+            on.
+        due_at: When a run that waits has to go on without an answer, in seconds since 1970; None if never.
+        is_open: Whether the run is over, and its requests for approval may not have been withdrawn yet.
     """
 
     id: str
@@ -53,6 +57,9 @@ class RunRow:
     updated_at: float = 0.0
     problem: str = ""
     worker: str = ""
+    version: str = ""
+    due_at: float | None = None
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,3 +101,27 @@ class EventRow:
     kind: str
     key: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRow:
+    """
+    A process that works on runs, as it describes itself for people.
+
+    Attributes:
+        beats: Its counter. A worker whose counter does not change any more is dead.
+        host: The name of its machine.
+        beat_at: When it last showed that it lives, by its own clock.
+        versions: The kinds of runs that it takes from the queue, with its version of each; None if it takes none, and
+            works on runs of its own only.
+    """
+
+    name: str
+    beats: int
+    host: str = ""
+    beat_at: float | None = None
+    versions: Mapping[str, str] | None = None
+
+    def may_work_on(self, row: RunRow) -> bool:
+        """Return whether the worker has the agent or flow of the run *row*, in the version that the run began with."""
+        return row.kind in (self.versions or {}) and row.version in ("", (self.versions or {})[row.kind])

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import DurableError
 from .database import Execute
-from .records import RunRow
-from .row_texts import check_id
+from .records import RunRow, WorkerRow
+from .row_texts import check_id, load_json
 from .statements import Statements
 from .stored_rows import StoredEvent, StoredRun, StoredStep, check_stored, pack_run, read_event, read_run, read_step
 
@@ -47,6 +47,12 @@ class RowAccess:
         conditions = " AND ".join(filters) or "1 = 1"
         rows = self._execute(self._sql.list_runs.format(filters=conditions), [*filters.values(), limit]).fetchall()
         return [read_run(row).row for row in rows]
+
+    def list_due(self, before: float) -> Sequence[RunRow]:
+        """Return the runs that need a worker since that time, without what they were given and have done."""
+        names = ("id", "kind", "status", "epoch", "principal", "worker", "version")
+        rows = self._execute(self._sql.list_due, (before, before)).fetchall()
+        return [RunRow(input={}, **dict(zip(names, row, strict=True))) for row in rows]
 
     def add_run(self, values: Sequence[Any]) -> None:
         """Add a run, unless there is one with its id."""
@@ -94,9 +100,18 @@ class RowAccess:
                 self._execute(statement, number)
         return len(numbers)
 
-    def list_workers(self) -> dict[str, int]:
-        """Return the counters of all workers by their names."""
-        workers = dict(self._execute(self._sql.read_workers, ()).fetchall())
-        for worker, beats in workers.items():
-            check_stored(isinstance(worker, str) and isinstance(beats, int), f"the row of the worker {worker!r}")
-        return workers
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers."""
+        return [self._read_worker(*row) for row in self._execute(self._sql.read_workers, ()).fetchall()]
+
+    def _read_worker(self, name: Any, beats: Any, text: Any) -> WorkerRow:
+        subject = f"the row of the worker {name!r}"
+        check_stored(isinstance(name, str) and isinstance(beats, int), subject)
+        data = load_json(text, subject)
+        return WorkerRow(
+            name=name,
+            beats=beats,
+            host=str(data.get("host", "")),
+            beat_at=data.get("beat_at"),
+            versions=data.get("versions"),
+        )

@@ -16,6 +16,7 @@ from .records import PLAN_ORDER, RunRow, RunStatus
 from .row_texts import is_same_json
 
 __all__ = [
+    "CUT_SHORT",
     "ENDINGS",
     "OVER",
     "activate_run",
@@ -31,6 +32,9 @@ __all__ = [
 
 OVER: frozenset[RunStatus] = frozenset({"planned", "done", "stopped", "failed", "cancelled"})
 """The statuses of a run on which no process works any more, unless it is retried. A plan is what was asked for."""
+
+CUT_SHORT: frozenset[RunStatus] = frozenset({"failed", "stopped", "cancelled"})
+"""The statuses of a run that can be retried. Such a run may have open requests; one that is done has none."""
 
 ENDINGS: frozenset[RunStatus] = frozenset({"waiting", "planned", "done", "stopped", "failed", "cancelled"})
 """The statuses with which an activation can end."""
@@ -64,7 +68,7 @@ def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return f"{' and '.join(names)} {'differs' if len(names) == 1 else 'differ'}"
 
 
-def activate_run(row: RunRow, *, worker: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
+def activate_run(row: RunRow, *, worker: str, version: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
     """Take the next epoch. A run that was cut off too often fails instead."""
     if epoch is not None and row.epoch != epoch:
         raise Fenced(f"the run {row.id!r} was taken by another process: its epoch is {row.epoch}, not {epoch}")
@@ -73,12 +77,12 @@ def activate_run(row: RunRow, *, worker: str, now: float, max_lives: int, epoch:
     lives = row.lives + (row.status == "running")
     row = replace(row, epoch=row.epoch + 1, lives=lives, worker=worker, updated_at=now)
     if lives < max_lives:
-        return replace(row, status="running", problem="")
+        return replace(row, status="running", problem="", version=version)
     problem = (
         f"the run was cut off {format_count(lives, 'time')} in a row, each time with its process; "
         "find out what ends the process, then retry the run"
     )
-    return replace(row, status="failed", problem=problem)
+    return replace(row, status="failed", problem=problem, is_open=True)
 
 
 def end_run(
@@ -89,6 +93,7 @@ def end_run(
     *,
     used_decisions: Sequence[str],
     problem: str,
+    due_at: float | None,
     now: float,
 ) -> RunRow:
     """End the newest activation, and remove the decisions that it has used."""
@@ -97,7 +102,16 @@ def end_run(
     check_newest(row, epoch)
     decisions = {request: decision for request, decision in row.decisions.items() if request not in used_decisions}
     return replace(
-        row, status=status, outcome=outcome, decisions=decisions, lives=0, problem=problem, worker="", updated_at=now
+        row,
+        status=status,
+        outcome=outcome,
+        decisions=decisions,
+        lives=0,
+        problem=problem,
+        worker="",
+        due_at=due_at,
+        is_open=status in CUT_SHORT,
+        updated_at=now,
     )
 
 
@@ -136,7 +150,11 @@ def cancel_run(row: RunRow, reason: str, *, now: float) -> RunRow:
         return row
     if row.status in OVER:
         raise DurableError(f"the run {row.id!r} is {row.status}, and cannot be cancelled any more", why="over")
-    return replace(row, status="cancelled", epoch=row.epoch + 1, problem=reason, worker="", updated_at=now)
+    # A run that has never begun has no requests.
+    is_open = row.epoch > 0
+    return replace(
+        row, status="cancelled", epoch=row.epoch + 1, problem=reason, worker="", is_open=is_open, updated_at=now
+    )
 
 
 def execute_run(row: RunRow, order: Mapping[str, Any], *, now: float) -> RunRow:
@@ -147,8 +165,14 @@ def execute_run(row: RunRow, order: Mapping[str, Any], *, now: float) -> RunRow:
     return replace(row, status="queued", outcome=None, decisions=decisions, lives=0, worker="", updated_at=now)
 
 
-def retry_run(row: RunRow, *, now: float, deadline: float | None = None) -> RunRow:
-    """Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives."""
+def retry_run(row: RunRow, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
+    """
+    Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives.
+
+    A worker of any version may go on with it. With *any_version*, that holds for a run that is queued or waits too.
+    """
+    if any_version and row.status in ("queued", "waiting"):
+        return replace(row, version="", updated_at=now)
     if row.status in ("done", "planned"):
         remedy = "execute it, or " if row.status == "planned" else ""
         raise DurableError(f"the run {row.id!r} is {row.status}; {remedy}start a run with another id", why="over")
@@ -162,5 +186,14 @@ def retry_run(row: RunRow, *, now: float, deadline: float | None = None) -> RunR
             why="over",
         )
     return replace(
-        row, status="queued", outcome=None, lives=0, problem="", worker="", deadline=deadline, updated_at=now
+        row,
+        status="queued",
+        outcome=None,
+        lives=0,
+        problem="",
+        worker="",
+        version="",  # the program may have been changed because the run failed
+        is_open=False,
+        deadline=deadline,
+        updated_at=now,
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import Fenced
 from .base import Journal
 from .database import Database
-from .records import EventRow, RunRow, RunStatus, StepRow
+from .records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
 from .row_access import RowAccess
 from .row_texts import (
     DamagedRowError,
@@ -117,12 +118,35 @@ class SQLJournal(Journal):
 
         return self._read(work)
 
-    def activate(self, run_id: str, *, worker: str, now: float, max_lives: int, epoch: int | None = None) -> RunRow:
+    def list_due(self, *, before: float) -> Sequence[RunRow]:
+        """Return the runs that need a worker since that time, without what they were given and have done."""
+        return self._read(lambda rows: rows.list_due(check_number(before, "the time")))
+
+    def close_requests(self, run_id: str, epoch: int) -> None:
+        """Record that the requests of a run that is over were withdrawn."""
+
+        def work(rows: RowAccess) -> None:
+            stored = rows.lock_run(run_id)
+            if stored.row.is_open and stored.row.epoch == epoch:
+                rows.change_run(stored, replace(stored.row, is_open=False), stored.sequence)
+
+        self._change(work, durable=False)
+
+    def activate(
+        self,
+        run_id: str,
+        *,
+        worker: str,
+        version: str = "",
+        now: float,
+        max_lives: int,
+        epoch: int | None = None,
+    ) -> RunRow:
         """Take the next epoch of a run and return the run, which is "running" now, or "failed"."""
         check_text(worker, "the name of a worker")
 
         def change(row: RunRow, now: float) -> RunRow:
-            return activate_run(row, worker=worker, now=now, max_lives=max_lives, epoch=epoch)
+            return activate_run(row, worker=worker, version=version, now=now, max_lives=max_lives, epoch=epoch)
 
         # A power cut ends every process that knows of the new epoch, and `begin` makes it durable.
         return self._change_run(run_id, "activated", change, now, {"worker": worker}, durable=False)
@@ -136,13 +160,17 @@ class SQLJournal(Journal):
         *,
         used_decisions: Sequence[str],
         problem: str = "",
+        due_at: float | None = None,
         now: float,
     ) -> RunRow:
         """Record how an activation ended, and remove the decisions that it has used."""
         text = escape_text(problem)
+        due = None if due_at is None else check_number(due_at, "the time at which a run is due")
 
         def change(row: RunRow, now: float) -> RunRow:
-            return end_run(row, epoch, status, outcome, used_decisions=used_decisions, problem=text, now=now)
+            return end_run(
+                row, epoch, status, outcome, used_decisions=used_decisions, problem=text, due_at=due, now=now
+            )
 
         data = {"status": status, **({"problem": text} if text else {})}
         return self._change_run(run_id, "waiting" if status == "waiting" else "ended", change, now, data)
@@ -188,14 +216,19 @@ class SQLJournal(Journal):
 
         return self._change_run(run_id, "executed", change, now, order)
 
-    def retry(self, run_id: str, *, now: float, deadline: float | None = None) -> RunRow:
+    def retry(self, run_id: str, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
         """Queue a run again that has failed, was stopped or was cancelled. Its steps are kept."""
         new_deadline = None if deadline is None else check_number(deadline, "the deadline of a run")
 
         def change(row: RunRow, now: float) -> RunRow:
-            return retry_run(row, now=now, deadline=new_deadline)
+            return retry_run(row, now=now, deadline=new_deadline, any_version=any_version)
 
-        return self._change_run(run_id, "retried", change, now, {})
+        data = {"any_version": True} if any_version else {}
+        return self._change_run(run_id, "retried", change, now, data)
+
+    def check_newest(self, run_id: str, epoch: int) -> None:
+        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+        self._read(lambda rows: check_newest(rows.require_run(run_id).row, epoch))
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
@@ -291,6 +324,10 @@ class SQLJournal(Journal):
         """Delete the runs that were over before that time, with all their rows, and return how many."""
         return self._change(lambda rows: rows.purge(check_number(before, "the time")))
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk."""
+        self._database.compact()
+
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
         text = dump_json(data, "the data of a worker")
@@ -298,6 +335,10 @@ class SQLJournal(Journal):
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers."""
+        return {worker.name: worker.beats for worker in self.list_workers()}
+
+    def list_workers(self) -> Sequence[WorkerRow]:
+        """Return all workers, as they describe themselves."""
         return self._read(lambda rows: rows.list_workers())
 
     def remove_worker(self, worker: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 __all__ = ["FORMAT_VERSION", "POSTGRES", "RUN_COLUMNS", "SQLITE", "SQLDialect", "Statements"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the tables. It goes up when a version of toolkit before it could not read them any more."""
 
 
@@ -70,6 +70,9 @@ RUN_COLUMNS = (
     "deadline",
     "problem",
     "worker",
+    "version",
+    "due_at",
+    "is_open",
     "created_at",
     "updated_at",
     "sequence",
@@ -84,11 +87,14 @@ CREATE TABLE toolkit_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE toolkit_runs (
     number {serial}, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, status TEXT NOT NULL, epoch {integer} NOT NULL,
     lives {integer} NOT NULL, secret TEXT NOT NULL, principal TEXT, deadline {real}, problem TEXT NOT NULL,
-    worker TEXT NOT NULL, created_at {real} NOT NULL, updated_at {real} NOT NULL, sequence {integer} NOT NULL,
+    worker TEXT NOT NULL, version TEXT NOT NULL, due_at {real}, is_open {integer} NOT NULL,
+    created_at {real} NOT NULL, updated_at {real} NOT NULL, sequence {integer} NOT NULL,
     checksum {integer} NOT NULL, decisions TEXT NOT NULL, input TEXT NOT NULL, paused TEXT, outcome TEXT
 );
 
 CREATE INDEX toolkit_runs_by_status ON toolkit_runs (status);
+
+CREATE INDEX toolkit_runs_open ON toolkit_runs (number) WHERE is_open = 1;
 
 CREATE TABLE toolkit_steps (
     run {integer} NOT NULL, key TEXT NOT NULL,
@@ -145,6 +151,12 @@ class Statements:
             "SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE {{filters}} ORDER BY number DESC LIMIT ?"
         )
         self.is_older, self.has_status, self.has_kind = map(adapt, ("number < ?", "status = ?", "kind = ?"))
+        # What a run was given and has done is not read. Without an order, both indexes are used.
+        self.list_due = adapt(
+            "SELECT id, kind, status, epoch, principal, worker, version FROM toolkit_runs"
+            " WHERE (status IN ('queued', 'running') OR is_open = 1"
+            " OR (status = 'waiting' AND (decisions <> '{{}}' OR due_at < ?))) AND updated_at < ?"
+        )
         self.lock_old_runs = adapt("SELECT number FROM toolkit_runs WHERE {over} AND updated_at < ?{lock_row}")
         self.delete_run = (
             adapt("DELETE FROM toolkit_steps WHERE run = ?"),
@@ -183,5 +195,5 @@ class Statements:
             "INSERT INTO toolkit_workers (worker, beats, data) VALUES (?, 1, ?)"
             " ON CONFLICT (worker) DO UPDATE SET beats = toolkit_workers.beats + 1, data = excluded.data"
         )
-        self.read_workers = adapt("SELECT worker, beats FROM toolkit_workers ORDER BY worker")
+        self.read_workers = adapt("SELECT worker, beats, data FROM toolkit_workers ORDER BY worker")
         self.remove_worker = adapt("DELETE FROM toolkit_workers WHERE worker = ?")

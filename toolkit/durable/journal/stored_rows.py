@@ -114,6 +114,9 @@ def pack_run(row: RunRow, sequence: int, before: StoredRun | None = None) -> tup
         row.deadline,
         row.problem,
         row.worker,
+        row.version,
+        row.due_at,
+        int(row.is_open),
         row.created_at,
         row.updated_at,
         sequence,
@@ -145,6 +148,9 @@ def read_run(stored: Sequence[Any]) -> StoredRun:
         updated_at=columns["updated_at"],
         problem=columns["problem"],
         worker=columns["worker"],
+        version=columns["version"],
+        due_at=columns["due_at"],
+        is_open=bool(columns["is_open"]),
     )
     return StoredRun(number=number, row=row, sequence=columns["sequence"], texts=columns)
 
