@@ -35,6 +35,7 @@ from .call_watcher import EventListener
 from .event_stream import stream_events
 from .events import Event
 from .final_answers import AnswerFormat, check_name_is_free
+from .inner_agents import InnerStart, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
@@ -43,7 +44,7 @@ from .plan_execution import check_execution, claim_plan
 from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .run_inbox import RunInboxes
-from .run_steps import StepSetup
+from .run_steps import RunScope, StepSetup
 from .runs import Run, check_run
 from .steps import Steps
 from .subruns import resume_turns
@@ -231,11 +232,15 @@ class Agent(Generic[T]):
         resources: Resources | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            inner = InnerStart("execute", prompt, run, lambda a, r, s: a._execute_run(r, prompt, mode, resources, s))
+            return await run_in_step(self, step, inner, resources, None)
         execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
         active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)
-        cancelled = None if setup is not None else await claim_plan(self._toolbox, active_run.session, run)
+        may_claim = setup is None or setup.is_new
+        cancelled = await claim_plan(self._toolbox, active_run.session, run) if may_claim else None
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()
@@ -264,11 +269,11 @@ class Agent(Generic[T]):
         Tools with `thread="caller"` run in the thread that calls this method. `on_event` is called in the thread of
         the background loop.
         """
-        return self._toolbox.dispatcher.wait_for(lambda: self.run(prompt, run=run, resources=resources))
+        return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources))
 
     def resume_sync(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
         """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
-        return self._toolbox.dispatcher.wait_for(lambda: self.resume(run, decisions, resources=resources))
+        return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources))
 
     def execute_sync(
         self,
@@ -279,7 +284,7 @@ class Agent(Generic[T]):
         resources: Resources | None = None,
     ) -> Run[T]:
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
-        return self._toolbox.dispatcher.wait_for(lambda: self.execute(run, prompt, mode=mode, resources=resources))
+        return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
     def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
         """
@@ -331,6 +336,9 @@ class Agent(Generic[T]):
         on_event: EventListener | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            inner = InnerStart("run", prompt, run, lambda a, r, s: a._run_prompt(prompt, r, resources, on_event, s))
+            return await run_in_step(self, step, inner, resources, on_event)
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
@@ -352,6 +360,12 @@ class Agent(Generic[T]):
         on_event: EventListener | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            inner = InnerStart("resume", None, run, lambda a, r, s: a._resume_run(r, decisions, resources, on_event, s))
+            return await run_in_step(self, step, inner, resources, on_event)
+        if setup is None and self._options.steps is not None:
+            scope = RunScope(steps=self._options.steps, dispatcher=self._toolbox.dispatcher, decisions=decisions)
+            setup = StepSetup(scope=scope)
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
         active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
         return await self._run_with_lifecycle(

@@ -31,6 +31,7 @@ from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
 
 __all__ = [
+    "CallPaused",
     "TimedOut",
     "ToolAttempt",
     "finish_within",
@@ -49,15 +50,27 @@ class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
 
 
+class CallPaused(BaseException):
+    """
+    The function of a call ends here, because a run inside it waits for people. It runs again when they have answered.
+
+    It is no `Exception`, so that a function that catches those does not take it for a failure.
+    """
+
+
 def must_propagate(error: BaseException) -> bool:
     """
-    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
+    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, a close, a pause.
 
     Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
     from.
     """
     if not isinstance(error, _PROPAGATING):
         return False
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(CallPaused) is not None
+    if isinstance(error, CallPaused):
+        return True
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
@@ -69,7 +82,7 @@ def must_propagate(error: BaseException) -> bool:
     return error.__traceback__ is None or error.__traceback__.tb_next is None
 
 
-_PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
+_PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, CallPaused, BaseExceptionGroup)
 
 
 class GiveUp(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from weakref import ref
@@ -47,9 +48,12 @@ from .settings import Settings
 if TYPE_CHECKING:
     from .question_book import CallQuestions
 
-__all__ = ["Execution", "find_ending"]
+__all__ = ["Execution", "find_ending", "on_retry"]
 
 _log = logging.getLogger("toolkit")
+
+on_retry: ContextVar[Callable[[ToolCall], object] | None] = ContextVar("toolkit_retry", default=None)
+"""Called with each call inside whose function is about to run again."""
 
 Interrupt: TypeAlias = AuthNeeded | Changed | AnswersNeeded
 """What a tool raises if a person has to act before it can continue."""
@@ -318,6 +322,8 @@ class Execution:
         return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
     async def _attempt_again(self) -> Any:
+        if (tell := on_retry.get()) is not None:
+            tell(self._call)
         # Decode the arguments again, because the last attempt may have changed them.
         self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
         try:
