@@ -426,7 +426,19 @@ async def test_the_story_of_a_flow_tells_what_its_agents_did(shop):
     flow = build_flow(work)
     waiting = await flow.run(Task("A"))
     texts = [str(event) for event in await flow.replay(waiting)]
-    assert texts[-1].startswith("edit waits for an answer")
+    assert texts == [
+        "inside edit: an agent was started",
+        "inside edit: `pay` waits for an answer: `pay` cannot be undone, and mode `default` asks first",
+        "inside edit: an agent is waiting",
+        "edit waits for an answer: `pay` cannot be undone, and mode `default` asks first",
+    ]
+    await flow.resume(waiting, approve(waiting))
+    texts = [str(event) for event in await flow.replay(waiting)]
+    assert texts[-3:] == [
+        "inside edit: `pay` returned",
+        "inside edit: an agent is done",
+        "edit returned Edited (0 tokens in 1 turn)",
+    ]
 
 
 async def test_a_flow_that_is_killed_at_each_point_does_nothing_twice(shop):

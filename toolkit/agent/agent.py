@@ -35,7 +35,7 @@ from .call_watcher import EventListener
 from .event_stream import stream_events
 from .events import Event
 from .final_answers import AnswerFormat, check_name_is_free
-from .inner_agents import InnerStart, find_step_for, run_in_step, wait_for_run
+from .inner_agents import InnerStart, build_own_setup, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
@@ -44,7 +44,7 @@ from .plan_execution import check_execution, claim_plan
 from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, resolve_plan_tools, with_plan
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .run_inbox import RunInboxes
-from .run_steps import RunScope, StepSetup
+from .run_steps import StepSetup
 from .runs import Run, check_run
 from .steps import Steps
 from .subruns import resume_turns
@@ -233,8 +233,7 @@ class Agent(Generic[T]):
         setup: StepSetup | None = None,
     ) -> Run[T]:
         if setup is None and (step := find_step_for(self._options)) is not None:
-            inner = InnerStart("execute", prompt, run, lambda a, r, s: a._execute_run(r, prompt, mode, resources, s))
-            return await run_in_step(self, step, inner, resources, None)
+            return await run_in_step(self, step, InnerStart("execute", prompt, run, resources, mode=mode))
         execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
         active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
@@ -249,9 +248,9 @@ class Agent(Generic[T]):
         async def work() -> RunEnding:
             if cancelled is not None:
                 raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await self._continue_run(run, active_run, lambda: run_turns(active_run))
+            return await run_turns(active_run)
 
-        new_run = await self._run_with_lifecycle(active_run, work, "execute")
+        new_run = await self._run_with_lifecycle(active_run, run, work, "execute")
         if cancelled is not None:
             raise cancelled  # `work` did not raise it, because a hook prevented the start
         return new_run
@@ -337,8 +336,7 @@ class Agent(Generic[T]):
         setup: StepSetup | None = None,
     ) -> Run[T]:
         if setup is None and (step := find_step_for(self._options)) is not None:
-            inner = InnerStart("run", prompt, run, lambda a, r, s: a._run_prompt(prompt, r, resources, on_event, s))
-            return await run_in_step(self, step, inner, resources, on_event)
+            return await run_in_step(self, step, InnerStart("run", prompt, run, resources, on_event))
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
@@ -348,9 +346,7 @@ class Agent(Generic[T]):
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
-        return await self._run_with_lifecycle(
-            active_run, lambda: self._continue_run(run, active_run, lambda: run_turns(active_run)), "run"
-        )
+        return await self._run_with_lifecycle(active_run, run, lambda: run_turns(active_run), "run")
 
     async def _resume_run(
         self,
@@ -361,37 +357,28 @@ class Agent(Generic[T]):
         setup: StepSetup | None = None,
     ) -> Run[T]:
         if setup is None and (step := find_step_for(self._options)) is not None:
-            inner = InnerStart("resume", None, run, lambda a, r, s: a._resume_run(r, decisions, resources, on_event, s))
-            return await run_in_step(self, step, inner, resources, on_event)
-        if setup is None and self._options.steps is not None:
-            scope = RunScope(steps=self._options.steps, dispatcher=self._toolbox.dispatcher, decisions=decisions)
-            setup = StepSetup(scope=scope)
+            return await run_in_step(self, step, InnerStart("resume", None, run, resources, on_event, decisions))
+        setup = setup or build_own_setup(self, decisions)
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
         active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
-        return await self._run_with_lifecycle(
-            active_run,
-            lambda: self._continue_run(run, active_run, lambda: resume_turns(active_run, decisions)),
-            "resume",
-        )
-
-    async def _continue_run(
-        self, run: Run[Any] | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
-    ) -> RunEnding:
-        """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
-        # A session that the host gave may have other runs, whose requests stay. A run with steps makes its own again.
-        if run is not None and self._session is None and active_run.steps is None:
-            await withdraw_unknown_requests(active_run, run)
-        return await work()
+        return await self._run_with_lifecycle(active_run, run, lambda: resume_turns(active_run, decisions), "resume")
 
     async def _run_with_lifecycle(
-        self, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str
+        self, active_run: ActiveRun, run: Run[Any] | None, work: Callable[[], Awaitable[RunEnding]], verb: str
     ) -> Run[T]:
+        async def go_on() -> RunEnding:
+            # Requests that were made after *run* was saved are withdrawn. A session that the host gave may have other
+            # runs, whose requests stay. A run with steps makes its own again.
+            if run is not None and self._session is None and active_run.steps is None:
+                await withdraw_unknown_requests(active_run, run)
+            return await work()
+
         with (
             self._toolbox.mark_in_progress(active_run.session),
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, work, verb, self._remember_run)
+            return await run_with_lifecycle(active_run, go_on, verb, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run

@@ -1,25 +1,29 @@
 """
 Agents that the function of a step starts: each run is a part of the run that the step belongs to. See `nested_runs`.
+
+The agents are of type `Any`, because the `Agent` imports this file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError
 from ..decisions import ApprovalRequest, Decision
+from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
+from .call_watcher import EventListener
 from .decision_attempts import Resume, resume_with_decisions
 from .nested_runs import InnerRunChanged, NestedRun
 from .options import AgentOptions
-from .resume import ASK_AGAIN
+from .resume import ASK_AGAIN, Decisions
 from .run_steps import CallStep, RunScope, StepSetup, find_open_step
 from .runs import Run
 from .session_changes import apply_changes, describe_changes, read_state
@@ -27,10 +31,15 @@ from .session_requests import find_withdrawn_ids
 from .step_records import dump_run, load_run
 from .stepped_agents import read_own_session, with_approval_store
 
-if TYPE_CHECKING:  # an agent imports this file
-    from .agent import Agent
-
-__all__ = ["InnerStart", "find_answer", "find_step_for", "run_in_step", "share_store", "wait_for_run"]
+__all__ = [
+    "InnerStart",
+    "build_own_setup",
+    "find_answer",
+    "find_step_for",
+    "run_in_step",
+    "share_store",
+    "wait_for_run",
+]
 
 T = TypeVar("T")
 
@@ -40,16 +49,36 @@ class InnerStart(NamedTuple):
     How a run of an agent inside a step starts.
 
     Attributes:
-        verb: The method of the agent that was called.
+        verb: The method of the agent that was called: "run", "resume" or "execute".
         prompt: What the agent is asked.
         run: The run that it continues; None for a new one.
-        start: Starts the run of an agent, which continues another run, and does its steps as the setup says.
+
+    The other attributes are arguments of that method.
     """
 
     verb: str
     prompt: str | UserMessage | None
     run: Run[Any] | None
-    start: Callable[[Any, Any, StepSetup], Awaitable[Run[Any]]]
+    resources: Mapping[Any, Any] | None = None
+    on_event: EventListener | None = None
+    decisions: Decisions | None = None
+    mode: Mode | None = None
+
+    async def start(self, agent: Any, run: Run[Any] | None, setup: StepSetup) -> Run[Any]:
+        """Start the run of *agent*, which continues *run*."""
+        result: Run[Any]
+        if self.verb == "execute":
+            result = await agent._execute_run(run, self.prompt, self.mode, self.resources, setup)  # noqa: SLF001 -- the agent's own package
+        elif self.verb == "resume":
+            result = await self.resume(agent, run, self.decisions or {}, setup)
+        else:
+            result = await agent._run_prompt(self.prompt, run, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
+        return result
+
+    async def resume(self, agent: Any, run: Run[Any] | None, decisions: Decisions, setup: StepSetup) -> Run[Any]:
+        """Go on with *run*, which waits."""
+        result: Run[Any] = await agent._resume_run(run, decisions, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
+        return result
 
     @property
     def digest(self) -> str:
@@ -64,17 +93,22 @@ def find_step_for(options: AgentOptions) -> CallStep | None:
     return find_open_step() if options.steps is None else None
 
 
-def wait_for_run(agent: Agent[Any], start: Callable[[], Coroutine[Any, Any, Run[T]]]) -> Run[T]:
+def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -> Run[T]:
     """Return the run that *start* makes, for sync code: in the loop of the step around it, if there is one."""
     step = find_step_for(agent._options)  # noqa: SLF001 -- the agent's own package
     if step is None:
-        return agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
+        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
+        return run
     return step.nested.wait_for(start)
 
 
-async def run_in_step(
-    agent: Agent[T], step: CallStep, inner: InnerStart, resources: Mapping[Any, Any] | None, on_event: Any
-) -> Run[T]:
+def build_own_setup(agent: Any, decisions: Decisions) -> StepSetup | None:
+    """Return how a run that is resumed with *decisions* does its steps, if its agent has the option `steps`."""
+    steps, dispatcher = agent._options.steps, agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    return None if steps is None else StepSetup(scope=RunScope(steps=steps, dispatcher=dispatcher, decisions=decisions))
+
+
+async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]:
     """
     Run *agent* as a part of *step*.
 
@@ -87,9 +121,9 @@ async def run_in_step(
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
     own_agent = agent if inner.verb == "resume" else _share_store_with(agent, step.scope)
 
-    async def resume(run: Run[Any], decisions: Mapping[str, Decision]) -> Run[T]:
+    async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
-        return await own_agent._resume_run(run, decisions, resources, on_event, setup)  # noqa: SLF001 -- as above
+        return await inner.resume(own_agent, run, decisions, setup)
 
     try:
         async with step.nested.open("an agent", inner.digest, identity) as nested:
@@ -105,7 +139,7 @@ async def run_in_step(
         agent.last_run = own_agent.last_run
 
 
-async def _advance(agent: Agent[T], step: CallStep, nested: NestedRun, inner: InnerStart, resume: Resume) -> Run[T]:
+async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerStart, resume: Resume) -> Run[Any]:
     """Return how the run ends or where it waits: it begins, goes on, or has ended before."""
     stops, record, place = 0, None, f"inner/{nested.number}/stop"
     while (note := await step.nested.read_note(f"{place}/{stops + 1}")) is not None:
@@ -147,7 +181,7 @@ async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | N
     return scope.decisions.get(request.id)
 
 
-def _build_session(agent: Agent[Any], step: CallStep, run: Run[Any] | None) -> Session:
+def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     """
     Return the session of a new run of *agent* inside *step*.
 
@@ -169,13 +203,13 @@ def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
     return approvals.with_store(outer.store)
 
 
-def _share_store_with(agent: Agent[T], scope: RunScope) -> Agent[T]:
+def _share_store_with(agent: Any, scope: RunScope) -> Any:
     approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
     shared = share_store(approvals, scope)
     return agent if shared is approvals else with_approval_store(agent, shared.store)
 
 
-def _load(agent: Agent[T], record: Mapping[str, Any]) -> Run[T]:
+def _load(agent: Any, record: Mapping[str, Any]) -> Run[Any]:
     run = load_run(record)
     answer_format = agent._options.output  # noqa: SLF001 -- the agent's own package
     if run.answer is None or answer_format is None:

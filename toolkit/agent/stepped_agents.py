@@ -1,24 +1,23 @@
 """
 What a run with steps takes from its agent: the agent with another store of requests, and the state of its session.
+
+The agents are not of type `Agent`, because that imports this file.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..approvals.store import ApprovalStore
 from .session_changes import describe_changes, read_state
 
-if TYPE_CHECKING:  # an agent imports this file
-    from .agent import Agent
-
 __all__ = ["read_own_session", "with_approval_store"]
 
-T = TypeVar("T")
+A = TypeVar("A")
 
 
-def with_approval_store(agent: Agent[T], store: ApprovalStore) -> Agent[T]:
+def with_approval_store(agent: A, store: ApprovalStore) -> A:
     """
     Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
 
@@ -27,19 +26,19 @@ def with_approval_store(agent: Agent[T], store: ApprovalStore) -> Agent[T]:
     Raises:
         TypeError: The approvals of the agent cannot have another store.
     """
-    toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
+    other_agent: Any = copy.copy(agent)
+    toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package
     approvals = toolbox.dispatcher.approvals
     if not hasattr(approvals, "with_store"):
         raise TypeError(
             f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
             "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
         )
-    other_agent = copy.copy(agent)
     other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
-    return other_agent
+    return cast("A", other_agent)
 
 
-def read_own_session(agent: Agent[Any], principal: str | None) -> tuple[str | None, dict[str, Any]]:
+def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dict[str, Any]]:
     """
     Return on whose behalf a run of *agent* acts, and what it takes over from the agent's own session, as JSON.
 
