@@ -21,7 +21,11 @@ __all__ = ["run"]
 
 _ROOT = Path(__file__).parents[1]
 _KILLS_PER_FOLDER = 50
-_SCENARIOS = {"agent": "tests.durable.killing", "flow": "tests.flows.killing"}
+_SCENARIOS = {
+    "agent": "tests.durable.killing",
+    "flow": "tests.flows.killing",
+    "agents in a flow": "tests.flows.killing_agents",
+}
 
 
 async def run(count: int, *, seed: int = 7) -> Report:
