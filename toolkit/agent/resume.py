@@ -175,7 +175,7 @@ async def _apply_decision(
     else:
         key = active_run.steps.make_resume_key(request.id)
         own_call = ToolCall(call.name, call.arguments, call.id, tool=toolbox.dispatcher.catalog.get(request.tool))
-        own_call.request_id = request.id
+        own_call.request_id = own_call.former_request = request.id
         result = await active_run.do_call_step(
             key,
             own_call,
@@ -262,10 +262,22 @@ async def _resume_call(
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
+        if error.why == "changed" and decision.approved and tool is not None:
+            return await _ask_about_change(active_run, call, request)
         is_repeated = active_run.steps is not None and error.why == "answered" and error.outcome is None
         if is_repeated and not decision.approved:  # the same step has denied the call before, and was cut off
             return ToolResult.failure("denied", decision.reason or "the user said no")
         return _build_too_late_result(error)
+
+
+async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
+    """Return the result of *call*, which is made once more, because its tool has changed since *request*."""
+    # It is a new call, because the id belongs to the earlier request.
+    new_call = ToolCall(call.name, call.arguments, GeneratedId(call.id), turn=active_run.ledger.spent.turns)
+    new_call.former_request = request.id
+    if active_run.steps is None:
+        return await _make_call(active_run, new_call)
+    return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:

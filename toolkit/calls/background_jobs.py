@@ -191,9 +191,16 @@ class CallJob:
 
 
 class SessionJobs:
-    """The names of all jobs of one conversation, and the calls among them, in the order in which they were started."""
+    """
+    The names of all jobs of one conversation, and the calls among them, in the order in which they were started.
+
+    Attributes:
+        last_number: The number of the job that was started last.
+        lost_number: The number of the last job of an earlier process, which went on with the conversation before.
+    """
 
     def __init__(self) -> None:
+        self.last_number = self.lost_number = 0
         self._numbers: Iterator[int] = itertools.count(1)
         self._calls: dict[str, CallJob] = {}
         self._lock = unlock_in_children(threading.Lock())
@@ -201,7 +208,14 @@ class SessionJobs:
 
     def take_name(self) -> str:
         """Return the name of the next job, which no other job of the conversation has."""
-        return f"job_{next(self._numbers)}"
+        self.last_number = number = next(self._numbers)
+        return f"job_{number}"
+
+    def continue_after(self, number: int) -> None:
+        """Give no name again that a job of an earlier process had. The last one had *number*."""
+        if number > self.last_number:
+            self.last_number = self.lost_number = number
+            self._numbers = itertools.count(number + 1)
 
     def start_call(self, build: Callable[[str], CallJob]) -> CallJob:
         """
@@ -269,8 +283,13 @@ def end_session_jobs(session: Session) -> None:
         jobs.end()
 
 
-def build_unknown_job_error(name: str, names: list[str]) -> ToolError:
-    """Return the error for a job that does not exist. The message suggests the nearest of *names*."""
+def build_unknown_job_error(name: str, names: list[str], jobs: SessionJobs | None = None) -> ToolError:
+    """Return the error for a job that does not exist, or not any more. The message suggests the nearest of *names*."""
+    lost_number = 0 if jobs is None else jobs.lost_number
+    if lost_number and name in (f"job_{number}" for number in range(1, lost_number + 1)):
+        return ToolError(
+            f"{name} ended with its process, and what it printed was not kept; start it again if it is still needed"
+        )
     hint = ", ".join(find_nearest(name, names) or names[-3:])
     return ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
 

@@ -153,7 +153,7 @@ class StepCaller:
             own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
             if own is not None:
                 return own
-            call.request_id = self._steps.derive_request_id(step.key)
+            call.request_id, call.former_request = self._steps.derive_request_id(step.key), request.id
             return await self._dispatcher.call(call, resources=resources)
 
         async def call_again(step: CallStep, pause: CallPause) -> ToolResult:
