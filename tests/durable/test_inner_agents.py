@@ -11,7 +11,7 @@ from tests.flows.kit import Edited, Task
 from tests.flows.test_inner_agents import Shop, approve, build_flow
 from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
 from toolkit.durable import DurableAgent, DurableHost
-from toolkit.flows import Failed, Waiting
+from toolkit.flows import Failed, Flow, Waiting
 from toolkit.providers import AssistantMessage, ScriptedProvider
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ def database(tmp_path):
     return f"sqlite:///{tmp_path}/runs.sqlite"
 
 
-def build_outer(shop, inner, **options):
+def build_outer(shop, inner, *, fails=False, **options):
     """Return an agent with one tool, in which *inner* runs."""
     catalog = Catalog()
 
@@ -40,6 +40,8 @@ def build_outer(shop, inner, **options):
 
     def play(request):
         turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        if turn and fails:
+            raise RuntimeError("a bug")
         return [[ToolCall("delegate", {}, "d")], "all done"][turn]
 
     return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions("auto")))
@@ -165,3 +167,62 @@ async def test_a_retry_of_a_cancelled_flow_asks_again(shop, database):
         assert second.requests[0].id != first.requests[0].id
         assert await flow.resume("r", approve(second), host) == Edited("done: A")
     assert shop.paid == ["A", "A"]
+
+
+async def test_a_flow_in_a_tool_of_a_durable_agent_waits_with_its_run(shop, database):
+    def build():
+        payer = shop.agent("pay")
+
+        async def work(task, context):
+            shop.run_ids.append(context.run_id)
+            return (await payer.run(task.file)).unwrap()
+
+        flow, catalog = build_flow(work), Catalog()
+
+        @catalog.tool
+        async def delegate() -> str:
+            """Run a flow."""
+            return str(await flow.run(Task("A")))
+
+        def play(request):
+            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+            return [[ToolCall("delegate", {}, "d")], "all done"][turn]
+
+        return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions("auto")))
+
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.run("go", id="r")
+    assert [request.tool for request in run.requests] == ["pay"]
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.resume("r", approve(run))
+    assert (run.text, shop.paid, set(shop.run_ids)) == ("all done", ["A"], {"r"})
+
+
+async def test_a_run_that_failed_tells_the_result_of_a_call_with_an_agent_inside(shop, database):
+    """The call waited, was made again and has returned, and then the program failed."""
+    agent = build_outer(shop, shop.agent("pay"), fails=True)
+    async with DurableAgent(agent, database) as durable:
+        run = await durable.run("go", id="r")
+        with pytest.raises(RuntimeError, match="a bug"):
+            await durable.resume("r", approve(run))
+        failed = durable.read_run(await durable.get("r"))
+    assert failed.status == "failed"
+    assert failed.messages[-1].results[0].text == "done: A-7"
+
+
+async def test_an_undo_with_an_agent_inside_waits_and_undoes_once(shop, database):
+    payer, flow = shop.agent("pay"), Flow[Edited]("undone")
+
+    async def refund(before: Task) -> None:
+        (await payer.run(f"back {before.file}")).unwrap()
+
+    @flow.step(check=lambda before, after: "it is bad", undo=refund)
+    async def edit(task: Task) -> Edited:
+        return Edited(task.file)
+
+    async with DurableHost(database) as host:
+        waiting = await flow.run(Task("A"), host, id="r")
+        assert [request.tool for request in waiting.requests] == ["pay"]
+        outcome = await flow.resume("r", approve(waiting), host)
+    assert outcome == Failed("edit", ("it is bad",))
+    assert shop.paid == ["back A"]

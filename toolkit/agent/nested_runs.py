@@ -29,7 +29,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Spent
 from .call_pauses import CallPause
-from .steps import Steps
+from .steps import CallWork, Steps
 
 __all__ = ["InnerRunChanged", "NestedRun", "NestedRuns"]
 
@@ -53,11 +53,13 @@ class NestedRuns:
     Attributes:
         loop: The event loop of the run that the call belongs to.
         requests: The requests of the runs that wait.
+        failure: An error of the `Steps` themselves. It ends the run that the call belongs to.
     """
 
     def __init__(self, steps: Steps, key: str, before: CallPause | None) -> None:
         self.loop = asyncio.get_running_loop()
         self.requests: list[ApprovalRequest] = []
+        self.failure: Exception | None = None
         self._steps = steps
         self._key = key
         self._before = before or CallPause()
@@ -152,21 +154,27 @@ class NestedRuns:
 
     async def read_note(self, name: str) -> Any:
         """Return what `write_note` has kept under *name*; None if there is nothing."""
-        key = f"{self._key}/{name}"
         try:
-            result = await self._steps.call(key, ToolCall("", {}, key), _refuse, may_repeat=True, session=Session())
+            return (await self._do_step(name, _refuse)).value
         except _NotKept:
             return None
-        return result.value
 
     async def write_note(self, name: str, text: str, value: Any) -> None:
         """Keep *value*, which is JSON, under *name*. *text* says what it is about."""
-        key = f"{self._key}/{name}"
 
         async def build_result(begin: object) -> ToolResult:
-            return ToolResult(text, value, call_id=key)
+            return ToolResult(text, value, call_id=f"{self._key}/{name}")
 
-        await self._steps.call(key, ToolCall("", {}, key), build_result, may_repeat=True, session=Session())
+        await self._do_step(name, build_result)
+
+    async def _do_step(self, name: str, work: CallWork) -> ToolResult:
+        key = f"{self._key}/{name}"
+        try:
+            return await self._steps.call(key, ToolCall("", {}, key), work, may_repeat=True, session=Session())
+        except Exception as error:
+            if not isinstance(error, _NotKept):
+                self.failure = error
+            raise
 
     def add_spent(self, number: int, spent: Spent) -> None:
         """Note what the run with this number has used in all. Its seconds are those of the call, too."""

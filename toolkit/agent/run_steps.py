@@ -327,8 +327,8 @@ class RunSteps:
                 current_step.reset(token)
                 current_run_id.reset(id_token)
                 await step.end()
-            if step.failure is not None:
-                raise step.failure
+            if (failure := step.failure or nested.failure) is not None:
+                raise failure
             return result
 
         try:
