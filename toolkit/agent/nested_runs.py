@@ -31,7 +31,7 @@ from .budgets import Spent
 from .call_pauses import CallPause
 from .steps import CallWork, Steps
 
-__all__ = ["InnerRunChanged", "NestedRun", "NestedRuns"]
+__all__ = ["InnerRunChanged", "NestedRun", "NestedRuns", "NotKept", "refuse_work"]
 
 _NOTHING = Spent()
 T = TypeVar("T")
@@ -155,8 +155,8 @@ class NestedRuns:
     async def read_note(self, name: str) -> Any:
         """Return what `write_note` has kept under *name*; None if there is nothing."""
         try:
-            return (await self._do_step(name, _refuse)).value
-        except _NotKept:
+            return (await self._do_step(name, refuse_work)).value
+        except NotKept:
             return None
 
     async def write_note(self, name: str, text: str, value: Any) -> None:
@@ -172,7 +172,7 @@ class NestedRuns:
         try:
             return await self._steps.call(key, ToolCall("", {}, key), work, may_repeat=True, session=Session())
         except Exception as error:
-            if not isinstance(error, _NotKept):
+            if not isinstance(error, NotKept):
                 self.failure = error
             raise
 
@@ -236,9 +236,10 @@ class NestedRun:
     is_new: bool = field(kw_only=True)
 
 
-class _NotKept(Exception):  # noqa: N818 -- the name says what happened
-    """A note that was looked for is not there."""
+class NotKept(Exception):  # noqa: N818 -- the name says what happened
+    """A step that was looked for has no record."""
 
 
-async def _refuse(begin: object) -> NoReturn:
-    raise _NotKept
+async def refuse_work(*_: object) -> NoReturn:
+    """Do nothing in a step that is only looked for: raise `NotKept`."""
+    raise NotKept

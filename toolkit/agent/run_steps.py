@@ -20,7 +20,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from ..calls.attempt import CallPaused, must_propagate
 from ..calls.execution import on_retry
@@ -34,7 +34,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Spent
 from .call_pauses import CallPause, drop_pause
-from .nested_runs import NestedRuns
+from .nested_runs import NestedRuns, NotKept, refuse_work
 from .step_records import ReplyToPrompts
 from .steps import Begin, Steps
 
@@ -275,8 +275,8 @@ class RunSteps:
     async def has_kept_reply(self) -> bool:
         """Return whether the next reply was kept, and the model was asked for it because people had said something."""
         try:
-            reply = await self._do_reply(self._next_reply_key, _refuse_to_ask)
-        except _NotKept:
+            reply = await self._do_reply(self._next_reply_key, refuse_work)
+        except NotKept:
             return False
         # Any other reply is one to the next prompt of the same conversation.
         self._kept_reply = reply if isinstance(reply, ReplyToPrompts) else None
@@ -345,14 +345,6 @@ class RunSteps:
         # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
         if self.outer is not None and not any(error is work_error for work_error in work_errors):
             self.outer.failure = error
-
-
-class _NotKept(Exception):  # noqa: N818 -- the name says what happened
-    """A step that was looked for has no record."""
-
-
-async def _refuse_to_ask() -> NoReturn:
-    raise _NotKept
 
 
 async def _prepare_result(
