@@ -90,6 +90,7 @@ async def test_an_agent_in_a_step_waits_with_its_flow_and_goes_on(shop, options)
     assert ([request.tool for request in waiting.requests], shop.paid, texts) == (["pay"], ["A-7"], [])
     assert await flow.resume(waiting, approve(waiting)) == Edited("done: A-7")
     assert (shop.paid, texts) == (["A-7", "A-7"], ["done: A-7"])
+    assert shop.run_ids == [None]  # the run is not durable
 
 
 async def test_an_answer_that_denies_reaches_the_agent(shop):
@@ -326,6 +327,20 @@ async def test_a_step_that_catches_exceptions_waits_all_the_same(shop, catches):
     waiting = await flow.run(Task("A"))
     assert [request.tool for request in waiting.requests] == ["pay"]
     assert await flow.resume(waiting, approve(waiting)) == Edited("done: A")
+
+
+async def test_a_step_that_catches_the_pause_starts_no_further_agent(shop):
+    payer, writer = shop.agent("pay"), shop.agent("note", mode="auto")
+
+    async def work(task, context):
+        (result,) = await asyncio.gather(payer.run(task.file), return_exceptions=True)
+        return (await writer.run(f"sum up {getattr(result, 'text', result)}")).unwrap()
+
+    flow = build_flow(work)
+    waiting = await flow.run(Task("A"))
+    assert ([request.tool for request in waiting.requests], shop.paid) == (["pay"], [])
+    assert await flow.resume(waiting, approve(waiting)) == Edited("done: sum up done: A")
+    assert shop.paid == ["A", "sum up done: A"]
 
 
 async def test_a_sync_step_runs_its_agent_with_run_sync(shop):

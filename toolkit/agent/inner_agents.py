@@ -20,8 +20,8 @@ from ..session import Session
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
 from .call_watcher import EventListener
-from .decision_attempts import Resume, resume_with_decisions
-from .nested_runs import InnerRunChanged, NestedRun
+from .decision_attempts import Resume, is_temporary, resume_with_decisions
+from .nested_runs import NestedRun
 from .options import AgentOptions
 from .resume import ASK_AGAIN, Decisions
 from .run_steps import CallStep, RunScope, StepSetup, find_open_step
@@ -132,8 +132,9 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
             if run.status == "waiting":
                 await step.nested.pause(run.requests)
             return run
-    except (ApprovalError, InnerRunChanged) as error:
-        step.failure = error  # the function must not go on without the run
+    except ApprovalError as error:
+        if is_temporary(error):
+            step.failure = error  # the outer run is given back, and goes on a little later
         raise
     finally:
         agent.last_run = own_agent.last_run

@@ -33,7 +33,9 @@ from .steps import CallWork, Steps
 
 __all__ = ["InnerRunChanged", "NestedRun", "NestedRuns", "NotKept", "refuse_work"]
 
+_ENDING_SECONDS = 10.0
 _NOTHING = Spent()
+_PAUSED = "people have to answer first, and then the function runs again"
 T = TypeVar("T")
 
 
@@ -53,7 +55,7 @@ class NestedRuns:
     Attributes:
         loop: The event loop of the run that the call belongs to.
         requests: The requests of the runs that wait.
-        failure: An error of the `Steps` themselves. It ends the run that the call belongs to.
+        failure: An error of the `Steps` themselves, or `InnerRunChanged`. It ends the run that the call belongs to.
     """
 
     def __init__(self, steps: Steps, key: str, before: CallPause | None) -> None:
@@ -69,6 +71,7 @@ class NestedRuns:
         self._lock = asyncio.Lock()
         self._at_work: set[asyncio.Task[Any]] = set()
         self._changed = asyncio.Event()
+        self._is_paused = False
 
     def restart(self) -> None:
         """Begin to count again, because the function runs again from its start."""
@@ -110,8 +113,11 @@ class NestedRuns:
 
         Raises:
             InnerRunChanged: Another run was started here before.
+            CallPaused: The function has caught the exception that a run before has ended it with.
         """
         self.check_loop()
+        if self._is_paused:
+            raise CallPaused(_PAUSED)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a loop runs
         async with self._lock:
@@ -132,15 +138,17 @@ class NestedRuns:
         matches = exact or ([] if is_parallel else same)
         if numbers and not matches and not is_parallel:
             former = notes[numbers[0] - 1]["subject"]
-            raise InnerRunChanged(
+            self.failure = InnerRunChanged(
                 f"the step {self._key!r} runs again, and asks {subject} something else than {former} was asked before, "
                 "so that what was done would be done twice; let the step ask the same each time, without the time or "
                 "random numbers in it, or start again under a new id"
             )
+            raise self.failure
         number = matches[0] if matches else len(notes) + 1
         self._taken.add(number)
         if not matches:
-            note = {"subject": subject, "inputs": inputs, "identity": identity, "parallel": bool(self._at_work)}
+            parallel = bool(self._at_work or self.requests)
+            note = {"subject": subject, "inputs": inputs, "identity": identity, "parallel": parallel}
             notes.append(note)
             await self.write_note(f"inner/{number}", subject, note)
         return number, not matches
@@ -199,7 +207,8 @@ class NestedRuns:
             while self._at_work:
                 self._changed.clear()
                 await self._changed.wait()
-        raise CallPaused("people have to answer first, and then the function runs again")
+        self._is_paused = True
+        raise CallPaused(_PAUSED)
 
     async def end(self) -> None:
         """Stop the runs that the function has left behind."""
@@ -207,7 +216,7 @@ class NestedRuns:
         for task in left:
             task.cancel()
         if left:
-            await asyncio.wait(left)
+            await asyncio.wait(left, timeout=_ENDING_SECONDS)
 
     def build_result(self, call: ToolCall) -> ToolResult:
         """Return the result of *call*, which waits for runs inside it."""
