@@ -126,17 +126,20 @@ class CallStep:
         self.has_returned = False
         self._begin = begin
         self._is_over = False
+        self._lock = asyncio.Lock()
         self._sub_run_counts: dict[int, int] = {}
 
     async def begin(self) -> None:
         """Record that the call is about to take effect."""
         # A call in the background begins after its step has a result: the name of the job. It is not done again then.
-        if not self._is_over:
-            await self._begin()
+        async with self._lock:
+            if not self._is_over:
+                await self._begin()
 
     async def end(self) -> None:
         """Record that the call has its result, and stop the runs that its function has left behind."""
-        self._is_over = True
+        async with self._lock:  # what has begun is recorded before the result is
+            self._is_over = True
         await self.nested.end()
 
     async def await_result(self, work: Awaitable[ToolResult]) -> ToolResult:
