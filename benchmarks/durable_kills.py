@@ -29,6 +29,7 @@ _SCENARIOS = {
     "flow": "tests.flows.killing",
     "answer": "tests.durable.killed_answers",
     "freeze": "tests.durable.freezing",
+    "agents in a flow": "tests.flows.killing_agents",
 }
 
 

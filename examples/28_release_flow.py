@@ -3,7 +3,8 @@ Release a change in checked steps: an agent writes it, a check refuses it, and t
 
 The type of the value that a step returns selects the next step. The model plays a script: its first
 answer is wrong, and its second one answers the problems that the check has found. A person approves
-the last step, which cannot be undone. The run is kept in a database, so any process could go on.
+the last step, which cannot be undone. The run is kept in a database, so any process could go on. The
+agent in the step is a part of that run: its steps are kept, and its requests would be the flow's.
 """
 
 import asyncio

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from contextvars import ContextVar
 from dataclasses import field
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
@@ -128,6 +129,9 @@ def _make_key() -> str:
     return os.urandom(16).hex()
 
 
+current_run_id: ContextVar[str | None] = ContextVar("toolkit_run_id", default=None)
+"""The id of the durable run that the running code belongs to; None if there is none."""
+
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -148,6 +152,7 @@ class Context:
         ask_at_once: Asks the dispatcher's asker a `Question` while the tool runs, and returns the answer or `DECLINED`.
             It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.
         make_key: Returns the `idempotency_key`. The dispatcher sets it.
+        run_id: The id of the durable run that the call belongs to; None if there is none.
     """
 
     facts: Facts
@@ -162,6 +167,7 @@ class Context:
     open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
     ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
     make_key: Callable[[], str] = field(default=_make_key, repr=False)
+    run_id: str | None = field(default_factory=current_run_id.get)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
 

@@ -85,6 +85,8 @@ class ToolCall:
         claim_mark: Marks the claim that this call makes to the approval of a person. A later attempt with the same mark
             takes the claim over, so it must be certain that the earlier one never began. An agent sets it for the steps
             of a run.
+        former_request: The id of an earlier request of this call, whose answer counts no more. A new request says what
+            has changed in the tool since then.
     """
 
     session: Session | None = None
@@ -95,6 +97,7 @@ class ToolCall:
     request_id: str | None = None
     idempotency_key: str | None = None
     claim_mark: str = ""
+    former_request: str = ""
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from toolkit import ToolResult
+from toolkit.agent.step_records import dump_reply, load_reply
 
 
 @dataclass
@@ -71,7 +72,11 @@ class CrashingSteps:
             raise Killed
 
     async def reply(self, key, ask):
-        return await ask()
+        if key not in self.disk.records:
+            self.pass_point()
+            self.disk.records[key] = json.dumps(dump_reply(await ask()))
+            self.pass_point()
+        return load_reply(json.loads(self.disk.records[key]))
 
     async def call(self, key, call, work, *, may_repeat, session):
         if key in self.disk.records:
@@ -99,15 +104,11 @@ class CrashingSteps:
 async def run_with(flow, value, steps, *, decisions=None, resources=None, dispatcher=None):
     """Run a flow over *steps*, as an activation does, and return its outcome."""
     from toolkit import Session
+    from toolkit.agent.run_steps import RunScope
     from toolkit.flows.runner import FlowRunner
     from toolkit.flows.step_calls import StepCaller
 
-    caller = StepCaller(
-        flow._dispatchers.build(dispatcher, resources or {}),
-        steps,
-        Session(id="flow-run"),
-        run_id="run/1",
-        secret="secret",
-        decisions=decisions or {},
-    )
+    own_dispatcher = flow._dispatchers.build(dispatcher, resources or {})
+    scope = RunScope(steps=steps, secret="secret", dispatcher=own_dispatcher, decisions=decisions or {})
+    caller = StepCaller(own_dispatcher, scope, Session(id="flow-run"), key="run%2F1")
     return await FlowRunner(flow.graph, caller, max_visits=flow.max_visits).run(flow.encode_start(value))

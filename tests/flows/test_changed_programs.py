@@ -78,6 +78,7 @@ async def test_a_step_that_has_changed_is_asked_about_again(database, facts):
         assert isinstance(again, Waiting)
         assert again.requests[0].id != waiting.requests[0].id
         assert again.requests[0].arguments == {"what": {"text": "text", "note": ""}}
+        assert "`publish` has changed since a person agreed" in again.requests[0].reason
         assert log == ["edit"]
         assert await flow.run(Plan(), host, id="r") == again
         assert await flow.resume("r", {again.requests[0].id: Decision.approve()}, host) == Released("1")

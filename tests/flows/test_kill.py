@@ -22,3 +22,12 @@ def test_flows_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
 def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
     """With the journal and the approvals in one database."""
     check_killed_runs(MODULE, 2, tmp_path, postgres_url)
+
+
+def test_agents_inside_a_flow_whose_processes_are_killed_do_nothing_twice(tmp_path):
+    """Agents in steps, at the same time, for items of a list, in a tool of an agent and in a flow in a step."""
+    check_killed_runs("tests.flows.killing_agents", 5, tmp_path)
+
+
+def test_agents_inside_a_flow_on_postgresql(tmp_path, postgres_url):
+    check_killed_runs("tests.flows.killing_agents", 2, tmp_path, postgres_url)

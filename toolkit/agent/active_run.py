@@ -22,6 +22,7 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Ledger, Spent
+from .call_pauses import CallPause
 from .call_watcher import CallWatcher, EventListener
 from .conversation import RunConversation
 from .events import CatalogChanged, Compacted, Said
@@ -30,7 +31,7 @@ from .options import AgentOptions
 from .result_marks import FRAME_PROMPT
 from .run_fields import Status, Stop
 from .run_inbox import RunInbox
-from .run_steps import CallStep, RunSteps, StepSetup, current_step, escape_key
+from .run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
 from .runs import Run, SubRun
 from .step_notes import StepNotes, attach_notes, detach_notes
 from .step_records import ReplyToPrompts, with_prompts
@@ -292,9 +293,16 @@ class ActiveRun:
         return reply
 
     async def do_call_step(
-        self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]], *, may_repeat: bool
+        self,
+        key: str,
+        call: ToolCall,
+        start: Callable[[], Awaitable[ToolResult]],
+        *,
+        may_repeat: bool,
+        call_key: str | None = None,
+        pause: CallPause | None = None,
     ) -> ToolResult:
-        """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
+        """Return the result of the step *key*: the one that was kept, or a new one by *start*. See `RunSteps.call`."""
         assert self.steps is not None  # noqa: S101 -- the caller has checked it
         is_kept = True
 
@@ -302,25 +310,32 @@ class ActiveRun:
             nonlocal is_kept
             is_kept = False
             self.ledger.end_replay()
-            result = self.watcher.take_override(call, await start())
+            result = self.watcher.take_override(call, await step.await_result(start()))
+            self._add_spent(step.nested.spent)  # the budget of its sub-runs is that of this run
             sub_run = self.sub_runs.get(call.id) if result.kind == "waiting" else None
-            return attach_notes(result, StepNotes(spent=step.spent, plan=step.plan, sub_run=sub_run))
+            spent = step.spent + step.nested.spent
+            return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=sub_run))
 
-        result = await self.steps.call(key, call, work, may_repeat=may_repeat, session=self.session)
+        result = await self.steps.call(
+            key, call, work, may_repeat=may_repeat, session=self.session, call_key=call_key, pause=pause
+        )
         result, notes = detach_notes(result, self.session)
         self._report_spent(notes.spent)
         if is_kept:
-            self.ledger.add(notes.spent)
-            self.usage += notes.spent.usage
+            self._add_spent(notes.spent)
             if notes.plan is not None:
                 self.accept_plan(notes.plan)
             if notes.sub_run is not None:
                 self.sub_runs[call.id] = notes.sub_run
         return result
 
+    def _add_spent(self, spent: Spent) -> None:
+        self.ledger.add(spent)
+        self.usage += spent.usage
+
     def _report_spent(self, spent: Spent) -> None:
         """Report *spent* to the step that this run is a part of. The record of that step has it."""
-        if self.steps is not None and self.steps.outer is not None:
+        if self.steps is not None and self.steps.outer is not None and self.steps.shares_budget:
             self.steps.outer.spent += spent
 
     # The end of the run, or a pause.
@@ -365,7 +380,7 @@ def build_active_run(
     It does its steps as *setup* says, or as the option `steps` of the agent says. Without both, it has no steps.
     """
     if setup is None and options.steps is not None:
-        setup = StepSetup(steps=options.steps)
+        setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher))
     if setup is None:
         ledger = options.build_ledger(spent)
         return ActiveRun(options, toolbox, ledger, session, run=run, on_event=on_event, resources=resources)
@@ -381,5 +396,5 @@ def build_active_run(
         on_event=on_event,
         resources=resources,
         run_id=run_id,
-        steps=RunSteps(setup.steps, escape_key(run_id), secret=setup.secret, reply_count=reply_count),
+        steps=RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer),
     )

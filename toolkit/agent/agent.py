@@ -35,6 +35,7 @@ from .call_watcher import EventListener
 from .event_stream import stream_events
 from .events import Event
 from .final_answers import AnswerFormat, check_name_is_free
+from .inner_agents import InnerStart, build_own_setup, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
@@ -231,11 +232,14 @@ class Agent(Generic[T]):
         resources: Resources | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            return await run_in_step(self, step, InnerStart("execute", prompt, run, resources, mode=mode))
         execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
         active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)
-        cancelled = None if setup is not None else await claim_plan(self._toolbox, active_run.session, run)
+        may_claim = setup is None or setup.is_new
+        cancelled = await claim_plan(self._toolbox, active_run.session, run) if may_claim else None
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()
@@ -244,9 +248,9 @@ class Agent(Generic[T]):
         async def work() -> RunEnding:
             if cancelled is not None:
                 raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await self._continue_run(run, active_run, lambda: run_turns(active_run))
+            return await run_turns(active_run)
 
-        new_run = await self._run_with_lifecycle(active_run, work, "execute")
+        new_run = await self._run_with_lifecycle(active_run, run, work, "execute")
         if cancelled is not None:
             raise cancelled  # `work` did not raise it, because a hook prevented the start
         return new_run
@@ -264,11 +268,11 @@ class Agent(Generic[T]):
         Tools with `thread="caller"` run in the thread that calls this method. `on_event` is called in the thread of
         the background loop.
         """
-        return self._toolbox.dispatcher.wait_for(lambda: self.run(prompt, run=run, resources=resources))
+        return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources))
 
     def resume_sync(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
         """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
-        return self._toolbox.dispatcher.wait_for(lambda: self.resume(run, decisions, resources=resources))
+        return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources))
 
     def execute_sync(
         self,
@@ -279,7 +283,7 @@ class Agent(Generic[T]):
         resources: Resources | None = None,
     ) -> Run[T]:
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
-        return self._toolbox.dispatcher.wait_for(lambda: self.execute(run, prompt, mode=mode, resources=resources))
+        return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
     def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
         """
@@ -331,6 +335,8 @@ class Agent(Generic[T]):
         on_event: EventListener | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            return await run_in_step(self, step, InnerStart("run", prompt, run, resources, on_event))
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
         active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
@@ -340,9 +346,7 @@ class Agent(Generic[T]):
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
-        return await self._run_with_lifecycle(
-            active_run, lambda: self._continue_run(run, active_run, lambda: run_turns(active_run)), "run"
-        )
+        return await self._run_with_lifecycle(active_run, run, lambda: run_turns(active_run), "run")
 
     async def _resume_run(
         self,
@@ -352,32 +356,29 @@ class Agent(Generic[T]):
         on_event: EventListener | None,
         setup: StepSetup | None = None,
     ) -> Run[T]:
+        if setup is None and (step := find_step_for(self._options)) is not None:
+            return await run_in_step(self, step, InnerStart("resume", None, run, resources, on_event, decisions))
+        setup = setup or build_own_setup(self, decisions)
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
         active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
-        return await self._run_with_lifecycle(
-            active_run,
-            lambda: self._continue_run(run, active_run, lambda: resume_turns(active_run, decisions)),
-            "resume",
-        )
-
-    async def _continue_run(
-        self, run: Run[Any] | None, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]
-    ) -> RunEnding:
-        """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
-        # A session that the host gave may have other runs, whose requests stay. A run with steps makes its own again.
-        if run is not None and self._session is None and active_run.steps is None:
-            await withdraw_unknown_requests(active_run, run)
-        return await work()
+        return await self._run_with_lifecycle(active_run, run, lambda: resume_turns(active_run, decisions), "resume")
 
     async def _run_with_lifecycle(
-        self, active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str
+        self, active_run: ActiveRun, run: Run[Any] | None, work: Callable[[], Awaitable[RunEnding]], verb: str
     ) -> Run[T]:
+        async def go_on() -> RunEnding:
+            # Requests that were made after *run* was saved are withdrawn. A session that the host gave may have other
+            # runs, whose requests stay. A run with steps makes its own again.
+            if run is not None and self._session is None and active_run.steps is None:
+                await withdraw_unknown_requests(active_run, run)
+            return await work()
+
         with (
             self._toolbox.mark_in_progress(active_run.session),
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, work, verb, self._remember_run)
+            return await run_with_lifecycle(active_run, go_on, verb, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run

@@ -86,6 +86,9 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         return Spent(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Spent)})
 
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Spent)})
+
     def to_json(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}

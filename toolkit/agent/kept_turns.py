@@ -15,6 +15,7 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from .call_pauses import read_pause
 from .conversation import RunConversation
 from .run_steps import escape_key
 from .runs import Run
@@ -105,7 +106,7 @@ class _Turns:
                 found[index] = (
                     self._find_result(self._make_call_key(number, call), call)
                     if is_held
-                    else (self._find_answered(result, call))
+                    else (self._find_answered(result, self._make_call_key(number, call), call))
                 )
         if not has_more and all(_was_not_run(result) for result in found.values()):
             del self._conversation.messages[-2:]
@@ -117,12 +118,14 @@ class _Turns:
         record = self._steps.find(key)
         if record is None:
             return build_unfinished_result(call, self._why, was_started=self._steps.has_begun(key))
-        return self._find_answered(self._read_result(record), call)
+        return self._find_answered(self._read_result(record), key, call)
 
-    def _find_answered(self, result: ToolResult, call: ToolCall) -> ToolResult:
+    def _find_answered(self, result: ToolResult, call_key: str, call: ToolCall) -> ToolResult:
         """Return *result*, or what came of the call if it waited."""
         while result.kind == "waiting" and result.request is not None:
             key = f"{self._key}/resume/{escape_key(result.request.id)}"
+            if (pause := read_pause(result)) is not None:
+                key = f"{call_key}/again/{pause.number}"
             record = self._steps.find(key)
             if record is None:
                 return build_unfinished_result(call, self._why, was_started=self._steps.has_begun(key))

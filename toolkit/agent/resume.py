@@ -17,6 +17,7 @@ from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
+from .call_pauses import CallPause, read_pause
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .runs import Run, check_run
 from .step_calls import may_repeat, prepare_step_call, resume_in_step
@@ -141,6 +142,9 @@ def _find_work(
     if call.id in active_run.sub_runs:
         is_answered = any(request.id in decisions for request in active_run.sub_runs[call.id].run.requests)
         return (lambda: resume_sub_run(active_run, call, decisions)) if is_answered else None
+    if (pause := read_pause(result)) is not None and active_run.steps is not None:
+        is_answered = any(request.id in decisions for request in pause.requests)
+        return (lambda: _call_again(active_run, call, pause)) if is_answered else None
     request = result.request
     if request is not None and request.waits_for is not None:
         return lambda: _run_held_call(active_run, call, request)
@@ -171,6 +175,7 @@ async def _apply_decision(
     else:
         key = active_run.steps.make_resume_key(request.id)
         own_call = ToolCall(call.name, call.arguments, call.id, tool=toolbox.dispatcher.catalog.get(request.tool))
+        own_call.request_id = own_call.former_request = request.id
         result = await active_run.do_call_step(
             key,
             own_call,
@@ -180,18 +185,42 @@ async def _apply_decision(
                 else _resume_call(active_run, call, request, decision)
             ),
             may_repeat=may_repeat(toolbox.dispatcher.catalog, request.tool),
+            call_key=active_run.steps.make_call_key(call.id),
         )
     result.call_id, result.tool = call.id, request.tool
+    return active_run.watcher.record_result(call, result)
+
+
+async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -> ToolResult:
+    """Return the result of *call*, which is made once more, because a run inside it has an answer."""
+    assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
+    catalog, call_key = active_run.toolbox.dispatcher.catalog, active_run.steps.make_call_key(call.id)
+    own_call = ToolCall(call.name, call.arguments, call.id, tool=catalog.get(call.name))
+    prepare_step_call(own_call, active_run.steps, call_key)
+    own_call.request_id = pause.request_id  # a person may have approved the call itself
+    active_run.watcher.record_start(call, active_run.toolbox.summary_of)
+    result = await active_run.do_call_step(
+        f"{call_key}/again/{pause.number}",
+        own_call,
+        lambda: _make_call(active_run, own_call),
+        may_repeat=may_repeat(catalog, call.name),
+        call_key=call_key,
+        pause=pause,
+    )
     return active_run.watcher.record_result(call, result)
 
 
 async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolResult:
     """Return the result of *call*, which is made once more in the step *key*, because its request was withdrawn."""
     assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
+    prepare_step_call(call, active_run.steps, key)
+    return await _make_call(active_run, call)
+
+
+async def _make_call(active_run: ActiveRun, call: ToolCall) -> ToolResult:
     seconds_left = active_run.ledger.remaining_seconds()
     if seconds_left == 0:
         return build_unfinished_result(call, "no time is left")
-    prepare_step_call(call, active_run.steps, key)
     with watch_calls(active_run):
         return await active_run.toolbox.dispatcher.call(
             call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
@@ -234,10 +263,22 @@ async def _resume_call(
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
+        if error.why == "changed" and decision.approved and tool is not None:
+            return await _ask_about_change(active_run, call, request)
         is_repeated = active_run.steps is not None and error.why == "answered" and error.outcome is None
         if is_repeated and not decision.approved:  # the same step has denied the call before, and was cut off
             return ToolResult.failure("denied", decision.reason or "the user said no")
         return _build_too_late_result(error)
+
+
+async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
+    """Return the result of *call*, which is made once more, because its tool has changed since *request*."""
+    # It is a new call, because the id belongs to the earlier request.
+    new_call = ToolCall(call.name, call.arguments, GeneratedId(call.id), turn=active_run.ledger.spent.turns)
+    new_call.former_request = request.id
+    if active_run.steps is None:
+        return await _make_call(active_run, new_call)
+    return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:

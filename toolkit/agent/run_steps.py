@@ -6,6 +6,8 @@ The steps of one run: their keys, and the step that the current call belongs to.
     RUN/call/2.t1                   the call `t1` of the second reply
     RUN/resume/REQUEST              the call of a request that a person has answered
     RUN/call/2.t1/reply/1           a reply in the sub-run of that call
+    RUN/call/2.t1/again/1           the same call, made again after people have answered a run inside it
+    RUN/call/2.t1/inner/1           a run that its function has started; see `nested_runs`
 
 A key says which part of the run a step is, and not when it was done. So calls that run together have the same keys in
 every order. A slash or a percent sign in an id is written as %2F or %25.
@@ -15,26 +17,57 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from ..calls.attempt import CallAbandoned
+from ..calls.attempt import CallAbandoned, CallPaused, must_propagate
+from ..calls.attempts import on_retry
+from ..context import current_run_id
+from ..decisions import Decision
+from ..dispatcher import Dispatcher
 from ..hooks.base import Run as RunInner
 from ..hooks.base import ShownCall
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Spent
+from .call_pauses import CallPause, drop_pause
+from .nested_runs import NestedRuns, NotKept, refuse_work
 from .step_records import ReplyToPrompts
 from .steps import Begin, Steps
 
-__all__ = ["BEGIN_HOOK", "CallStep", "RunSteps", "StepSetup", "current_step", "escape_key"]
+__all__ = ["BEGIN_HOOK", "CallStep", "RunScope", "RunSteps", "StepSetup", "escape_key", "find_open_step"]
 
 _ENDING_SECONDS = 10.0
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScope:
+    """
+    What a run shares with the runs inside it.
+
+    Attributes:
+        steps: Does the steps.
+        secret: A random text of the run, from which ids are derived that others must not guess. Without it, requests
+            for approval have random ids.
+        durable_id: The id of the run, if it is durable.
+        dispatcher: Has the store of the requests of all these runs; None if each run has its own.
+        decisions: The answers of people by the ids of their requests, for the runs inside.
+        now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
+        refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
+    """
+
+    steps: Steps
+    secret: str = ""
+    durable_id: str | None = None
+    dispatcher: Dispatcher | None = None
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    now: float | None = None
+    refused: dict[str, Exception] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +76,22 @@ class StepSetup:
     How a run does its steps.
 
     Attributes:
-        steps: Does the steps.
+        scope: What it shares with the runs inside it.
         run_id: The id of a new run; random unless given.
-        secret: A random text of the run, from which ids are derived that others must not guess. Without it, requests
-            for approval have random ids.
+        key: The key of the run; made from its id unless given.
+        outer: The step that the run is a part of, if there is one.
         spent_seconds: The seconds that the run has used in earlier processes.
         session: The session of a new run; one of its own unless given.
+        is_new: Whether the run is a part of a step, and was not started before.
     """
 
-    steps: Steps
+    scope: RunScope
     run_id: str | None = None
-    secret: str = ""
+    key: str | None = None
+    outer: CallStep | None = None
     spent_seconds: float = 0.0
     session: Session | None = None
+    is_new: bool = False
 
 
 class CallStep:
@@ -64,35 +100,71 @@ class CallStep:
 
     Attributes:
         key: The key of the step.
-        spent: What the sub-runs of the call have used.
+        scope: What all runs inside the call share.
+        call: The call.
+        session: The session of the call.
+        nested: The runs that the function of the call starts itself.
+        spent: What the sub-runs of the call have used, without those that its function starts itself.
         plan: The plan that the call has handed over, if it did.
         failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
+        is_in_tool: Whether the tool runs, and not a hook.
     """
 
-    def __init__(self, key: str, begin: Begin) -> None:
+    def __init__(
+        self, key: str, begin: Begin, scope: RunScope, call: ToolCall, session: Session, nested: NestedRuns
+    ) -> None:
         self.key = key
+        self.scope = scope
+        self.call = call
+        self.session = session
+        self.nested = nested
+        self.is_in_tool = False
         self.spent = Spent()
         self.plan: str | None = None
         self.failure: Exception | None = None
         self.has_returned = False
         self._begin = begin
         self._is_over = False
+        self._lock = asyncio.Lock()
         self._sub_run_counts: dict[int, int] = {}
 
     async def begin(self) -> None:
         """Record that the call is about to take effect."""
         # A call in the background begins after its step has a result: the name of the job. It is not done again then.
-        if self._is_over:
-            return
-        try:
-            await self._begin()
-        except Exception as error:
-            raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
+        async with self._lock:
+            if self._is_over:
+                return
+            try:
+                await self._begin()
+            except Exception as error:
+                raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
 
-    def end(self) -> None:
-        """Record that the call has its result."""
-        self._is_over = True
+    async def end(self) -> None:
+        """Record that the call has its result, and stop the runs that its function has left behind."""
+        async with self._lock:  # what has begun is recorded before the result is
+            self._is_over = True
+        await self.nested.end()
+
+    async def await_result(self, work: Awaitable[ToolResult]) -> ToolResult:
+        """Return the result of *work*, which runs the call; if a run inside it waits, a result that waits."""
+        try:
+            result = await work
+        except (CallPaused, BaseExceptionGroup) as error:
+            if not must_propagate(error):
+                raise
+            return self.nested.build_result(self.call)
+        # The function may have caught the exception of the run that waits.
+        return self.nested.build_result(self.call) if self.nested.requests else drop_pause(result)
+
+    def start_function(self, call: ToolCall | None = None) -> None:
+        """Record that the function of the call is about to run from its start; *call* is the one that is retried."""
+        if call is None or (call.id, call.name) == (self.call.id, self.call.name):
+            self.nested.restart()
+
+    def is_open(self) -> bool:
+        """Return whether a run that is started now is a part of this step."""
+        return self.is_in_tool and not self._is_over
 
     def make_sub_run_key(self, attempt: int) -> str:
         """Return the key of the next sub-run that attempt number *attempt* at the call starts."""
@@ -101,6 +173,12 @@ class CallStep:
 
 
 current_step: ContextVar[CallStep | None] = ContextVar("toolkit_agent_step", default=None)
+
+
+def find_open_step() -> CallStep | None:
+    """Return the step whose tool the calling code belongs to; None if there is none."""
+    step = current_step.get()
+    return step if step is not None and step.is_open() else None
 
 
 class _BeginHook:
@@ -113,7 +191,13 @@ class _BeginHook:
             return await run()
         step.has_returned = False
         await step.begin()
-        result = await run()
+        step.start_function()
+        step.is_in_tool, token = True, on_retry.set(step.start_function)
+        try:
+            result = await run()
+        finally:
+            step.is_in_tool = False
+            on_retry.reset(token)
         step.has_returned = True
         return result
 
@@ -126,11 +210,11 @@ class RunSteps:
     The steps of one run.
 
     Args:
-        steps: Does the steps.
+        scope: What the run shares with the runs inside it.
         key: The key of the run, which all keys of its steps begin with.
-        secret: See `StepSetup`.
         reply_count: How many replies the run had when it was saved.
-        outer: The step that the run is a part of, if it is a sub-run.
+        outer: The step that the run is a part of, if there is one.
+        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
 
     Attributes:
         reply_count: How many replies the run has had so far, without those that were summaries.
@@ -138,20 +222,26 @@ class RunSteps:
     """
 
     def __init__(
-        self, steps: Steps, key: str, *, secret: str = "", reply_count: int = 0, outer: CallStep | None = None
+        self,
+        scope: RunScope,
+        key: str,
+        *,
+        reply_count: int = 0,
+        outer: CallStep | None = None,
+        shares_budget: bool = False,
     ) -> None:
         self.key = key
+        self.scope = scope
         self.reply_count = reply_count
         self.outer = outer
-        self._steps = steps
-        self.epoch: int = getattr(steps, "epoch", 0)
-        self._secret = secret
+        self.epoch: int = getattr(scope.steps, "epoch", 0)
+        self.shares_budget = shares_budget
         self._summary_count = 0
         self._kept_reply: Reply | None = None
 
     def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
         """Return the steps of a sub-run."""
-        return RunSteps(self._steps, key, secret=self._secret, reply_count=reply_count, outer=outer)
+        return RunSteps(self.scope, key, reply_count=reply_count, outer=outer, shares_budget=True)
 
     # Keys, and ids that are derived from them.
 
@@ -165,7 +255,7 @@ class RunSteps:
 
     def derive_request_id(self, key: str) -> str | None:
         """Return the id of a request that the step *key* makes; None for a random one."""
-        return self._derive("request", key) if self._secret else None
+        return self._derive("request", key) if self.scope.secret else None
 
     def derive_idempotency_key(self, call_id: str) -> str:
         """Return the idempotency key of a call of the last reply."""
@@ -173,7 +263,7 @@ class RunSteps:
 
     def _derive(self, purpose: str, key: str) -> str:
         text = f"toolkit {purpose} {key}"
-        return hmac.new(self._secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
+        return hmac.new(self.scope.secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
 
     # Steps.
 
@@ -194,8 +284,8 @@ class RunSteps:
     async def has_kept_reply(self) -> bool:
         """Return whether the next reply was kept, and the model was asked for it because people had said something."""
         try:
-            reply = await self._do_reply(self._next_reply_key, _refuse_to_ask)
-        except _NotKept:
+            reply = await self._do_reply(self._next_reply_key, refuse_work)
+        except NotKept:
             return False
         # Any other reply is one to the next prompt of the same conversation.
         self._kept_reply = reply if isinstance(reply, ReplyToPrompts) else None
@@ -208,7 +298,7 @@ class RunSteps:
     async def _do_reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         errors: list[BaseException] = []
         try:
-            return await self._steps.reply(key, lambda: _note_error(ask, errors))
+            return await self.scope.steps.reply(key, lambda: _note_error(ask, errors))
         except Exception as error:
             self._report_failure(error, errors)
             raise
@@ -221,15 +311,22 @@ class RunSteps:
         *,
         may_repeat: bool,
         session: Session,
+        call_key: str | None = None,
+        pause: CallPause | None = None,
     ) -> ToolResult:
-        """Return the result of the step *key*: the one that was kept, or a new one by *work*."""
+        """
+        Return the result of the step *key*: the one that was kept, or a new one by *work*.
+
+        If the step makes a call again, *call_key* is the key of its first step, and *pause* says why it waited.
+        """
         errors: list[BaseException] = []
         cancellation: asyncio.CancelledError | None = None
 
         async def do_call(begin: Begin) -> ToolResult:
             nonlocal cancellation
-            step = CallStep(key, begin)
-            token = current_step.set(step)
+            nested = NestedRuns(self.scope.steps, call_key or key, pause)
+            step = CallStep(key, begin, self.scope, call, session, nested)
+            token, id_token = current_step.set(step), current_run_id.set(self.scope.durable_id)
             try:
                 if may_repeat:
                     result = await _note_error(lambda: work(step), errors)
@@ -239,13 +336,14 @@ class RunSteps:
                 raise abandoned.__cause__ or abandoned from None
             finally:
                 current_step.reset(token)
-                step.end()
-            if step.failure is not None:
-                raise step.failure
+                current_run_id.reset(id_token)
+                await step.end()
+            if (failure := step.failure or nested.failure) is not None:
+                raise failure
             return result
 
         try:
-            result = await self._steps.call(key, call, do_call, may_repeat=may_repeat, session=session)
+            result = await self.scope.steps.call(key, call, do_call, may_repeat=may_repeat, session=session)
         except Exception as error:
             self._report_failure(error, errors)
             raise
@@ -258,14 +356,6 @@ class RunSteps:
         # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
         if self.outer is not None and not any(error is work_error for work_error in work_errors):
             self.outer.failure = error
-
-
-class _NotKept(Exception):  # noqa: N818 -- the name says what happened
-    """A step that was looked for has no record."""
-
-
-async def _refuse_to_ask() -> NoReturn:
-    raise _NotKept
 
 
 async def _prepare_result(

@@ -28,6 +28,7 @@ from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json
 from .budgets import Spent
+from .call_pauses import read_pause
 from .final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
 from .run_fields import Status, Stop, check_run_fields
@@ -154,12 +155,14 @@ class Run(Generic[T_co]):
 
     @property
     def requests(self) -> tuple[ApprovalRequest, ...]:
-        """The requests that people have to answer, in the order of the calls, with those of sub-runs."""
+        """The requests that people have to answer, in the order of the calls, with those of runs inside them."""
         inner = {sub.call_id: sub.run for sub in self.subs}
         open_requests: list[ApprovalRequest] = []
         for result in self.waiting():
             if result.call_id in inner:
                 open_requests += inner[result.call_id].requests
+            elif (pause := read_pause(result)) is not None:
+                open_requests += pause.requests
             elif result.request is not None and result.request.waits_for is None:
                 open_requests.append(result.request)
         return tuple(open_requests)

@@ -15,7 +15,7 @@ from ..session import Session
 from .budgets import Spent
 from .runs import SubRun
 
-__all__ = ["StepNotes", "attach_notes", "detach_notes"]
+__all__ = ["StepNotes", "attach_notes", "detach_notes", "read_spent"]
 
 _KEY = "toolkit.step"
 _NOTHING = Spent()
@@ -67,6 +67,12 @@ def detach_notes(result: ToolResult, session: Session) -> tuple[ToolResult, Step
         sub_run=SubRun.from_json(data["sub_run"], session) if "sub_run" in data else None,
     )
     return _with_note_data(result, {}), notes
+
+
+def read_spent(result: ToolResult) -> Spent:
+    """Return what the notes of *result* say that the runs inside its call have used."""
+    data = (result.metadata or {}).get(_KEY)
+    return Spent.from_json(data["spent"]) if isinstance(data, dict) and "spent" in data else _NOTHING
 
 
 def _with_note_data(result: ToolResult, data: dict[str, Any]) -> ToolResult:

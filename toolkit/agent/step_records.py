@@ -18,7 +18,7 @@ from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json, is_strict_json
 from .runs import Run
-from .session_changes import SessionState, apply_changes, describe_changes, read_state
+from .session_changes import SessionState, apply_changes, count_written, describe_changes, read_state
 
 __all__ = [
     "ReplyToPrompts",
@@ -111,8 +111,10 @@ def dump_call(result: ToolResult, session: Session, before: SessionState | None 
 
     *before* is what `read_state` returned for the session when the step began; None if it was a new session then.
     """
+    data = result.to_json()  # a text that is written when it is first read may be cut, and kept in the session
     changes = describe_changes(before, read_state(session))
-    return _as_strict_json({"version": _VERSION, "result": result.to_json(), "session": changes})
+    count_written(changes, session)
+    return _as_strict_json({"version": _VERSION, "result": data, "session": changes})
 
 
 def load_call(record: Mapping[str, Any], session: Session) -> ToolResult:

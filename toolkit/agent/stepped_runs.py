@@ -13,7 +13,6 @@ it has read are in the records of its steps.
 from __future__ import annotations
 
 import contextlib
-import copy
 import hmac
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from ..approvals.identity import digest_tools
 from ..approvals.memory_store import MemoryApprovals
 from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
-from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
@@ -30,10 +28,11 @@ from .agent import Agent
 from .call_watcher import EventListener
 from .plan_execution import check_execution, claim_plan, is_plan_claimed
 from .resume import ASK_AGAIN, Decisions
-from .run_steps import StepSetup
+from .run_steps import RunScope, StepSetup
 from .runs import Run
-from .session_changes import apply_changes, describe_changes, read_state
+from .session_changes import apply_changes
 from .session_requests import delete_session_requests, find_withdrawn_ids, withdraw_session_requests
+from .stepped_agents import read_own_session
 from .steps import Steps
 
 __all__ = [
@@ -42,10 +41,8 @@ __all__ = [
     "digest_agent_tools",
     "execute_with_steps",
     "keeps_approvals",
-    "read_own_session",
     "resume_with_steps",
     "run_with_steps",
-    "with_approval_store",
     "withdraw_run_requests",
 ]
 
@@ -61,43 +58,6 @@ def keeps_approvals(agent: Agent[Any]) -> bool:
 def digest_agent_tools(agent: Agent[Any]) -> str:
     """Return the version of *agent*: a digest of the names and schemas of its tools."""
     return digest_tools(agent._toolbox.dispatcher.catalog)  # noqa: SLF001 -- the agent's own package
-
-
-def with_approval_store(agent: Agent[T], store: ApprovalStore) -> Agent[T]:
-    """
-    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
-
-    What is said to a run of either agent reaches the run.
-
-    Raises:
-        TypeError: The approvals of the agent cannot have another store.
-    """
-    toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
-    approvals = toolbox.dispatcher.approvals
-    if not hasattr(approvals, "with_store"):
-        raise TypeError(
-            f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
-            "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
-        )
-    other_agent = copy.copy(agent)
-    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
-    return other_agent
-
-
-def read_own_session(agent: Agent[Any], principal: str | None) -> tuple[str | None, dict[str, Any]]:
-    """
-    Return on whose behalf a run of *agent* acts, and what it takes over from the agent's own session, as JSON.
-
-    That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
-    does not get the grants.
-    """
-    session = agent._session  # noqa: SLF001 -- the agent's own package
-    if session is None:
-        return principal, {}
-    changes = describe_changes(None, read_state(session))
-    if principal is not None and principal != session.principal:
-        changes.pop("grants", None)
-    return session.principal if principal is None else principal, changes
 
 
 async def run_with_steps(
@@ -129,7 +89,8 @@ async def run_with_steps(
         principal, session_state = read_own_session(agent, principal)
     session = Session(id=_derive_session_id(run_id, secret), principal=principal)
     apply_changes(session_state, session)
-    setup = StepSetup(steps=steps, run_id=run_id, secret=secret, spent_seconds=spent_seconds, session=session)
+    scope = _build_scope(agent, steps, secret, run_id)
+    setup = StepSetup(scope=scope, run_id=run_id, spent_seconds=spent_seconds, session=session)
     return await agent._run_prompt(prompt, None, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
 
 
@@ -143,16 +104,19 @@ async def resume_with_steps(
     spent_seconds: float = 0.0,
     resources: Mapping[Any, Any] | None = None,
     on_event: EventListener | None = None,
+    refused: dict[str, Exception] | None = None,
 ) -> Run[T]:
     """
     Resume *run*, which waits, as `Agent.resume` does, with *steps*. The arguments are those of `run_with_steps`.
 
+    *refused* gets the decisions that runs inside the calls could not accept, with the reasons.
     Read a saved run with `step_records.load_run`, so that its session has its principal, grants and mode. If a request
     of *run* was withdrawn, its decision does not count, and the call is made again.
     """
     withdrawn = await find_withdrawn_ids(agent._toolbox.dispatcher, run.requests)  # noqa: SLF001 -- as below
     decisions = {**decisions, **dict.fromkeys(withdrawn, ASK_AGAIN)}
-    setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
+    scope = _build_scope(agent, steps, secret, run.id, decisions, refused)
+    setup = StepSetup(scope=scope, spent_seconds=spent_seconds, session=run.session)
     return await agent._resume_run(run, decisions, resources, on_event, setup)  # noqa: SLF001 -- the agent's own package
 
 
@@ -175,7 +139,8 @@ async def execute_with_steps(
     toolbox = agent._toolbox  # noqa: SLF001 -- the agent's own package
     with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
         await claim_plan(toolbox, run.session, run)
-    setup = StepSetup(steps=steps, secret=secret, spent_seconds=spent_seconds, session=run.session)
+    scope = _build_scope(agent, steps, secret, run.id)
+    setup = StepSetup(scope=scope, spent_seconds=spent_seconds, session=run.session)
     return await agent._execute_run(run, prompt, mode, resources, setup)  # noqa: SLF001 -- as above
 
 
@@ -217,6 +182,24 @@ async def delete_run_requests(agent: Agent[Any], runs: Iterable[tuple[str, str]]
     session_ids = {_derive_session_id(run_id, secret) for run_id, secret in runs}
     dispatcher = agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
     return await delete_session_requests(dispatcher, session_ids)
+
+
+def _build_scope(
+    agent: Agent[Any],
+    steps: Steps,
+    secret: str,
+    run_id: str,
+    decisions: Decisions | None = None,
+    refused: dict[str, Exception] | None = None,
+) -> RunScope:
+    return RunScope(
+        steps=steps,
+        secret=secret,
+        durable_id=run_id,
+        dispatcher=agent._toolbox.dispatcher,  # noqa: SLF001 -- the agent's own package
+        decisions=decisions or {},
+        refused={} if refused is None else refused,
+    )
 
 
 def _derive_session_id(run_id: str, secret: str) -> str:

@@ -5,6 +5,7 @@ Digests that tell whether a tool is the same tool, and a call the same call.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -14,7 +15,14 @@ from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 
-__all__ = ["canonical_arguments", "digest_of_call", "digest_tools", "identity_of"]
+__all__ = [
+    "canonical_arguments",
+    "describe_tool",
+    "digest_of_call",
+    "digest_tools",
+    "explain_change",
+    "identity_of",
+]
 
 _OWN_CODE = "python"
 
@@ -66,6 +74,41 @@ def _remove_descriptions(value: Any) -> Any:
         for key, item in value.items()
         if key != "description" or not isinstance(item, str)
     }
+
+
+def describe_tool(tool: Tool) -> dict[str, Any]:
+    """Return what a person who agrees to run *tool* relies on, as short JSON: digests of the texts, and the facts."""
+    facts = {name: value for name, value in as_json(tool.facts.as_json()).items() if name != "streaming"}
+    properties = as_json(tool.schema).get("properties", {})
+    return {
+        "description": digest_parts(tool.description)[:16],
+        "parameters": {name: digest_parts(encode_canonical(part))[:16] for name, part in properties.items()},
+        "required": sorted(as_json(tool.schema).get("required", ())),
+        "facts": facts,
+    }
+
+
+def explain_change(before: Mapping[str, Any], tool: Tool) -> str:
+    """Return what has changed in *tool* since `describe_tool` returned *before*, in words; empty if nothing has."""
+    now = describe_tool(tool)
+    old, new = before.get("parameters", {}), now["parameters"]
+    changes = [f"the parameter `{name}` is new" for name in new if name not in old]
+    changes += [f"the parameter `{name}` is gone" for name in old if name not in new]
+    changes += [f"the schema of `{name}` is another one" for name in new if old.get(name, new[name]) != new[name]]
+    changes += [
+        f"`{name}` {'has to' if name in now['required'] else 'need not'} be given"
+        for name in old
+        if name in new and (name in now["required"]) != (name in before.get("required", ()))
+    ]
+    old_facts, facts = before.get("facts", {}), now["facts"]
+    changes += [
+        f"`{name}` was {json.dumps(old_facts.get(name))} and is {json.dumps(facts.get(name))}"
+        for name in sorted({*old_facts, *facts})
+        if old_facts.get(name) != facts.get(name)
+    ]
+    if before.get("description") != now["description"]:
+        changes.append("its description is another one")
+    return f"`{tool.name}` has changed since a person agreed: {', '.join(changes)}" if changes else ""
 
 
 def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> Any:

@@ -108,6 +108,7 @@ class Record:
             this request are among them once it is claimed.
         denial: The reason that the person who denied the request gave, as the model was told, or an empty text.
         replaces: The id of the approved request in whose place this one asks for credentials or answers, if any.
+        tool: What the tool was like when the person was asked, from `describe_tool`; empty if that is not known.
         seal: The signature over the other fields, if the store has a key. It does not count when records are compared.
     """
 
@@ -123,6 +124,7 @@ class Record:
     answers: tuple[AnsweredQuestion, ...] = field(default=(), repr=False)
     denial: str = ""
     replaces: str | None = None
+    tool: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -170,6 +172,7 @@ class Record:
             **({"answers": [answered.to_json() for answered in self.answers]} if self.answers else {}),
             **({"denial": self.denial} if self.denial else {}),
             **({} if self.replaces is None else {"replaces": self.replaces}),
+            **({"tool": dict(self.tool)} if self.tool else {}),
             "seal": self.seal,
         }
 
@@ -179,7 +182,7 @@ class Record:
         version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
-        fields = {"questions": [], "answers": [], "denial": "", "replaces": None, **fields}
+        fields = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}, **fields}
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
@@ -221,6 +224,7 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "answers": (list,),
     "denial": (str,),
     "replaces": (str, type(None)),
+    "tool": (dict,),
     "seal": (str, type(None)),
 }
 

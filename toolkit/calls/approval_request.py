@@ -10,7 +10,7 @@ from typing import Any
 
 from ..approvals.comparisons import equals_except_masks
 from ..approvals.edits import build_edit
-from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
+from ..approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
@@ -64,7 +64,13 @@ class RequestBuilder:
             expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
             digest=digest_of_call(identity, arguments, session, call.principal),
         )
-        return Record(request=request, arguments=arguments, identity=identity, answers=self._state.answers)
+        return Record(
+            request=request,
+            arguments=arguments,
+            identity=identity,
+            answers=self._state.answers,
+            tool=describe_tool(tool),
+        )
 
     async def complete(
         self,

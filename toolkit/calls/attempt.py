@@ -33,6 +33,7 @@ from .streams import read_async_stream, read_stream
 
 __all__ = [
     "CallAbandoned",
+    "CallPaused",
     "TimedOut",
     "ToolAttempt",
     "finish_within",
@@ -59,17 +60,27 @@ class CallAbandoned(BaseException):
     """
 
 
+class CallPaused(BaseException):
+    """
+    The function of a call ends here, because a run inside it waits for people. It runs again when they have answered.
+
+    It is no `Exception`, so that a function that catches those does not take it for a failure.
+    """
+
+
 def must_propagate(error: BaseException) -> bool:
     """
-    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
+    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, a close, a pause.
 
     Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
     from.
     """
-    if isinstance(error, CallAbandoned):
-        return True
     if not isinstance(error, _PROPAGATING):
         return False
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(_LEAVING) is not None
+    if isinstance(error, _LEAVING):
+        return True
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
@@ -81,7 +92,8 @@ def must_propagate(error: BaseException) -> bool:
     return error.__traceback__ is None or error.__traceback__.tb_next is None
 
 
-_PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
+_LEAVING = (CallAbandoned, CallPaused)
+_PROPAGATING = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, BaseExceptionGroup, *_LEAVING)
 
 
 class GiveUp(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import ref
@@ -44,12 +45,16 @@ __all__ = [
     "abandon_task",
     "find_ending",
     "finish_value",
+    "on_retry",
     "read_stream_in_thread",
     "recover_from",
     "run_attempts",
 ]
 
 _log = logging.getLogger("toolkit")
+
+on_retry: ContextVar[Callable[[ToolCall], object] | None] = ContextVar("toolkit_retry", default=None)
+"""Called with each call inside whose function is about to run again."""
 
 Ending: TypeAlias = Interrupt | ToolError | DefinitionError
 """What an exception of a tool counts as."""
@@ -266,6 +271,8 @@ def _record_interrupt(frame: CallFrame, interrupt: Interrupt) -> ToolResult:
 
 
 async def _attempt_again(frame: CallFrame) -> Any:
+    if (tell := on_retry.get()) is not None:
+        tell(frame.call)
     # Decode the arguments again, because the last attempt may have changed them.
     frame.decoded = frame.plan.checker.check(frame.arguments, frame.settings.validation)
     try:

@@ -198,15 +198,33 @@ class SessionJobs(Generic[J]):
     The jobs of one conversation, in the order in which they were started. Of those that have ended, the last are kept.
 
     Args:
-        take_name: Returns the name of the next job. By default the jobs are numbered from 1.
+        name_source: The jobs of the same conversation that name these too. By default the jobs are numbered from 1.
+
+    Attributes:
+        last_number: The number of the job that was started last.
+        lost_number: The number of the last job of an earlier process, which went on with the conversation before.
     """
 
-    def __init__(self, take_name: Callable[[], str] | None = None) -> None:
-        numbers = itertools.count(1)
-        self.take_name = take_name or (lambda: f"job_{next(numbers)}")
+    def __init__(self, name_source: SessionJobs[Any] | None = None) -> None:
+        self.last_number = self.lost_number = 0
+        self._name_source = name_source
+        self._numbers = itertools.count(1)
         self._jobs: dict[str, J] = {}
         self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
+
+    def take_name(self) -> str:
+        """Return the name of the next job, which no other job of the conversation has."""
+        if self._name_source is not None:
+            return self._name_source.take_name()
+        self.last_number = number = next(self._numbers)
+        return f"job_{number}"
+
+    def continue_after(self, number: int) -> None:
+        """Give no name again that a job of an earlier process had. The last one had *number*."""
+        if number > self.last_number:
+            self.last_number = self.lost_number = number
+            self._numbers = itertools.count(number + 1)
 
     def start(self, build: Callable[[str], J]) -> J:
         """
@@ -274,8 +292,13 @@ def end_session_jobs(session: Session) -> None:
         jobs.end()
 
 
-def build_unknown_job_error(name: str, names: list[str]) -> ToolError:
-    """Return the error for a job that does not exist. The message suggests the nearest of *names*."""
+def build_unknown_job_error(name: str, names: list[str], jobs: SessionJobs | None = None) -> ToolError:
+    """Return the error for a job that does not exist, or not any more. The message suggests the nearest of *names*."""
+    lost_number = 0 if jobs is None else jobs.lost_number
+    if lost_number and name in (f"job_{number}" for number in range(1, lost_number + 1)):
+        return ToolError(
+            f"{name} ended with its process, and what it printed was not kept; start it again if it is still needed"
+        )
     hint = ", ".join(find_nearest(name, names) or names[-3:])
     return ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
 

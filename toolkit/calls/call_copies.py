@@ -60,6 +60,8 @@ def copy_call(
         copied.request_id = _check_text(request_id, "the id of a request")
     if call.idempotency_key is not None:
         copied.idempotency_key = _check_text(call.idempotency_key, "an idempotency key")
+    if call.former_request:
+        copied.former_request = _check_text(call.former_request, "the id of an earlier request")
     if call.claim_mark:
         copied.claim_mark = _check_text(call.claim_mark, "the mark of a claim")
     return copied

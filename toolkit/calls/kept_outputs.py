@@ -132,10 +132,7 @@ class OutputMemory:
         # The handle is made from the text. So a handle from before the session was saved never means another text.
         digest = hashlib.blake2b(kept_text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
         with self._lock:
-            store = session.state.get(_STATE_KEY)
-            if not isinstance(store, SessionOutputs):
-                store = session.state[_STATE_KEY] = SessionOutputs()
-            self._stores.add(store)
+            store = self._open_store(session)
             handle = f"output_{digest[:12]}"
             entry = store.entries.get((principal, handle))
             if entry is not None and entry.output.text != kept_text:
@@ -158,6 +155,29 @@ class OutputMemory:
                 return None
             store.entries[key] = entry._replace(last_use=next(self._uses))
             return entry.output
+
+    def list_outputs(self, session: Session) -> list[tuple[str | None, KeptOutput]]:
+        """Return the outputs that *session* keeps, each with its principal, in the order of their last use."""
+        store = session.state.get(_STATE_KEY)
+        with self._lock:
+            entries = store.entries if isinstance(store, SessionOutputs) else {}
+            return [(principal, entry.output) for (principal, _), entry in entries.items()]
+
+    def restore(self, session: Session, output: KeptOutput, principal: str | None) -> None:
+        """Keep *output*, which *session* kept in another process."""
+        with self._lock:
+            store = self._open_store(session)
+            entry = _KeptEntry(output, sys.getsizeof(output.text), next(self._uses))
+            store.entries[principal, output.handle] = entry
+            self._drop_excess(store)
+
+    def _open_store(self, session: Session) -> SessionOutputs:
+        """Return the outputs of *session*. The caller holds the lock."""
+        store = session.state.get(_STATE_KEY)
+        if not isinstance(store, SessionOutputs):
+            store = session.state[_STATE_KEY] = SessionOutputs()
+        self._stores.add(store)
+        return store
 
     def _shorten(self, text: str) -> str:
         """Return *text*, or as much of its beginning as one session may keep."""

@@ -11,6 +11,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from ..approvals.identity import explain_change
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import (
@@ -89,7 +90,7 @@ class RequestOpening:
             question.judgement,
             auth=question.auth,
             questions=question.questions,
-            reason=question.reason,
+            reason=question.reason or await self._explain_change(),
             preconditions=preconditions,
         )
         if question.replaces is not None and not record.request.is_approval:
@@ -99,6 +100,21 @@ class RequestOpening:
                 raise RequestIdTakenError(chosen_id)
             return await self._seal_request(record, question.replaces, is_new=is_new or chosen_id is not None)
         return await self._add_request(record, question.replaces, chosen_id, is_new=is_new)
+
+    async def _explain_change(self) -> str | None:
+        """Return what has changed in the tool since a person agreed to this call, and close that request."""
+        name, approvals = self._state.call.former_request, self._approvals
+        if not name or approvals.seal is not None:
+            return None
+
+        def find_and_close(store: ApprovalStore) -> Record | None:
+            record = store.get(name)
+            if record is not None and record.state == "pending":
+                close_pending(store, record, approvals)
+            return record
+
+        former: Record | None = await self._store.run("close request", name[:64], find_and_close)
+        return None if former is None else explain_change(former.tool, self._state.plan.tool) or None
 
     async def _find_same_call(self, started: Record) -> Record | None:
         """Return the record of the same call that counts; None if the call needs a new request."""

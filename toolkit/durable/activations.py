@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ..agent.decision_attempts import is_temporary
 from ..calls.hook_runner import run_in_thread
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
-from .decision_attempts import is_temporary
 from .decisions_json import decision_from_json
 from .engine import Delivery
 from .errors import DurableError, Fenced

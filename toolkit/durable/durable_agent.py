@@ -22,17 +22,17 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
+from ..agent.decision_attempts import resume_with_decisions
 from ..agent.plan_mode import EXECUTE_PROMPT
 from ..agent.runs import Run
+from ..agent.stepped_agents import read_own_session, with_approval_store
 from ..agent.stepped_runs import (
     check_plan_is_open,
     digest_agent_tools,
     execute_with_steps,
     keeps_approvals,
-    read_own_session,
     resume_with_steps,
     run_with_steps,
-    with_approval_store,
 )
 from ..approvals.store import ApprovalStore
 from ..decisions import Decision
@@ -41,7 +41,6 @@ from ..providers.messages import UserMessage
 from .agent_outcomes import AgentOutcomes, build_end, deny_expired, has_end, load_paused
 from .agent_requests import AgentRequests
 from .approvals_beside import open_approvals_beside
-from .decision_attempts import resume_with_decisions
 from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
@@ -342,6 +341,8 @@ class DurableAgent(Generic[T]):
         row = activation.row
         run = load_paused(row)
 
+        inner_refused: dict[str, Exception] = {}
+
         async def resume(run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
             return await resume_with_steps(
                 self.agent,
@@ -351,10 +352,11 @@ class DurableAgent(Generic[T]):
                 secret=row.secret,
                 spent_seconds=activation.spent_seconds,
                 resources=resources,
+                refused=inner_refused,
             )
 
         decisions = {**deny_expired(run, activation.now), **activation.decisions}
         known = {request.id for request in run.requests}
         decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
         run, refused = await resume_with_decisions(resume, run, decisions)
-        return replace(build_end(run), refused=refused)
+        return replace(build_end(run), refused={**refused, **inner_refused})

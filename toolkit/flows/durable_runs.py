@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import ref
 
+from ..agent.run_steps import RunScope, escape_key
 from ..approvals import Approvals
 from ..approvals.identity import digest_tools
 from ..approvals.memory_store import MemoryApprovals
@@ -144,14 +145,20 @@ class DurableRuns:
             )
         await self._check_steps(row, graph)
         resources = {**self.resources, **(activation.resources or {})}
-        caller = StepCaller(
-            self._dispatchers.build(None, resources, self._choose_approvals),
-            activation.steps,
-            Session(id=self._name_session(row), principal=row.principal),
-            run_id=row.id,
+        dispatcher = self._dispatchers.build(None, resources, self._choose_approvals)
+        scope = RunScope(
+            steps=activation.steps,
             secret=row.secret,
+            durable_id=row.id,
+            dispatcher=dispatcher,
             decisions=activation.decisions,
             now=activation.now,
+        )
+        caller = StepCaller(
+            dispatcher,
+            scope,
+            Session(id=self._name_session(row), principal=row.principal),
+            key=escape_key(row.id),
             epoch=row.epoch,
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
@@ -161,7 +168,7 @@ class DurableRuns:
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}
-            return Ended(status="waiting", outcome=data, refused=caller.refused)
+            return Ended(status="waiting", outcome=data, refused=scope.refused)
         if isinstance(outcome, Failed):
             return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
         return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})

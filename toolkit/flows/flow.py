@@ -4,6 +4,7 @@ The `Flow`: steps that are plain functions, connected by the types that they tak
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
+from ..agent.inner_agents import share_store
 from ..agent.resume import Decisions
+from ..agent.run_steps import CallStep, RunScope, escape_key, find_open_step
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..dispatcher import Dispatcher
@@ -24,6 +27,7 @@ from ..functions.callables import get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..values.strictjson.canonical import digest_parts
 from .answers import check_answers
 from .durable_runs import DurableRuns, find_host
 from .graph import Graph
@@ -222,6 +226,8 @@ class Flow(Generic[E]):
             return await self._read_outcome(runs, row)
         if deadline_seconds is not None:
             raise TypeError("only a durable run has a deadline; use `asyncio.timeout` around this one")
+        if (step := find_open_step()) is not None:
+            return await self._run_in_step(step, start, resources, session, dispatcher)
         run_id = os.urandom(8).hex() if id is None else id
         memory = FlowMemory(
             flow=self,
@@ -335,22 +341,39 @@ class Flow(Generic[E]):
         return self._decode_end(outcome) if isinstance(outcome, FlowValue) else outcome
 
     async def _run_in_memory(self, memory: FlowMemory, decisions: Decisions) -> E | Waiting | Failed:
-        caller = StepCaller(
-            memory.dispatcher,
-            memory.steps,
-            memory.session,
-            run_id=memory.run_id,
-            secret=memory.secret,
-            decisions=decisions,
-        )
+        scope = RunScope(steps=memory.steps, secret=memory.secret, dispatcher=memory.dispatcher, decisions=decisions)
+        caller = StepCaller(memory.dispatcher, scope, memory.session, key=escape_key(memory.run_id))
         async with memory.steps.take_turn():
             outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
-        for error in caller.refused.values():
+        for error in scope.refused.values():
             raise error
         if isinstance(outcome, Paused) and caller.postponed is not None:
             raise caller.postponed
         if isinstance(outcome, Paused):
             return Waiting(outcome.requests, id=memory.run_id, memory=memory)
+        return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
+
+    async def _run_in_step(
+        self,
+        step: CallStep,
+        start: FlowValue,
+        resources: Mapping[Any, Any] | None,
+        session: Session | None,
+        dispatcher: Dispatcher | None,
+    ) -> E | Failed:
+        """Run the flow as a part of *step*, a step of another run. If it has to wait, so does that run."""
+        scope, nested, own_session = step.scope, step.nested, session or Session(id=step.session.id)
+        own_session.principal = own_session.principal or step.session.principal
+        built = self._dispatchers.build(dispatcher, resources or {}, lambda approvals: share_store(approvals, scope))
+        async with nested.open(f"the flow `{self.name}`", digest_parts(self.name, json.dumps(start.to_json()))) as run:
+            caller = StepCaller(built, scope, own_session, key=run.key, outer=step)
+            outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+            nested.add_spent(run.number, caller.spent)
+            if isinstance(outcome, Paused) and caller.postponed is not None:
+                step.failure = caller.postponed
+                raise caller.postponed
+            if isinstance(outcome, Paused):
+                await nested.pause(outcome.requests)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
 
     def encode_start(self, value: object) -> FlowValue:

@@ -2,8 +2,8 @@
 The calls of a flow: each has a key, is made by the dispatcher, and is recorded by the steps.
 
 The keys are `RUN/STEP/VISIT/ITEM/run/ATTEMPT`, and the same with `check` or `undo` in place of `run`. A call that a
-person has answered goes on under the key of the call with `/resume/REQUEST` added. So a flow that is run again from its
-start, after a crash, finds what it had done.
+person has answered goes on under the key of the call with `/resume/REQUEST` added, and a call in which an agent waited
+with `/again/NUMBER`. So a flow that is run again from its start, after a crash, finds what it had done.
 
 If a hook or a person has changed the arguments of a call, they are kept under its key with `/changed` added.
 
@@ -19,16 +19,20 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from ..agent.run_steps import CallStep, RunSteps, escape_key
+from ..agent.budgets import Spent
+from ..agent.call_pauses import CallPause, read_pause
+from ..agent.decision_attempts import is_temporary, try_patiently
+from ..agent.inner_agents import find_answer
+from ..agent.run_steps import CallStep, RunScope, RunSteps, escape_key
 from ..agent.session_requests import find_withdrawn_ids
 from ..agent.step_calls import build_claim_mark, resume_in_step
-from ..agent.steps import Steps
+from ..agent.step_notes import StepNotes, attach_notes, read_spent
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
-from ..durable.decision_attempts import is_temporary, try_patiently
 from ..durable.errors import DurableError
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
@@ -71,14 +75,13 @@ class StepCaller:
 
     Args:
         dispatcher: The dispatcher for the tools of the flow. Its last hook is `BEGIN_HOOK`.
-        run_id: The id of the run, with which the keys begin.
-        secret: A random text of the run, from which the ids of requests are derived.
-        decisions: The answers of people by the ids of their requests.
-        now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
+        scope: What the run shares with the runs inside it: the steps, and the answers of people.
+        key: The key of the run, with which all keys begin.
         epoch: The number of the activation, for a durable run.
+        outer: The step that the run is a part of, if there is one.
 
     Attributes:
-        refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
+        spent: What agents inside the steps have used.
         postponed: Why an answer could not be applied now, although it may be right; None if all could be.
         newest_epoch: The newest activation in which one of the calls was made that were needed so far.
         held_back: The keys of calls that must not start any more. Those that were recorded return their records.
@@ -87,24 +90,21 @@ class StepCaller:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        steps: Steps,
+        scope: RunScope,
         session: Session,
         *,
-        run_id: str,
-        secret: str,
-        decisions: Mapping[str, Decision],
-        now: float | None = None,
+        key: str,
         epoch: int = 0,
+        outer: CallStep | None = None,
     ) -> None:
         self._dispatcher = dispatcher
-        self._steps = RunSteps(steps, build_key(run_id), secret=secret)
+        self._scope = scope
+        self._steps = RunSteps(scope, key, outer=outer)
         self._session = session
-        self._decisions = decisions
-        self._now = now
         self._epoch = epoch
         self.newest_epoch = 0
-        self.run_id = run_id
-        self.refused: dict[str, Exception] = {}
+        self.key = key
+        self.spent = Spent()
         self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any]] = {}
@@ -139,34 +139,48 @@ class StepCaller:
         call.idempotency_key = self._steps.derive_idempotency_key(key)
         call.claim_mark = build_claim_mark(call.idempotency_key, self._epoch)
 
-        def prepare(result: ToolResult) -> ToolResult:
+        def prepare(result: ToolResult, spent: Spent) -> ToolResult:
             result = finish(_count_attempt(result))
             result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._epoch}
-            return result
+            return attach_notes(result, StepNotes(spent=spent))
 
-        async def start(step: CallStep) -> ToolResult:
+        async def make_call(step: CallStep) -> ToolResult:
             await self._wait_for_same_call(call)
-            return prepare(await self._dispatcher.call(call, resources=resources))
+            return await self._dispatcher.call(call, resources=resources)
 
-        result = await self._do_step(key, call, start)
+        async def resume(step: CallStep, request: ApprovalRequest, *, is_stale: bool) -> ToolResult:
+            await self._wait_for_same_call(call)
+            own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
+            if own is not None:
+                return own
+            call.request_id, call.former_request = self._steps.derive_request_id(step.key), request.id
+            return await self._dispatcher.call(call, resources=resources)
+
+        async def call_again(step: CallStep, pause: CallPause) -> ToolResult:
+            answers = [await find_answer(self._scope, request) for request in pause.requests]
+            if not any(answers):
+                raise _Unanswered
+            call.request_id = pause.request_id  # a person may have approved the step itself
+            return await make_call(step)
+
+        result = await self._do_step(key, call, make_call, prepare)
         answered: set[str] = set()
-        while result.kind == "waiting" and (request := result.request) is not None and request.id not in answered:
-            answered.add(request.id)
-            resume_key = f"{key}/{build_key('resume', request.id)}"
+        while result.kind == "waiting" and (request := result.request) is not None:
             is_stale = _read_digest(result, digest) != digest
-
-            async def resume(
-                step: CallStep, request: ApprovalRequest = request, is_stale: bool = is_stale
-            ) -> ToolResult:
-                await self._wait_for_same_call(call)
-                own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
-                if own is None:
-                    call.request_id = self._steps.derive_request_id(step.key)
-                    own = await self._dispatcher.call(call, resources=resources)
-                return prepare(own)
-
+            pause = read_pause(result)
+            if is_stale and pause is not None:
+                break  # the step has begun with another value
+            if pause is not None:
+                next_key, work = f"{key}/again/{pause.number}", partial(call_again, pause=pause)
+            elif request.id not in answered:
+                answered.add(request.id)
+                call.request_id = request.id
+                next_key = f"{key}/{build_key('resume', request.id)}"
+                work = partial(resume, request=request, is_stale=is_stale)
+            else:
+                break
             try:
-                result = await self._do_step(resume_key, call, resume)
+                result = await self._do_step(next_key, call, work, prepare, call_key=key, pause=pause)
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
@@ -185,7 +199,14 @@ class StepCaller:
         )
 
     async def _do_step(
-        self, key: str, call: ToolCall, work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]]
+        self,
+        key: str,
+        call: ToolCall,
+        work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
+        prepare: Callable[[ToolResult, Spent], ToolResult],
+        *,
+        call_key: str | None = None,
+        pause: CallPause | None = None,
     ) -> ToolResult:
         facts = call.tool.facts
         may_repeat = facts.idempotent and not facts.destructive
@@ -200,11 +221,22 @@ class StepCaller:
                 raise CallHeldBack
             token = on_arguments.set(tell_arguments)
             try:
-                return await work(step)
+                result = await step.await_result(work(step))
             finally:
                 on_arguments.reset(token)
+            return prepare(result, step.nested.spent)
 
-        return await self._steps.call(key, call, work_unless_held_back, may_repeat=may_repeat, session=self._session)
+        result = await self._steps.call(
+            key,
+            call,
+            work_unless_held_back,
+            may_repeat=may_repeat,
+            session=self._session,
+            call_key=call_key,
+            pause=pause,
+        )
+        self.spent += read_spent(result)
+        return result
 
     async def find_changed_arguments(self, key: str, tool: Tool) -> Mapping[str, Any] | None:
         """Return the arguments with which the call *key* ran; None if they were those that the flow gave it."""
@@ -253,7 +285,7 @@ class StepCaller:
         Return None if the request has to be made again: it was withdrawn, or is about another tool.
         """
         try:
-            return await try_patiently(lambda: self._answer(request, resources, idempotency_key), self.run_id)
+            return await try_patiently(lambda: self._answer(request, resources, idempotency_key), self.key)
         except ApprovalError as error:
             # The calls beside this one go on. Then the run is given back, with its decisions.
             self.postponed = error
@@ -265,9 +297,9 @@ class StepCaller:
         """Do the work of `_resume`; raise `ApprovalError` if that is not possible now, but may be a little later."""
         if await find_withdrawn_ids(self._dispatcher, [request]):
             return None
-        decision = self._decisions.get(request.id)
+        decision = self._scope.decisions.get(request.id)
         if decision is None:
-            now = self._dispatcher.approvals.clock() if self._now is None else self._now
+            now = self._dispatcher.approvals.clock() if self._scope.now is None else self._scope.now
             if request.expires_at is None or now < request.expires_at:
                 raise _Unanswered
             why = "the request has expired before a person answered"
@@ -287,7 +319,7 @@ class StepCaller:
             if is_temporary(error):
                 raise
             if error.why in _CORRECTABLE:
-                self.refused[request.id] = error
+                self._scope.refused[request.id] = error
                 raise _Unanswered from error
             if error.why == "changed" and decision.approved:
                 return None

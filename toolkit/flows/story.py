@@ -5,9 +5,11 @@ Tell what happened in a run of a flow, one sentence for each thing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from .._plumbing.wording import format_count
+from ..agent.step_notes import read_spent
 from ..durable.journal.records import EventRow
 from ..results import ToolResult
 
@@ -62,14 +64,21 @@ class FlowEvent:
 
 def tell_results(results: Mapping[str, ToolResult]) -> list[FlowEvent]:
     """Return what happened in a run in memory, from the results of its calls by their keys."""
-    return [_tell_call(key, result, seconds=result.duration_seconds) for key, result in results.items()]
+    return [
+        _name_place(key, _describe_inside(key, result))
+        if _is_inside(key)
+        else _tell_call(key, result, seconds=result.duration_seconds)
+        for key, result in results.items()
+    ]
 
 
 def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
     """Return what happened in a durable run, from its events in the journal."""
     story = []
     for event in events:
-        if event.kind == "finished":
+        if _is_inside(event.key or ""):
+            told = _tell_inside(event)
+        elif event.kind == "finished":
             result = ToolResult.from_json(event.data["record"]["result"])
             told = _tell_call(event.key or "", result, at=event.at, seconds=event.data["seconds"])
         elif event.kind == "began":
@@ -78,6 +87,34 @@ def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
             told = FlowEvent(at=event.at, text=_PLAIN_EVENTS.get(event.kind, event.kind) + _tell_data(event.data))
         story.append(told)
     return story
+
+
+def _is_inside(key: str) -> bool:
+    """Return whether *key* belongs to a run of an agent or a flow that a step has started."""
+    return key.split("/")[_KEY_PARTS : _KEY_PARTS + 1] == ["inner"]
+
+
+def _tell_inside(event: EventRow) -> FlowEvent:
+    key, record = event.key or "", event.data.get("record", {})
+    if event.kind == "began":
+        text = f"`{event.data.get('tool')}` began"
+    elif "result" in record:
+        text = _describe_inside(key, ToolResult.from_json(record["result"]))
+    else:
+        text = "the model replied"
+    return replace(_name_place(key, text), at=event.at, seconds=event.data.get("seconds", 0.0))
+
+
+def _name_place(key: str, text: str) -> FlowEvent:
+    place = _read_key(key)
+    return FlowEvent(text=f"inside {_name_call(place)}: {text}", step=place["step"])
+
+
+def _describe_inside(key: str, result: ToolResult) -> str:
+    if result.tool:
+        return _describe_call({"step": f"`{result.tool}`"}, result)
+    # A run has a note where it started, and where it waited or ended.
+    return f"an agent {result.text}" if "/stop/" in key else f"{result.text} was started"
 
 
 def _tell_data(data: Mapping[str, Any]) -> str:
@@ -129,4 +166,8 @@ def _describe_call(place: Mapping[str, Any], result: ToolResult) -> str:
         return f"{name} found a problem: {'; '.join(problems)}" if problems else f"{name} passed"
     if action == "undo":
         return f"{name} was done"
-    return f"{name} {result.text}"
+    if action is None:
+        return f"{name} returned"
+    spent = read_spent(result)
+    used = f" ({format_count(spent.usage.total_tokens, 'token')} in {format_count(spent.turns, 'turn')})"
+    return f"{name} {result.text}{used if spent.turns else ''}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..agent.call_pauses import read_pause
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
 from .graph import Graph, StepNode
@@ -83,7 +84,7 @@ class ItemVisit:
         self._graph = graph
         self._node = node
         self._value = value
-        self._prefix = build_key(caller.run_id, node.name, number, item)
+        self._prefix = f"{caller.key}/{build_key(node.name, number, item)}"
         self.first_key = self._build_run_key(1)
         self._passed: Passed | None = None
         self.item = item
@@ -234,7 +235,9 @@ def was_cut(result: ToolResult) -> bool:
 
 
 def _find_pause(result: ToolResult) -> Paused | None:
-    """Return the request that a result waits for; None if it has none, so that no answer can come."""
+    """Return the requests that a result waits for; None if it has none, so that no answer can come."""
+    if (pause := read_pause(result)) is not None:
+        return Paused(pause.requests)
     return Paused((result.request,)) if result.kind == "waiting" and result.request is not None else None
 
 

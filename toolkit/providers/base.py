@@ -58,6 +58,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Usage)})
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Usage)})
+
     def cost(self, prices: Price | Prices, model: str = "") -> Decimal:
         """Return what the tokens cost. *prices* is one price, or a table in which *model* is looked up."""
         price = prices if isinstance(prices, Price) else price_of(model, prices)

@@ -88,7 +88,7 @@ def find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
     """
     jobs = {job.id: job for job in list_jobs(call, workspace)}
     if name not in jobs:
-        raise build_unknown_job_error(name, list(jobs))
+        raise build_unknown_job_error(name, list(jobs), find_jobs(call.session))
     return jobs[name]
 
 

@@ -13,11 +13,11 @@ import re
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..._option_checks import require_list
 from ..._plumbing.forks import unlock_in_children
-from ...calls.background_jobs import SessionJobs, end_session_jobs, jobs_of
+from ...calls.background_jobs import CallJob, SessionJobs, end_session_jobs, jobs_of
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...session import Session
@@ -58,11 +58,11 @@ class Shell:
         jobs: The commands in the background.
     """
 
-    def __init__(self, root: str, take_job_name: Callable[[], str] | None = None) -> None:
+    def __init__(self, root: str, calls: SessionJobs[CallJob] | None = None) -> None:
         self.cwd = root
         self.variables: dict[str, str] = {}
         self.private_folder = os.path.realpath(tempfile.mkdtemp(prefix="toolkit-"))
-        self.jobs = SessionJobs[BackgroundJob](take_job_name)
+        self.jobs = SessionJobs[BackgroundJob](calls)
         os.mkdir(f"{self.private_folder}/home", 0o700)
         self.close = weakref.finalize(self, _close, self.jobs, self.private_folder, os.getpid())
 
@@ -116,7 +116,7 @@ def shell_of(session: Session | None, root: str) -> Shell:
         shell = find_shell(session, root)
         if shell is None:
             # Calls in the background are jobs too, so the names of all jobs come from one place.
-            shell = session.state[f"{_STATE_KEY}{root}"] = Shell(root, jobs_of(session).take_name)
+            shell = session.state[f"{_STATE_KEY}{root}"] = Shell(root, jobs_of(session))
         return shell
 
 

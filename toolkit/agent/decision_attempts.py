@@ -12,11 +12,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from ..agent.runs import Run
 from ..approvals.records import ApprovalError
 from ..decisions import Decision
+from .runs import Run
 
-__all__ = ["is_temporary", "resume_with_decisions", "try_patiently"]
+__all__ = ["Resume", "is_temporary", "resume_with_decisions", "try_patiently"]
 
 Resume: TypeAlias = Callable[[Run[Any], Mapping[str, Decision]], Awaitable[Run[Any]]]
 

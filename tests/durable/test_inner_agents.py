@@ -1,0 +1,228 @@
+"""Agents inside durable runs: in a step of a flow, and in a tool of an agent. They are parts of the run."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+
+from tests.flows.kit import Edited, Task
+from tests.flows.test_inner_agents import Shop, approve, build_flow
+from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
+from toolkit.durable import DurableAgent, DurableHost
+from toolkit.flows import Failed, Flow, Waiting
+from toolkit.providers import AssistantMessage, ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def shop():
+    return Shop()
+
+
+@pytest.fixture
+def database(tmp_path):
+    tmp_path.chmod(0o700)
+    return f"sqlite:///{tmp_path}/runs.sqlite"
+
+
+def build_outer(shop, inner, *, fails=False, **options):
+    """Return an agent with one tool, in which *inner* runs."""
+    catalog = Catalog()
+
+    @catalog.tool(**options)
+    async def delegate(context: Context) -> str:
+        """Let another agent work."""
+        shop.run_ids.append(context.run_id)
+        return (await inner.run("A-7")).unwrap()
+
+    def play(request):
+        turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        if turn and fails:
+            raise RuntimeError("a bug")
+        return [[ToolCall("delegate", {}, "d")], "all done"][turn]
+
+    return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions("auto")))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"idempotent": True}, {"destructive": True}], ids=["plain", "idempotent", "approved"]
+)
+async def test_an_agent_in_a_tool_of_a_durable_agent_waits_with_its_run(shop, database, options):
+    tools = []
+    async with DurableAgent(build_outer(shop, shop.agent("note", "pay", mode="auto"), **options), database) as durable:
+        run = await durable.run("go", id="r")
+    while run.status == "waiting":
+        tools += [request.tool for request in run.requests]
+        # Each process has objects of its own.
+        async with DurableAgent(
+            build_outer(shop, shop.agent("note", "pay", mode="auto"), **options), database
+        ) as durable:
+            run = await durable.resume("r", approve(run))
+    assert run.text == "all done"
+    assert tools == [*(["delegate"] if "destructive" in options else []), "pay"]
+    assert shop.paid == ["A-7", "A-7"]  # noted once, and paid once
+    assert set(shop.run_ids) == {"r"}
+
+
+async def test_a_run_that_waits_inside_a_tool_counts_what_its_agent_has_used(shop, database):
+    async with DurableAgent(build_outer(shop, shop.agent("pay")), database) as durable:
+        run = await durable.run("go", id="r")
+        assert run.spent.turns == 2
+        run = await durable.resume("r", approve(run))
+    assert (run.status, run.spent.turns) == ("done", 4)
+
+
+async def test_an_agent_in_a_step_of_a_durable_flow_goes_on_in_another_process(shop, database):
+    def build():
+        agent = shop.agent("note", "pay", mode="auto")
+
+        async def work(task, context):
+            shop.run_ids.append(context.run_id)
+            return (await agent.run(task.file)).unwrap()
+
+        return build_flow(work)
+
+    async with DurableHost(database) as host:
+        waiting = await build().run(Task("A"), host, id="r")
+        assert isinstance(waiting, Waiting)
+        assert [request.tool for request in waiting.requests] == ["pay"]
+    flow = build()
+    async with DurableHost(database) as host:
+        assert await flow.resume("r", approve(waiting), host) == Edited("done: A")
+        texts = [str(event) for event in await flow.replay("r", host)]
+    assert shop.paid == ["A", "A"]
+    assert set(shop.run_ids) == {"r"}
+    assert "inside edit: the model replied" in texts
+    assert "inside edit: `pay` began" in texts
+
+
+async def test_an_answer_that_cannot_be_accepted_is_told_and_may_be_corrected(shop, database):
+    agent = shop.agent("pay")
+
+    async def work(task, context):
+        return (await agent.run(task.file)).unwrap()
+
+    flow = build_flow(work)
+    async with DurableHost(database) as host:
+        waiting = await flow.run(Task("A"), host, id="r", principal="ada")
+        (request,) = waiting.requests
+        with pytest.raises(Exception, match="bob"):
+            await flow.resume("r", {request.id: Decision.approve(principal="bob")}, host)
+        assert await flow.resume("r", {request.id: Decision.approve(principal="ada")}, host) == Edited("done: A")
+    assert shop.paid == ["A"]
+
+
+async def test_a_request_of_an_agent_in_a_step_expires(shop, database):
+    agent, now = shop.agent("pay"), [1000.0]
+    agent._toolbox = agent._toolbox.with_approvals(Approvals(expires_seconds=60, clock=lambda: now[0]))
+    dispatcher = Dispatcher(Catalog(), permissions=Permissions("auto"), approvals=Approvals(clock=lambda: now[0]))
+
+    async def work(task, context):
+        return (await agent.run(task.file)).unwrap()
+
+    flow = build_flow(work)
+    waiting = await flow.run(Task("A"), dispatcher=dispatcher)
+    now[0] += 61
+    assert await flow.resume(waiting, {}) == Edited("done: A")
+    assert shop.paid == []
+
+
+async def test_a_flow_that_is_cancelled_withdraws_the_requests_of_its_agents(shop, database):
+    agent = shop.agent("pay")
+
+    async def work(task, context):
+        return (await agent.run(task.file)).unwrap()
+
+    flow = build_flow(work)
+    async with DurableHost(database) as host:
+        waiting = await flow.run(Task("A"), host, id="r")
+        await host.cancel("r", "not needed")
+        outcome = await flow.run(Task("A"), host, id="r")
+        assert isinstance(outcome, Failed)
+        (request,) = waiting.requests
+        (runs,) = flow._durable_runs.values()
+        record = runs._open_requests().approvals.store.get(request.id)
+        assert (record.state, record.decided_by) == ("denied", "(withdrawn)")
+        assert await host.purge(before=time.time() + 100) == 1
+        assert runs._open_requests().approvals.store.get(request.id) is None
+    assert shop.paid == []
+
+
+async def test_a_retry_of_a_cancelled_flow_asks_again(shop, database):
+    agent = shop.agent("note", "pay", mode="auto")
+
+    async def work(task, context):
+        return (await agent.run(task.file)).unwrap()
+
+    flow = build_flow(work)
+    async with DurableHost(database) as host:
+        first = await flow.run(Task("A"), host, id="r")
+        await host.cancel("r", "not needed")
+        await host.retry("r")
+        second = await flow.run(Task("A"), host, id="r")
+        assert [request.tool for request in second.requests] == ["pay"]
+        assert second.requests[0].id != first.requests[0].id
+        assert await flow.resume("r", approve(second), host) == Edited("done: A")
+    assert shop.paid == ["A", "A"]
+
+
+async def test_a_flow_in_a_tool_of_a_durable_agent_waits_with_its_run(shop, database):
+    def build():
+        payer = shop.agent("pay")
+
+        async def work(task, context):
+            shop.run_ids.append(context.run_id)
+            return (await payer.run(task.file)).unwrap()
+
+        flow, catalog = build_flow(work), Catalog()
+
+        @catalog.tool
+        async def delegate() -> str:
+            """Run a flow."""
+            return str(await flow.run(Task("A")))
+
+        def play(request):
+            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+            return [[ToolCall("delegate", {}, "d")], "all done"][turn]
+
+        return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions("auto")))
+
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.run("go", id="r")
+    assert [request.tool for request in run.requests] == ["pay"]
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.resume("r", approve(run))
+    assert (run.text, shop.paid, set(shop.run_ids)) == ("all done", ["A"], {"r"})
+
+
+async def test_a_run_that_failed_tells_the_result_of_a_call_with_an_agent_inside(shop, database):
+    """The call waited, was made again and has returned, and then the program failed."""
+    agent = build_outer(shop, shop.agent("pay"), fails=True)
+    async with DurableAgent(agent, database) as durable:
+        run = await durable.run("go", id="r")
+        with pytest.raises(RuntimeError, match="a bug"):
+            await durable.resume("r", approve(run))
+        failed = durable.read_run(await durable.get("r"))
+    assert failed.status == "failed"
+    assert failed.messages[-1].results[0].text == "done: A-7"
+
+
+async def test_an_undo_with_an_agent_inside_waits_and_undoes_once(shop, database):
+    payer, flow = shop.agent("pay"), Flow[Edited]("undone")
+
+    async def refund(before: Task) -> None:
+        (await payer.run(f"back {before.file}")).unwrap()
+
+    @flow.step(check=lambda before, after: "it is bad", undo=refund)
+    async def edit(task: Task) -> Edited:
+        return Edited(task.file)
+
+    async with DurableHost(database) as host:
+        waiting = await flow.run(Task("A"), host, id="r")
+        assert [request.tool for request in waiting.requests] == ["pay"]
+        outcome = await flow.resume("r", approve(waiting), host)
+    assert outcome == Failed("edit", ("it is bad",))
+    assert shop.paid == ["back A"]

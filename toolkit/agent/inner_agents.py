@@ -1,0 +1,218 @@
+"""
+Agents that the function of a step starts: each run is a part of the run that the step belongs to. See `nested_runs`.
+
+The agents are of type `Any`, because the `Agent` imports this file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from ..approvals.policy import Approvals
+from ..approvals.records import ApprovalError
+from ..decisions import ApprovalRequest, Decision
+from ..permissions.modes import Mode
+from ..providers.messages import UserMessage
+from ..session import Session
+from ..values.rendering import as_json
+from ..values.strictjson.canonical import digest_parts
+from .call_watcher import EventListener
+from .decision_attempts import Resume, is_temporary, resume_with_decisions
+from .nested_runs import NestedRun
+from .options import AgentOptions
+from .resume import ASK_AGAIN, Decisions
+from .run_steps import CallStep, RunScope, StepSetup, find_open_step
+from .runs import Run
+from .session_changes import apply_changes, describe_changes, read_state
+from .session_requests import find_withdrawn_ids
+from .step_records import dump_run, load_run
+from .stepped_agents import read_own_session, with_approval_store
+
+__all__ = [
+    "InnerStart",
+    "build_own_setup",
+    "find_answer",
+    "find_step_for",
+    "run_in_step",
+    "share_store",
+    "wait_for_run",
+]
+
+T = TypeVar("T")
+
+
+class InnerStart(NamedTuple):
+    """
+    How a run of an agent inside a step starts.
+
+    Attributes:
+        verb: The method of the agent that was called: "run", "resume" or "execute".
+        prompt: What the agent is asked.
+        run: The run that it continues; None for a new one.
+
+    The other attributes are arguments of that method.
+    """
+
+    verb: str
+    prompt: str | UserMessage | None
+    run: Run[Any] | None
+    resources: Mapping[Any, Any] | None = None
+    on_event: EventListener | None = None
+    decisions: Decisions | None = None
+    mode: Mode | None = None
+
+    async def start(self, agent: Any, run: Run[Any] | None, setup: StepSetup) -> Run[Any]:
+        """Start the run of *agent*, which continues *run*."""
+        result: Run[Any]
+        if self.verb == "execute":
+            result = await agent._execute_run(run, self.prompt, self.mode, self.resources, setup)  # noqa: SLF001 -- the agent's own package
+        elif self.verb == "resume":
+            result = await self.resume(agent, run, self.decisions or {}, setup)
+        else:
+            result = await agent._run_prompt(self.prompt, run, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
+        return result
+
+    async def resume(self, agent: Any, run: Run[Any] | None, decisions: Decisions, setup: StepSetup) -> Run[Any]:
+        """Go on with *run*, which waits."""
+        result: Run[Any] = await agent._resume_run(run, decisions, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
+        return result
+
+    @property
+    def digest(self) -> str:
+        """A digest of what the agent is asked, which is the same in each process."""
+        message = self.prompt.to_json() if isinstance(self.prompt, UserMessage) else self.prompt
+        messages = () if self.run is None else [message.to_json() for message in self.run.messages]
+        return digest_parts(self.verb, json.dumps([message, messages], sort_keys=True, default=as_json))
+
+
+def find_step_for(options: AgentOptions) -> CallStep | None:
+    """Return the step that a run of an agent with these options is a part of; None if it is a run of its own."""
+    return find_open_step() if options.steps is None else None
+
+
+def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -> Run[T]:
+    """Return the run that *start* makes, for sync code: in the loop of the step around it, if there is one."""
+    step = find_step_for(agent._options)  # noqa: SLF001 -- the agent's own package
+    if step is None:
+        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
+        return run
+    return step.nested.wait_for(start)
+
+
+def build_own_setup(agent: Any, decisions: Decisions) -> StepSetup | None:
+    """Return how a run that is resumed with *decisions* does its steps, if its agent has the option `steps`."""
+    steps, dispatcher = agent._options.steps, agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    return None if steps is None else StepSetup(scope=RunScope(steps=steps, dispatcher=dispatcher, decisions=decisions))
+
+
+async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]:
+    """
+    Run *agent* as a part of *step*.
+
+    Raises:
+        CallPaused: The run waits for people, and so does the call of *step*.
+        InnerRunChanged: The function of *step* runs again, and asks something else than before.
+    """
+    options = agent._options  # noqa: SLF001 -- the agent's own package
+    schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
+    identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
+    own_agent = agent if inner.verb == "resume" else _share_store_with(agent, step.scope)
+
+    async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
+        setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
+        return await inner.resume(own_agent, run, decisions, setup)
+
+    try:
+        async with step.nested.open("an agent", inner.digest, identity) as nested:
+            run = await _advance(own_agent, step, nested, inner, resume)
+            step.nested.add_spent(nested.number, run.spent)
+            if run.status == "waiting":
+                await step.nested.pause(run.requests)
+            return run
+    except ApprovalError as error:
+        if is_temporary(error):
+            step.failure = error  # the outer run is given back, and goes on a little later
+        raise
+    finally:
+        agent.last_run = own_agent.last_run
+
+
+async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerStart, resume: Resume) -> Run[Any]:
+    """Return how the run ends or where it waits: it begins, goes on, or has ended before."""
+    stops, record, place = 0, None, f"inner/{nested.number}/stop"
+    while (note := await step.nested.read_note(f"{place}/{stops + 1}")) is not None:
+        stops, record = stops + 1, note
+    if record is None:
+        session = inner.run.session if inner.run and inner.verb == "resume" else _build_session(agent, step, inner.run)
+        setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
+        continued = None if inner.run is None else replace(inner.run, session=session)
+        run = await inner.start(agent, continued, replace(setup, is_new=nested.is_new))
+    else:
+        stopped = _load(agent, record)
+        answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}
+        decisions = {name: answer for name, answer in answers.items() if answer is not None}
+        if not decisions:
+            return stopped
+        run, refused = await resume_with_decisions(resume, stopped, decisions)
+        step.scope.refused.update(refused)
+        if run is stopped:
+            return run
+    if run.status != "failed":  # the model is asked again, as always after a failure
+        await step.nested.write_note(f"{place}/{stops + 1}", f"is {run.status}", dump_run(run))
+    return run
+
+
+async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
+    """
+    Return the answer to *request*, a request of a run inside another one; None if it has to wait.
+
+    Raises:
+        ApprovalError: The store of approvals cannot be used.
+    """
+    if request.id in scope.refused or scope.dispatcher is None:
+        return None
+    if await find_withdrawn_ids(scope.dispatcher, [request]):
+        return ASK_AGAIN
+    now = scope.dispatcher.approvals.clock() if scope.now is None else scope.now
+    if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
+        return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
+    return scope.decisions.get(request.id)
+
+
+def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
+    """
+    Return the session of a new run of *agent* inside *step*.
+
+    It has the id of the outer run's session, so that the requests of both belong together, and a state of its own.
+    """
+    principal, changes = read_own_session(agent, step.session.principal)
+    if run is not None:
+        changes = describe_changes(None, read_state(run.session))
+    session = Session(id=step.session.id, principal=principal)
+    apply_changes(changes, session)
+    return session
+
+
+def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
+    """Return *approvals* with the store of the outer run, in which the requests of both are, if both can share one."""
+    outer = None if scope.dispatcher is None else scope.dispatcher.approvals
+    if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
+        return approvals
+    return approvals.with_store(outer.store)
+
+
+def _share_store_with(agent: Any, scope: RunScope) -> Any:
+    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
+    shared = share_store(approvals, scope)
+    return agent if shared is approvals else with_approval_store(agent, shared.store)
+
+
+def _load(agent: Any, record: Mapping[str, Any]) -> Run[Any]:
+    run = load_run(record)
+    answer_format = agent._options.output  # noqa: SLF001 -- the agent's own package
+    if run.answer is None or answer_format is None:
+        return run
+    return replace(run, answer=answer_format.read_json(run.answer.json))
