@@ -292,7 +292,7 @@ def end_session_jobs(session: Session) -> None:
         jobs.end()
 
 
-def build_unknown_job_error(name: str, names: list[str], jobs: SessionJobs | None = None) -> ToolError:
+def build_unknown_job_error(name: str, names: list[str], jobs: SessionJobs[CallJob] | None = None) -> ToolError:
     """Return the error for a job that does not exist, or not any more. The message suggests the nearest of *names*."""
     lost_number = 0 if jobs is None else jobs.lost_number
     if lost_number and name in (f"job_{number}" for number in range(1, lost_number + 1)):
