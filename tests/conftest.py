@@ -120,3 +120,16 @@ def write_module(tmp_path, monkeypatch):
     yield write
     for name in names:
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def own_forms():
+    """Codecs that a test registers are forgotten afterwards."""
+    from toolkit.values.codecs.base import REGISTERED_BASES, REGISTERED_FACTORIES
+
+    tables = (REGISTERED_FACTORIES, REGISTERED_BASES)
+    entries_before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, entries_before, strict=True):
+        table.clear()
+        table.update(entries)

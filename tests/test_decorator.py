@@ -438,7 +438,7 @@ def test_a_function_from_outside_a_class_body_is_no_method():
 
 def test_mistakes_show_where_they_are_made():
     """At decoration, with the function named."""
-    with pytest.raises(DefinitionError, match=r"mistaken: `read_only`.*unknown option `wibble`"):
+    with pytest.raises(DefinitionError, match=r"(?s)mistaken: `read_only`.*unknown option `wibble`"):
 
         @tool(read_only="yes", wibble=1)
         def mistaken():

@@ -26,8 +26,8 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 @pytest.fixture(autouse=True)
-def shared_catalog():
-    """Pages register tools in the catalog that everyone shares, and quieten a logger; neither should outlast them."""
+def shared_catalog(own_forms):
+    """Pages register tools and codecs that everyone shares, and quieten a logger; none of it should outlast them."""
     loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
     levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
     with default_catalog.isolated():

@@ -281,7 +281,8 @@ def build_facts(options: Mapping[str, Any], subject: str) -> Facts:
     if options.get("read_only") is True and options.get("destructive") is True:
         mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
     if mistakes:
-        raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
+        separator = "; " if sum(map(len, mistakes)) < 400 else ";\n"  # a line that is too long loses its middle
+        raise DefinitionError(f"{subject}: {separator.join(mistakes)}")
     values = {name: value for name, value in options.items() if name in FACT_NAMES}
     read_only = values.get("read_only", False)
     values.setdefault("idempotent", read_only)

@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.regular_files import read_regular_file
 from ..errors import ToolkitError
 from ..values.visible import make_visible
@@ -74,6 +75,7 @@ class Entry(NamedTuple):
         return self.data
 
 
+@unlock_properties_in_children
 class ProjectFiles:
     """
     The files in the `.toolkit` folder of a project, and those elsewhere that its hooks run.

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .._plumbing.forks import unlock_in_children
 from ..hooks.shell.process import NotRun
 from ..permissions.hook_scripts import replace_scripts
 from ..permissions.project_files import Entry, ProjectFiles
@@ -39,7 +40,7 @@ class TrustedScripts:
         self._trust = trust
         self._project = project
         self._file = file
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
         self._folders: dict[str, Path] = {}
 
     def prepare(self, argv: Sequence[str]) -> list[str]:
