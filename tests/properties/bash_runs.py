@@ -3,7 +3,7 @@ Run command lines by real bash, with a stand-in for the dangerous programs, and 
 
 Bash runs in the strongest sandbox of the machine, in a folder of its own, with a PATH that holds the stand-in and a
 few programs that start others. Many lines share one bash, each in a subshell; a line that is suspected is run again
-alone, by `bash -c`, and only that counts.
+alone, by `bash -c` in a new folder, and only that counts.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ class Bash:
             middle = len(lines) // 2
             return self.start_stand_in(lines[:middle]) + self.start_stand_in(lines[middle:])
         suspects.remove(CONTROL)
-        return self._marked(suspects, alone=True) if suspects else []
+        # Each alone and in a new folder: a line may have run a file that another line has left behind.
+        return [line for line in suspects if self.run_alone(line)]
 
     def require_control(self) -> None:
         """Raise `LostControl` unless the control line starts the stand-in, alone and among others."""
