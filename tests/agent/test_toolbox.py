@@ -131,3 +131,46 @@ async def test_an_agent_plans_if_any_permissions_say_so(modes):
     assert "cut" not in {tool.name for tool in agent.asked[0].catalog}
     run = await agent.execute(run, mode="auto")
     assert (run.status, shed.done) == ("done", ["cut oak"])
+
+
+async def test_an_agent_with_a_tool_for_the_background_has_the_tools_that_read_and_end_its_jobs():
+    """The result of such a tool names them, so the model has to find them."""
+    catalog = Catalog()
+
+    @catalog.tool(background=True, read_only=True)
+    async def build() -> str:
+        """Build it."""
+        return "built"
+
+    script = [[call("build", background=True)], [call("job_output", job="job_1", wait_seconds=30)], "done"]
+    run = await Agent(ScriptedProvider(script), Dispatcher(catalog)).run("go")
+    results = [result for message in run.messages for result in getattr(message, "results", ())]
+    assert [result.kind for result in results] == ["ok", "ok"]
+    assert "built" in results[-1].text
+
+
+@pytest.mark.parametrize("own_names", [["job_output"], ["job_output", "job_stop"]])
+def test_tools_about_jobs_that_the_catalog_has_stay_its_own(own_names):
+    """The agent adds only what is missing."""
+
+    def build() -> str:
+        """Build it."""
+        return "built"
+
+    def look(job: str) -> str:
+        """Look."""
+        return job
+
+    catalog = Catalog()
+    catalog.tool(background=True)(build)
+    for name in own_names:
+        catalog.tool(name=name)(look)
+    view = with_own_tools(catalog)
+    assert [view[name].function is look for name in ("job_output", "job_stop")] == [
+        name in own_names for name in ("job_output", "job_stop")
+    ]
+
+
+def test_an_agent_without_a_tool_for_the_background_has_no_tools_about_jobs():
+    """They would cost tokens in each request."""
+    assert "job_output" not in with_own_tools(Shed().catalog).names()

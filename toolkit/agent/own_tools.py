@@ -1,8 +1,10 @@
 """
-The tools that an agent adds to those of its host: `exit_plan`, `tool_search` and `read_output`.
+The tools that an agent adds to those of its host: `exit_plan`, `tool_search`, `read_output`, and those about jobs.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
 from ..builtin.tool_search_tool import tool_search_for
@@ -11,6 +13,7 @@ from ..catalog import Catalog
 from ..catalogs.snapshot import Table, describe_place
 from ..catalogs.views import CatalogView
 from ..errors import DuplicateTool
+from ..spec import Tool
 from .plan_mode import EXIT_PLAN, exit_plan_tool
 
 __all__ = ["SEARCH_TOOL", "with_own_tools"]
@@ -23,7 +26,8 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
     Return *catalog* with the agent's own tools added.
 
     `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
-    only while *catalog* has no tool of that name, and no tool that reads results that were cut.
+    only while *catalog* has no tool of that name, and no tool that reads results that were cut. `job_output` and
+    `job_stop` are there while a tool may run in the background, because its result names them.
 
     Raises:
         DuplicateTool: *catalog* has a tool named `exit_plan`.
@@ -43,7 +47,17 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
             del own_tools[SEARCH_TOOL]
         if readers or table.find(READ_OUTPUT) is not None:
             del own_tools[READ_OUTPUT]
+        if any(tool.facts.background for tool in table.tools.values()):
+            own_tools.update({tool.name: tool for tool in _build_job_tools() if table.find(tool.name) is None})
         return Table({**table.tools, **own_tools}, table.aliases)
 
     own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
     return CatalogView((catalog, own_catalog), derive)
+
+
+@cache
+def _build_job_tools() -> tuple[Tool, Tool]:
+    from ..builtin.commands.job_output_tool import job_output_for  # few agents have a tool for the background
+    from ..builtin.commands.job_stop_tool import job_stop_for
+
+    return job_output_for(), job_stop_for()
