@@ -23,7 +23,7 @@ from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import ShellText, find_wrapped_commands
 
-__all__ = ["refuse_late_texts", "runs_unseen_text"]
+__all__ = ["prints_into_variable", "refuse_late_texts", "runs_unseen_text"]
 
 _OPENS_SUBSCRIPT = re.compile(r"\w\[")
 _IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
@@ -158,12 +158,17 @@ def _inserted_texts(command: SimpleCommand, script: Script) -> Iterator[str]:
 
 def _decodes_into_variable(command: SimpleCommand) -> bool:
     """Return whether *command* prints a text into a variable, and the line shows that text only in a code."""
-    if not _goes_into_variable(command) and not (command.name == "printf" and "-v" in command.plain):
+    if not _goes_into_variable(command) and not prints_into_variable(command):
         return False
     words = command.plain[1:]
     if command.name in ("echo", "printf"):
         return any(map(_NUMBERED_SIGN.search, words))
     return command.name in _DECODERS or (command.name == "tr" and any("$" in word or "`" in word for word in words))
+
+
+def prints_into_variable(command: SimpleCommand) -> bool:
+    """Return whether *command* is `printf -v NAME`, also written as `printf -vNAME`."""
+    return command.name == "printf" and any(word.startswith("-v") for word in command.plain[1:])
 
 
 def _goes_into_variable(command: SimpleCommand) -> bool:
@@ -173,7 +178,7 @@ def _goes_into_variable(command: SimpleCommand) -> bool:
 def _takes_values(command: SimpleCommand, script: Script) -> bool:
     """Return whether the words of *command* become values: of variables, or of `$1` in a function or in `sh -c`."""
     if command.name in _TAKE_VALUES:
-        return command.name != "printf" or "-v" in command.plain
+        return command.name != "printf" or prints_into_variable(command)
     return command.name in script.functions
 
 
