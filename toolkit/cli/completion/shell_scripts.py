@@ -1,5 +1,5 @@
 """
-Scripts for tab completion in shells. They are click's own, with what bash and zsh need besides for targets and arguments.
+Scripts for tab completion in shells: click's own, with what bash and zsh need besides for targets and arguments.
 """
 
 from __future__ import annotations
