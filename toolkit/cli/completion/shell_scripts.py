@@ -6,33 +6,22 @@ from __future__ import annotations
 
 import os
 
-import click
 from click.shell_completion import (
     BashComplete,
+    FishComplete,
+    ShellComplete,
     ZshComplete,
     add_completion_class,
-    get_completion_class,
     split_arg_string,
 )
 
-__all__ = ["SHELLS", "register_completion_classes", "script_for"]
-
-SHELLS = ("bash", "zsh", "fish")
-"""The supported shells."""
-
-
-def script_for(shell: str, cli: click.Command) -> str:
-    """Return the script that *shell* has to read to complete the commands of *cli*."""
-    register_completion_classes()
-    kind = get_completion_class(shell)
-    assert kind is not None  # noqa: S101 -- click has a class for each of the shells
-    return kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source()
+__all__ = ["SHELLS", "register_completion_classes"]
 
 
 def register_completion_classes() -> None:
     """Let click use the classes for bash and zsh in place of its own."""
-    add_completion_class(_BashLine)
-    add_completion_class(_ZshOpenEnd)
+    for kind in SHELLS.values():
+        add_completion_class(kind)
 
 
 class _BashLine(BashComplete):
@@ -77,3 +66,7 @@ class _ZshOpenEnd(ZshComplete):
         "    compdef ",
         "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n    compdef ",
     )
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": _BashLine, "zsh": _ZshOpenEnd, "fish": FishComplete}
+"""The supported shells, each with its class."""
