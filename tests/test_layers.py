@@ -31,7 +31,7 @@ ORDER = {
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values atomic_files output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop run_database confirmation commands/ main __init__",
-    "cli/commands": "prompt_text saved_files saved_runs run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
+    "cli/commands": "prompt_text saved_files run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline steps uninterrupted __init__",

@@ -26,6 +26,7 @@ from ..settings.loading import load_layers
 from .output import Output
 
 __all__ = [
+    "Body",
     "load_command_settings",
     "note_instructions",
     "note_settings",

@@ -23,8 +23,8 @@ def completions(shop, line, shell="bash"):
     """What *shell* is offered for *line*."""
     words = line.split(" ")
     given = {
-        "bash": {"COMP_LINE": line, "_TOOLKIT_COMPLETE": "bashline_complete"},
-        "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zshline_complete"},
+        "bash": {"COMP_WORDS": line, "_TOOLKIT_COMPLETE": "bash_complete"},
+        "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zsh_complete"},
         "fish": {"COMP_WORDS": line, "COMP_CWORD": words[-1], "_TOOLKIT_COMPLETE": "fish_complete"},
     }
     ran = shop.run(**given[shell])
@@ -66,7 +66,7 @@ def test_what_was_listed_is_offered_without_importing(listed, shell, line, offer
 
 def test_a_process_of_its_own_offers_the_same(listed):
     """As a shell would start it."""
-    line = {"COMP_LINE": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bashline_complete"}
+    line = {"COMP_WORDS": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bash_complete"}
     ran = listed.process(**line)
     assert (ran.code, ran.out, ran.err) == (0, "plain,free_days\n", "")
 
@@ -78,14 +78,22 @@ def test_the_target_would_have_failed_if_it_were_imported(listed):
 
 def test_a_file_is_offered_where_nothing_was_listed(shop):
     """By the shell, which knows the files."""
-    assert shop.run(COMP_LINE="toolkit list too", _TOOLKIT_COMPLETE="bashline_complete").out == "file,too\n"
+    assert shop.run(COMP_WORDS="toolkit list too", _TOOLKIT_COMPLETE="bash_complete").out == "file,too\n"
 
 
 @pytest.mark.parametrize(
-    ("shell", "words"), [("bash", "complete -o nosort -F"), ("zsh", "compdef"), ("fish", "complete --no-files")]
+    ("shell", "words"),
+    [
+        ("bash", "complete -o nosort -F"),
+        ("bash", "compopt -o nospace"),
+        ("zsh", "compdef"),
+        ("zsh", "autoload -Uz compinit"),
+        ("zsh", "compadd -U -V unsorted -S ''"),
+        ("fish", "complete --no-files"),
+    ],
 )
-def test_each_shell_has_its_script(shop, shell, words):
-    """Printed as it is, to be read by the shell."""
+def test_the_script_of_a_shell_is_click_s_with_what_the_shell_needs_besides(shop, shell, words):
+    """It is printed as it is, to be read by the shell. Click may change its scripts."""
     ran = shop.run("completion", shell)
     assert words in ran.out
     assert "_TOOLKIT_COMPLETE" in ran.out

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from toolkit.cli.call_policy import CallOptions
 from toolkit.cli.commands.workloads import WorkerOptions, find_host, open_workload
 from toolkit.cli.output import Output
 from toolkit.cli.settings_options import load_command_settings
@@ -83,15 +84,7 @@ def test_all_flows_of_a_file_are_worked_on(shop, content, kinds):
     """With its agent, if it has one."""
     shop.write("work.py", content)
     settings = load_command_settings(database="sqlite:///runs.sqlite")
-    options = WorkerOptions(
-        database=None,
-        queue=None,
-        concurrency=1,
-        settings=settings,
-        audit=None,
-        resource_names=(),
-        starts_servers=False,
-    )
+    options = WorkerOptions(database=None, queue=None, concurrency=1, calls=CallOptions(settings=settings))
     with open_workload("work.py", options, Output()) as workload:
         host = find_host(workload)
         assert sorted(host._kinds._kinds) == kinds

@@ -8,18 +8,13 @@ import click
 
 from ..._plumbing.wording import format_count
 from ...agent import Run
-from ...settings import MergedSettings
-from ..call_policy import ask_option, audit_option
+from ..call_policy import CallOptions, call_options
 from ..command import subcommand, target_argument
 from ..exit_codes import RUN_EXITS
 from ..output import Output
-from ..resources import with_option
-from ..settings_options import settings_options
-from ..settings_servers import servers_option
 from .prompt_text import read_prompt
-from .run_driver import open_driver
-from .saved_files import open_saved_file, raise_if_interrupted
-from .saved_runs import RUN
+from .run_driver import RUN, open_driver
+from .saved_files import OpenedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 
@@ -27,30 +22,9 @@ __all__ = ["command"]
 @subcommand("agent", piped="text")
 @target_argument
 @click.argument("prompt", required=False)
-@settings_options(for_model=True)
-@click.option(
-    "--save",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Save the run to this new file, to continue it later.",
-)
-@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the run in this file.")
-@audit_option
-@ask_option
-@with_option
-@servers_option
-def command(
-    output: Output,
-    target: str,
-    prompt: str | None,
-    settings: MergedSettings,
-    save: str | None,
-    resume: str | None,
-    audit: str | None,
-    asks: bool,
-    resource_names: tuple[str, ...],
-    starts_servers: bool,
-) -> int:
+@call_options(for_model=True, may_ask=True)
+@saved_file_options(RUN, "Save the run to this new file, to continue it later.")
+def command(output: Output, target: str, prompt: str | None, options: CallOptions, saved: OpenedFile[Run]) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
     You see what the model says and does as it happens. You are asked in the terminal
@@ -80,26 +54,13 @@ def command(
       toolkit agent builtin 'Why does the test fail?' --provider anthropic --model ... --mode plan
       toolkit agent builtin --provider anthropic --model ... --resume run.json
     """
-    prompt_text = None if prompt is None and resume is not None else read_prompt(prompt)
-    saved_run, run = open_saved_file(save, resume, RUN)
-    with (
-        open_driver(
-            target,
-            settings,
-            output,
-            saved_run,
-            audit=audit,
-            asks=asks,
-            resource_names=resource_names,
-            starts_servers=starts_servers,
-        ) as driver,
-        driver.save_afterwards(saved_run),
-    ):
-        run = driver.run(prompt_text, run)
+    prompt_text = None if prompt is None and saved.content is not None else read_prompt(prompt)
+    with open_driver(target, options, output, saved.file) as driver, driver.save_afterwards(saved.file):
+        run = driver.run(prompt_text, saved.content)
     if output.is_json:
         output.json(run.to_json())
     output.note(_summarize_run(run), "dim")
-    raise_if_interrupted(driver.prompt, None if saved_run is None else saved_run.path)
+    raise_if_interrupted(driver.prompt, saved.file)
     return RUN_EXITS[run.status]
 
 

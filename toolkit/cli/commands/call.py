@@ -19,12 +19,11 @@ from ...context import Progress
 from ...dispatcher import Dispatcher
 from ...results import ToolCall, ToolResult
 from ...session import Session
-from ...settings import MergedSettings
 from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallPolicy, ask_option, audit_option, dispatcher_for
+from ..call_policy import CallOptions, CallPolicy, call_options, dispatcher_for
 from ..command import arguments_argument, subcommand, target_argument
 from ..completion.known_names import complete_tool
 from ..display.lines import format_duration
@@ -32,11 +31,9 @@ from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..resources import load_resources, with_option
-from ..settings_options import settings_options
 from ..targets import Target, open_target
 from ..user_extensions import with_skills
-from .saved_files import SavedFile, SavedKind, open_saved_file, raise_if_interrupted
+from .saved_files import OpenedFile, SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
@@ -64,17 +61,8 @@ CALL: SavedKind[ToolResult] = SavedKind(
 @click.argument("name", required=False, shell_complete=complete_tool)
 @arguments_argument
 @arguments_option
-@settings_options()
-@click.option(
-    "--save",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Save the result to this new file, to be asked later if the call waits.",
-)
-@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the call in this file.")
-@audit_option
-@ask_option
-@with_option
+@call_options(may_ask=True)
+@saved_file_options(CALL, "Save the result to this new file, to be asked later if the call waits.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -88,12 +76,8 @@ def command(
     name: str | None,
     words: tuple[str, ...],
     text: str | None,
-    settings: MergedSettings,
-    save: str | None,
-    resume: str | None,
-    audit: str | None,
-    asks: bool,
-    resource_names: tuple[str, ...],
+    options: CallOptions,
+    saved: OpenedFile[ToolResult],
     timeout: float | None,
     trace: bool,
 ) -> int:
@@ -122,18 +106,12 @@ def command(
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
       toolkit call tools.py --resume call.json
     """
-    saved_call, waiting = open_saved_file(save, resume, CALL)
+    saved_call, waiting = saved
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
-    policy = CallPolicy(
-        audit=audit,
-        asker=make_prompt(asks),
-        store=None if saved_call is None else saved_call.store(),
-        settings=settings,
-        resources=load_resources(resource_names),
-        needed_by=(tool_name,),
-    )
-    with open_target(target, settings=settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=tool_name, settings=settings)
+    store = None if saved_call is None else saved_call.store()
+    policy = options.make_policy(asker=make_prompt(options.asks), store=store, needed_by=(tool_name,))
+    with open_target(target, settings=options.settings) as target_tools:
+        loaded_target = with_skills(target_tools, output, unless=tool_name, settings=options.settings)
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
         call = ToolCall(tool_name, arguments)
         result = _run_call(loaded_target, policy, output, call, waiting, saved_call, timeout_seconds=timeout)
@@ -170,7 +148,7 @@ def _run_call(
     result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
     if saved_call is not None:
         saved_call.write(result)
-    raise_if_interrupted(prompt, None if saved_call is None else saved_call.path)
+    raise_if_interrupted(prompt, saved_call)
     return result
 
 

@@ -8,23 +8,16 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-import click
-
 from ...agent import Run
 from ...errors import ToolError
-from ...settings import MergedSettings
-from ..call_policy import ask_option, audit_option
+from ..call_policy import CallOptions, call_options
 from ..command import subcommand, target_argument
 from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
 from ..interruptible_loop import unblock_on_interrupt
 from ..output import Output
-from ..resources import with_option
-from ..settings_options import settings_options
-from ..settings_servers import servers_option
-from .run_driver import RunDriver, open_driver
-from .saved_files import open_saved_file, raise_if_interrupted
-from .saved_runs import RUN, SavedRun
+from .run_driver import RUN, RunDriver, SavedRun, open_driver
+from .saved_files import OpenedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 
@@ -34,31 +27,9 @@ _QUESTION = "> "
 
 @subcommand("chat", piped="text")
 @target_argument
-@settings_options(for_model=True)
-@click.option(
-    "--save",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Save the conversation to this new file after each prompt.",
-)
-@click.option(
-    "--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Continue the conversation in this file."
-)
-@audit_option
-@ask_option
-@with_option
-@servers_option
-def command(
-    output: Output,
-    target: str,
-    settings: MergedSettings,
-    save: str | None,
-    resume: str | None,
-    audit: str | None,
-    asks: bool,
-    resource_names: tuple[str, ...],
-    starts_servers: bool,
-) -> int:
+@call_options(for_model=True, may_ask=True)
+@saved_file_options(RUN, "Save the conversation to this new file after each prompt.", noun="conversation")
+def command(output: Output, target: str, options: CallOptions, saved: OpenedFile[Run]) -> int:
     """Talk with a model that uses the tools of TARGET.
 
     Each line that you type is a prompt, and the conversation goes on until /exit or
@@ -80,22 +51,11 @@ def command(
       toolkit chat builtin --provider anthropic --model ... --save talk.json
       toolkit chat builtin --provider anthropic --model ... --resume talk.json
     """
-    saved_run, run = open_saved_file(save, resume, RUN)
-    with open_driver(
-        target,
-        settings,
-        output,
-        saved_run,
-        audit=audit,
-        asks=asks,
-        resource_names=resource_names,
-        starts_servers=starts_servers,
-        needs_key=True,
-    ) as driver:
-        run, exit_code = _converse(driver, run, saved_run, output)
+    with open_driver(target, options, output, saved.file, needs_key=True) as driver:
+        run, exit_code = _converse(driver, saved.content, saved.file, output)
     if run is not None and output.is_json:
         output.json(run.to_json())
-    raise_if_interrupted(driver.prompt, None if saved_run is None else saved_run.path)
+    raise_if_interrupted(driver.prompt, saved.file)
     return exit_code
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import click
 
 from ..command import subcommand
-from ..completion.shell_scripts import SHELLS, script_for
+from ..completion.shell_scripts import SHELLS
 from ..output import Output
 
 __all__ = ["command"]
@@ -28,4 +28,4 @@ def command(context: click.Context, output: Output, shell: str) -> None:
     eval "$(toolkit completion zsh)"          in ~/.zshrc
     toolkit completion fish | source          in ~/.config/fish/config.fish
     """
-    output.raw(script_for(shell, context.find_root().command))
+    output.raw(SHELLS[shell](context.find_root().command, {}, "toolkit", "_TOOLKIT_COMPLETE").source())

@@ -8,29 +8,31 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...errors import ProviderError
 from ...providers.messages import AssistantMessage
-from ...settings import MergedSettings, build_agent, build_provider
+from ...settings import build_agent, build_provider
 from ...settings.builders import find_instructions
 from ..approval_prompt import InterruptiblePrompt, make_prompt
-from ..call_policy import CallPolicy, dispatcher_for
+from ..call_policy import CallOptions, dispatcher_for
 from ..confirmation import confirm
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
-from ..resources import load_resources
 from ..settings_options import note_instructions
 from ..settings_servers import open_extended_target
 from ..targets import open_target
-from .saved_runs import SavedRun
+from .saved_files import SavedFile, SavedKind
 
-__all__ = ["RunDriver", "confirm_plan", "open_driver"]
+__all__ = ["RUN", "RunDriver", "SavedRun", "confirm_plan", "open_driver"]
+
+RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
+SavedRun: TypeAlias = SavedFile[Run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,38 +117,28 @@ class RunDriver:
 
 @contextlib.contextmanager
 def open_driver(
-    target: str,
-    settings: MergedSettings,
-    output: Output,
-    saved_run: SavedRun | None,
-    *,
-    audit: str | None,
-    asks: bool,
-    resource_names: tuple[str, ...],
-    starts_servers: bool,
-    needs_key: bool = False,
+    target: str, options: CallOptions, output: Output, saved_run: SavedRun | None, *, needs_key: bool = False
 ) -> Iterator[RunDriver]:
     """
     Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
 
-    The servers of the settings are started for it, and have ended after the block. The further arguments are the values
-    of the options of those names. *needs_key* says whether a missing key ends the command at once, and not with the
-    first prompt.
+    The servers of the settings are started for it, and have ended after the block. *needs_key* says whether a missing
+    key ends the command at once, and not with the first prompt.
     """
+    settings = options.settings
     provider = build_provider(settings)
     if needs_key:
         with _as_failed_run():
             provider.require_key()
     with (
         open_target(target, settings=settings) as loaded_target,
-        open_extended_target(target, loaded_target, settings, output, starts_servers=starts_servers) as extended_target,
+        open_extended_target(
+            target, loaded_target, settings, output, starts_servers=options.starts_servers
+        ) as extended_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
     ):
-        prompt = make_prompt(asks, pause=display.paused)
-        store = None if saved_run is None else saved_run.store()
-        policy = CallPolicy(
-            audit=audit, asker=prompt, store=store, settings=settings, resources=load_resources(resource_names)
-        )
+        prompt = make_prompt(options.asks, pause=display.paused)
+        policy = options.make_policy(asker=prompt, store=None if saved_run is None else saved_run.store())
         dispatcher = dispatcher_for(extended_target, policy, output)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)

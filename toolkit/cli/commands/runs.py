@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import shlex
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from functools import partial
-from typing import TYPE_CHECKING, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, cast, get_args
 
 import click
 from rich.text import Text
@@ -121,15 +121,53 @@ def show_command(output: Output, run_id: str, database: str | None) -> None:
         output.note(f"toolkit runs approve {shlex.quote(run_id)}, or deny, answers it")
 
 
-_request_arguments = click.argument("request_ids", nargs=-1, metavar="[REQUEST]...")
-_all_option = click.option("--all", "answers_all", is_flag=True, help="Answer all requests of the run.")
-_by_option = click.option("--by", metavar="NAME", help="Your name, for the record; that of your account unless given.")
+Decide: TypeAlias = Callable[[ApprovalRequest], Decision]
+
+
+def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
+    """
+    Declare the options of a command that answers requests of a run, and let the command do that.
+
+    Args:
+        prepare: Returns a function that decides about a request. It gets the name of the person and the command's own
+            options.
+    """
+
+    @run_argument
+    @click.argument("request_ids", nargs=-1, metavar="[REQUEST]...")
+    @click.option("--all", "answers_all", is_flag=True, help="Answer all requests of the run.")
+    @click.option("--by", metavar="NAME", help="Your name, for the record; that of your account unless given.")
+    @database_option
+    @queue_option
+    @functools.wraps(prepare)
+    def answer(
+        output: Output,
+        *,
+        run_id: str,
+        request_ids: tuple[str, ...],
+        answers_all: bool,
+        by: str | None,
+        database: str | None,
+        queue: str,
+        **own_options: Any,
+    ) -> None:
+        decide, address = prepare(by or _find_user(), **own_options), find_database(database)
+        with open_existing_journal(address) as journal:
+            row = require_run(journal, run_id, address)
+            requests = select_requests(journal, row, request_ids, selects_all=answers_all)
+        decisions = {request.id: decide(request) for request in requests}
+        row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
+        for request in requests:
+            verb = "approved" if decisions[request.id].approved else "denied"
+            output.note(f"{verb}: {request.tool} (request {request.id}); a worker goes on with the run")
+        if output.is_json:
+            output.json(row_to_json(row))
+
+    return answer
 
 
 @subcommand("approve")
-@run_argument
-@_request_arguments
-@_all_option
+@_decision_options
 @click.option(
     "--answer",
     "answer_words",
@@ -138,20 +176,7 @@ _by_option = click.option("--by", metavar="NAME", help="Your name, for the recor
     help="The answer to a question of the tool; KEY:=JSON for any value.",
 )
 @click.option("--decline", "declined_keys", multiple=True, metavar="KEY", help="A question that you do not answer.")
-@_by_option
-@database_option
-@queue_option
-def approve_command(
-    output: Output,
-    run_id: str,
-    request_ids: tuple[str, ...],
-    answers_all: bool,
-    answer_words: tuple[str, ...],
-    declined_keys: tuple[str, ...],
-    by: str | None,
-    database: str | None,
-    queue: str,
-) -> None:
+def approve_command(name: str, answer_words: tuple[str, ...], declined_keys: tuple[str, ...]) -> Decide:
     """Approve a call that the run ID waits for, so that a worker goes on with the run.
 
     Without REQUEST, it is the only request of the run; 'toolkit runs show ID' shows what would
@@ -163,67 +188,25 @@ def approve_command(
       toolkit runs approve fix-417 5f2c7e --by ada
       toolkit runs approve order-3 --answer size=M
     """
-    name = by or _find_user()
 
     def approve(request: ApprovalRequest) -> Decision:
         answers = read_answers(request, answer_words, declined_keys)
         return Decision.approve(by=name, principal=request.principal, answers=answers)
 
-    _decide(output, find_database(database), queue, run_id, request_ids, answers_all, approve)
+    return approve
 
 
 @subcommand("deny")
-@run_argument
-@_request_arguments
-@_all_option
+@_decision_options
 @click.option("--reason", default="", help="Why not; the model is told.")
-@_by_option
-@database_option
-@queue_option
-def deny_command(
-    output: Output,
-    run_id: str,
-    request_ids: tuple[str, ...],
-    answers_all: bool,
-    reason: str,
-    by: str | None,
-    database: str | None,
-    queue: str,
-) -> None:
+def deny_command(name: str, reason: str) -> Decide:
     """Deny a call that the run ID waits for. The run goes on without it.
 
     \b
     Examples:
       toolkit runs deny fix-417 --reason 'not on a Friday'
     """
-    name = by or _find_user()
-
-    def deny(request: ApprovalRequest) -> Decision:
-        return Decision.deny(reason, by=name, principal=request.principal)
-
-    _decide(output, find_database(database), queue, run_id, request_ids, answers_all, deny)
-
-
-def _decide(
-    output: Output,
-    address: str,
-    queue: str,
-    run_id: str,
-    request_ids: tuple[str, ...],
-    answers_all: bool,
-    decide: Callable[[ApprovalRequest], Decision],
-) -> None:
-    """Write the decisions of a person about requests of a run, and say what they were about."""
-    with open_existing_journal(address) as journal:
-        row = require_run(journal, run_id, address)
-        requests = select_requests(journal, row, request_ids, selects_all=answers_all)
-    decisions = {request.id: decide(request) for request in requests}
-    row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
-    for request in requests:
-        verb = "approved" if decisions[request.id].approved else "denied"
-        output.note(f"{verb}: {request.tool} (request {request.id}); a worker goes on with the run")
-    if output.is_json:
-        output.json(row_to_json(row))
+    return lambda request: Decision.deny(reason, by=name, principal=request.principal)
 
 
 @subcommand("cancel")
@@ -364,7 +347,9 @@ def start_command(
     text = read_prompt(prompt)
 
     async def start(host: DurableHost) -> RunRow:
-        create = partial(host.start, AGENT, run_id, principal=principal, priority=priority, deadline_seconds=deadline)
+        create = functools.partial(
+            host.start, AGENT, run_id, principal=principal, priority=priority, deadline_seconds=deadline
+        )
         # A program that has started the run has also given it a session, which this command has not.
         return await create_or_find(create, lambda: host.get(run_id), {"prompt": text})
 

@@ -7,11 +7,12 @@ store beside the file. The safety checks keep tools away from the store.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import click
 
@@ -20,8 +21,9 @@ from ..approval_prompt import InterruptiblePrompt
 from ..atomic_files import write_atomically
 from ..exit_codes import INTERRUPTED
 from ..failures import Failure
+from ..settings_options import Body
 
-__all__ = ["SavedFile", "SavedKind", "open_saved_file", "raise_if_interrupted"]
+__all__ = ["OpenedFile", "SavedFile", "SavedKind", "raise_if_interrupted", "saved_file_options"]
 
 T = TypeVar("T")
 
@@ -79,14 +81,35 @@ class SavedFile(Generic[T]):
         return SQLiteApprovals(self.path.with_name(f"{self.path.name}.approvals.sqlite"))
 
 
-class _OpenedFile(NamedTuple, Generic[T]):
+class OpenedFile(NamedTuple, Generic[T]):
     """The file that a command saves to, and what is in it already. Each is None if there is none."""
 
     file: SavedFile[T] | None
     content: T | None
 
 
-def open_saved_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> _OpenedFile[T]:
+def saved_file_options(kind: SavedKind[Any], save_help: str, *, noun: str = "") -> Callable[[Body], Body]:
+    """
+    Declare `--save` and `--resume` for a command that saves a thing of *kind*.
+
+    The command gets an `OpenedFile` as `saved`. *noun* is what the help calls the thing, if not the noun of the kind.
+    """
+    file = click.Path(dir_okay=False)
+    resume_help = f"Continue the {noun or kind.noun} in this file."
+
+    def declare(body: Body) -> Body:
+        @click.option("--save", type=file, metavar="FILE", help=save_help)
+        @click.option("--resume", type=file, metavar="FILE", help=resume_help)
+        @functools.wraps(body)
+        def run(*arguments: Any, save: str | None, resume: str | None, **parameters: Any) -> int | None:
+            return body(*arguments, saved=_open_file(save, resume, kind), **parameters)
+
+        return run
+
+    return declare
+
+
+def _open_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> OpenedFile[T]:
     """
     Return the file that `--save` or `--resume` names, and what `--resume` continues.
 
@@ -98,26 +121,26 @@ def open_saved_file(save: str | None, resume: str | None, kind: SavedKind[T]) ->
         raise click.UsageError(f"a resumed {kind.noun} is saved to its own file; give --save or --resume, not both")
     if resume:
         file = SavedFile(resume, kind)
-        return _OpenedFile(file, file.read())
+        return OpenedFile(file, file.read())
     if save:
         new_file = SavedFile(save, kind)
         new_file.require_new()
-        return _OpenedFile(new_file, None)
-    return _OpenedFile(None, None)
+        return OpenedFile(new_file, None)
+    return OpenedFile(None, None)
 
 
-def raise_if_interrupted(prompt: InterruptiblePrompt | None, saved_path: Path | None) -> None:
+def raise_if_interrupted(prompt: InterruptiblePrompt | None, file: SavedFile[T] | None) -> None:
     """
     Raise `Failure` if the user pressed Ctrl-C at a question of *prompt*.
 
-    The message says which calls did not run, and how to be asked about them again: with the file at *saved_path*, which
-    is None if nothing was saved.
+    The message says which calls did not run, and how to be asked about them again: with *file*, which is None if
+    nothing was saved.
     """
     if prompt is None or not prompt.is_interrupted:
         return
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
-    if saved_path is None:
+    if file is None:
         remedy = "--save FILE would have kept the request, to be asked again"
     else:
-        remedy = f"the request is open, and --resume {saved_path} asks again"
+        remedy = f"the request is open, and --resume {file.path} asks again"
     raise Failure(f"interrupted; {names} did not run; {remedy}", INTERRUPTED)

@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...approvals import ApprovalStore, SQLiteApprovals
-from ...settings import MergedSettings
-from ..call_policy import CallPolicy, audit_option, dispatcher_for
+from ..call_policy import CallOptions, call_options, dispatcher_for
 from ..command import subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
-from ..resources import load_resources, with_option
-from ..settings_options import settings_options
 from ..targets import open_target
 from ..user_extensions import with_skills
 
@@ -57,9 +54,7 @@ _file = click.Path(dir_okay=False)
 @click.option("--name", help="The name of the server; that of TARGET unless given.")
 @click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
 @click.option("--send-logs", "sends_logs", is_flag=True, help="Send what tools log to clients that ask for it.")
-@settings_options()
-@audit_option
-@with_option
+@call_options()
 def command(
     output: Output,
     target: str,
@@ -72,9 +67,7 @@ def command(
     name: str | None,
     searches: bool,
     sends_logs: bool,
-    settings: MergedSettings,
-    audit: str | None,
-    resource_names: tuple[str, ...],
+    options: CallOptions,
 ) -> None:
     """Serve the tools of TARGET as an MCP server.
 
@@ -94,15 +87,14 @@ def command(
       toolkit serve shop.tools:catalog --http 127.0.0.1:8000
       toolkit serve builtin --rule 'allow write(path=out/**)'
     """
-    with open_target(target, settings=settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, settings=settings)
-        resources = load_resources(resource_names)
-        if resources and loaded_target.dispatcher is not None:
-            raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
+    with open_target(target, settings=options.settings) as target_tools:
+        loaded_target = with_skills(target_tools, output, settings=options.settings)
         store: ApprovalStore | None = None if store_path is None else SQLiteApprovals(store_path)
-        policy = CallPolicy(audit=audit, store=store, settings=settings, resources=resources)
+        policy = options.make_policy(store=store)
+        if policy.resources and loaded_target.dispatcher is not None:
+            raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
         dispatcher = dispatcher_for(loaded_target, policy, output)
-        options: dict[str, Any] = {
+        server_options: dict[str, Any] = {
             "name": name or target,
             "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),
             "principal": user,
@@ -114,9 +106,9 @@ def command(
                 from ...mcp.serving.stdio import serve_stdio
                 from ...mcp.serving.tool_server import build_server
 
-                run = serve_stdio(build_server(dispatcher, **options))
+                run = serve_stdio(build_server(dispatcher, **server_options))
             else:
-                run = _serve_http(dispatcher, address, token_file, origins, options, output)
+                run = _serve_http(dispatcher, address, token_file, origins, server_options, output)
         except ValueError as error:
             raise Failure(str(error).replace("give tokens=...", f"give --token-file, or {_TOKEN_VARIABLE}")) from error
         asyncio.run(run)

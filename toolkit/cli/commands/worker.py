@@ -18,17 +18,13 @@ from typing import Self
 import click
 
 from ..._plumbing.wording import format_count
-from ...settings import MergedSettings
 from ...values.visible import make_visible
-from ..call_policy import audit_option
+from ..call_policy import CallOptions, call_options
 from ..command import subcommand, target_argument
 from ..exit_codes import INTERRUPTED
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..resources import with_option
 from ..run_database import check_queue, database_option, show_database
-from ..settings_options import settings_options
-from ..settings_servers import servers_option
 from .workloads import WorkerOptions, Workload, find_host, open_workload
 
 __all__ = ["command"]
@@ -64,10 +60,7 @@ _LEFT_TASKS_SECONDS = 1.0
     metavar="SECONDS",
     help="How long a call may still take when the worker is ended.",
 )
-@settings_options(for_model=True)
-@audit_option
-@with_option
-@servers_option
+@call_options(for_model=True)
 def command(
     output: Output,
     target: str,
@@ -75,10 +68,7 @@ def command(
     concurrency: int,
     queue: str | None,
     grace_seconds: float,
-    settings: MergedSettings,
-    audit: str | None,
-    resource_names: tuple[str, ...],
-    starts_servers: bool,
+    options: CallOptions,
 ) -> None:
     """Work on the durable runs of a database.
 
@@ -98,16 +88,8 @@ def command(
       toolkit worker shop.agents:support --database sqlite:///runs.sqlite
       TOOLKIT_DATABASE=postgresql://... toolkit worker shop.agents:support --concurrency 2
     """
-    options = WorkerOptions(
-        database=database,
-        queue=queue,
-        concurrency=concurrency,
-        settings=settings,
-        audit=audit,
-        resource_names=resource_names,
-        starts_servers=starts_servers,
-    )
-    with open_workload(target, options, output) as workload, _note_log_records(output):
+    worker_options = WorkerOptions(database=database, queue=queue, concurrency=concurrency, calls=options)
+    with open_workload(target, worker_options, output) as workload, _note_log_records(output):
         host = find_host(workload)
         output.note(
             f"worker {host.worker}: {format_count(concurrency, 'run')} at once from {show_database(host.database)}; "

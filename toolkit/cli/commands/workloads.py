@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...agent import Agent
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
-from ...settings import MergedSettings, build_agent, build_provider
+from ...settings import build_agent, build_provider
 from ...settings.builders import find_instructions
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
-from ..call_policy import CallPolicy, dispatcher_for
+from ..call_policy import CallOptions, dispatcher_for
 from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
@@ -55,23 +55,17 @@ class WorkerOptions:
         database: The address of the database; None if the option was not given.
         queue: The name of the queue; None if the option was not given.
         concurrency: The most runs at once.
-        settings: The settings.
-        audit: The path of an audit log.
-        resource_names: The names of the dictionaries with resources.
-        starts_servers: Whether an agent that is made by the settings gets the tools of their servers.
+        calls: The options about the calls that the runs make.
     """
 
     database: str | None
     queue: str | None
     concurrency: int
-    settings: MergedSettings
-    audit: str | None
-    resource_names: tuple[str, ...]
-    starts_servers: bool
+    calls: CallOptions
 
     def find_database(self) -> str:
         """Return the address of the option or of the settings; raise `Failure` if there is none."""
-        return find_database(self.database or self.settings["database"])
+        return find_database(self.database or self.calls.settings["database"])
 
 
 @contextlib.contextmanager
@@ -99,10 +93,10 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
     parts = [part for part in values if isinstance(part, (Agent, Flow))]
     if parts and len(parts) == len(values):
         _refuse_model_options(options, "the target has its own")
-        yield _make_durable(parts, options, resources=load_resources(options.resource_names))
+        yield _make_durable(parts, options, resources=load_resources(options.calls.resource_names))
         return
     _refuse_data(target, value)
-    with _open_agent(target, options, output) as (agent, resources):
+    with _open_agent(target, options.calls, output) as (agent, resources):
         yield _make_durable([agent, *flows], options, resources=resources)
 
 
@@ -208,21 +202,22 @@ def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:
         raise Failure(
             f"--database: the target has a database of its own, {show_database(host.database)}; leave the option out"
         )
-    for name, value in (("--queue", options.queue), ("--with", options.resource_names)):
+    for name, value in (("--queue", options.queue), ("--with", options.calls.resource_names)):
         if value:
             raise Failure(f"{name}: the target has its own; leave the option out")
 
 
 def _refuse_model_options(options: WorkerOptions, why: str) -> None:
     """Raise `Failure` if an option of the command line is about an agent that the command would make."""
-    given = [part.place for part in options.settings.parts if part.layer == "command line" and part.key != "database"]
-    given += ["--audit"] * (options.audit is not None)
+    parts = options.calls.settings.parts
+    given = [part.place for part in parts if part.layer == "command line" and part.key != "database"]
+    given += ["--audit"] * (options.calls.audit is not None)
     if given:
         raise Failure(f"{', '.join(dict.fromkeys(given))}: {why}; leave the option out, or name tools as the target")
 
 
 @contextlib.contextmanager
-def _open_agent(target: str, options: WorkerOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
+def _open_agent(target: str, options: CallOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
     """Yield an agent with the tools of *target*, made by the settings, and the resources that go with every call."""
     settings = options.settings
     with (
@@ -232,7 +227,7 @@ def _open_agent(target: str, options: WorkerOptions, output: Output) -> Iterator
         ) as extended_target,
     ):
         provider = build_provider(settings)
-        policy = CallPolicy(audit=options.audit, settings=settings, resources=load_resources(options.resource_names))
+        policy = options.make_policy()
         dispatcher = dispatcher_for(extended_target, policy, output)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
