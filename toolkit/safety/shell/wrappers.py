@@ -32,7 +32,10 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 # Subcommands that run a command inside a container or on another machine.
 _RUN_INSIDE = frozenset({"exec", "run", "rsh", "ssh", "shell", "-dm", "-dmS"})
 _PROGRAM_NAME = re.compile(r"(?:/[\w./-]*/)?[a-z][\w.+-]*")
-_JOINED_EXEC = re.compile(r"(?:--exec(?:-batch)?=|-[xX])(.+)", re.DOTALL)
+# `fd -Hx rm` and `fd -Hxrm`: flags may stand before the letter, and the program may be joined to it.
+_JOINED_EXEC = re.compile(r"(?:--exec(?:-batch)?=|-[HIusigFalLp0q1]*[xX])(.+)", re.DOTALL)
+_FD_EXEC = re.compile(r"-[HIusigFalLp0q1]*[xX]")
+_EXEC_WORDS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch"})
 _REBASE_EXEC = re.compile(r"--exe?c?(?:=(.*))?|-[a-zA-Z]*?x(.*)", re.DOTALL)
 _DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
@@ -232,7 +235,7 @@ def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
     for at, word in enumerate(words):
         if command.name != "find" and (match := _JOINED_EXEC.fullmatch(word)):
             yield slice_command(command, at, len(words), first_word=match[1])
-        elif word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+        elif word in _EXEC_WORDS or (command.name != "find" and _FD_EXEC.fullmatch(word)):
             ends = (
                 end
                 for end in range(at + 1, len(words))
