@@ -290,9 +290,9 @@ def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
         runs_operands = not _SCRIPT_MODULES.isdisjoint(args.values("-m"))
-        operands = [word for word in args.operands if word not in args.values("-o", "--outfile")]
-        yield from (word for word in operands if runs_operands or word.endswith(".py"))
-        yield from (f"{word}.py" for word in operands if runs_operands)
+        scripts = [word for word in args.operands if word not in args.values("-o", "--outfile")]
+        yield from (word for word in scripts if runs_operands or word.endswith(".py"))
+        yield from (f"{word}.py" for word in scripts if runs_operands)
         return
     if find_inline_code(args) is not None:
         return
