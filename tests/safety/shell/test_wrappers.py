@@ -96,6 +96,14 @@ from toolkit.safety.shell.prefix_programs import PREFIXES
         "systemd-cat -t y rm x",
         "envdir y rm x",
         "openvt -w rm x",
+        "tar --checkpoint-action=exec='rm x' -cf y z",
+        "tar --checkpoint-ac exec='rm x' -cf y z",
+        "tar --to-com='rm x' -xf y",
+        "git difftool -x 'rm x'",
+        "git difftool -yx 'rm x'",
+        "git difftool --ext='rm x'",
+        "fd -Hx rm x",
+        "fd -Hxrm x",
     ],
 )
 def test_options_in_every_spelling_do_not_hide_a_command(line):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 from ..._plumbing.wording import in_backticks
@@ -19,6 +20,7 @@ from .options import Args
 from .targets import Danger, writing_danger
 
 __all__ = [
+    "AWKS",
     "DOWNLOADERS",
     "code_dangers",
     "find_inline_code",
@@ -67,12 +69,13 @@ _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 # Modules of python whose words are statements.
 _RUN_STATEMENTS = frozenset({"timeit", "pdb", "code"})
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
-_AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
+AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
 _AWK_PARTS = re.compile(
     r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
     re.DOTALL,
 )
+_WHOLE_EXPANSION = re.compile(r'"?(?:\$\w+|\$\{[^{}]*\}|\$\(.*\)|`.*`)"?', re.DOTALL)
 # A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds.
 _HARMFUL_AWK = re.compile(r"@|\bsystem\s*\(|(?<!\|)\|(?!\|)")
 
@@ -87,8 +90,10 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
     language_name = language_of_program(command.name)
-    if command.name in _AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
+    if command.name in AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
         yield Danger("ask", "runs other programs from inside awk")
+    if command.name in AWKS and _WHOLE_EXPANSION.fullmatch(_find_awk_program(command)):
+        yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
     code, is_literal = _find_code(args, _INTERPRETERS[language_name].split())
@@ -127,6 +132,18 @@ def _awk_words(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
+def _find_awk_program(command: SimpleCommand) -> str:
+    """Return the program of awk as it is written, or "" if it comes from a file."""
+    takes_value = False
+    for word, plain in zip(command.words[1:], command.plain[1:], strict=True):
+        if plain.startswith(("-f", "--file")):
+            return ""
+        if not takes_value and (not plain.startswith("-") or plain == "-"):
+            return word
+        takes_value = not takes_value and (plain == "-e" or _AWK_VALUES.fullmatch(plain) is not None)
+    return ""
+
+
 def _remove_awk_texts(program: str) -> str:
     """Return *program* with `S` for each text and each pattern, and without comments."""
     rest: list[str] = []
@@ -159,11 +176,18 @@ def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
                 if at + 1 < len(args.words):
                     return args.words[at + 1], args.command.literal[at + 2]
-            elif len(option) == 2 and word.startswith(option) and option in args.options:
-                return word[2:], args.command.literal[at + 1]
+            elif len(option) == 2 and (match := _joined_code(option).fullmatch(word)):
+                return match[1], args.command.literal[at + 1]
             elif option.startswith("--") and word.startswith(f"{option}="):
                 return word.partition("=")[2], args.command.literal[at + 1]
     return None, True
+
+
+@cache
+def _joined_code(option: str) -> re.Pattern[str]:
+    """Return the pattern for code that is joined to *option*, which may stand behind flags: `-Bc'code'`."""
+    flags = "abBdEhilnOpPqsSTtuUvVwx0-9" + ("I" if option == "-c" else "")
+    return re.compile(rf"-[{flags}]*?{option[1]}(.+)", re.DOTALL)
 
 
 def unseen_code_dangers(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:

@@ -13,13 +13,21 @@ The order of writing and running does not count, because loops, functions and ba
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script
 from ..shell.records import Script, SimpleCommand
 from .files import files_of
-from .inline_code import DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
+from .inline_code import (
+    AWKS,
+    DOWNLOADERS,
+    code_dangers,
+    find_inline_code,
+    language_of_program,
+    unseen_code_dangers,
+)
 from .options import Args
 from .printed_texts import find_known_output, input_text
 from .table_files import FILES
@@ -55,6 +63,10 @@ _DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
     "just": ("justfile", "Justfile", ".justfile"),
 }
 _SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run-parts"})
+# Programs that also take a script on the command line, with the option before it.
+_RUN_PROGRAM_TEXT = {"sed": ("-e",), "awk": (), "gawk": ()}
+# Modules of python whose operand is a script or a module.
+_SCRIPT_MODULES = frozenset({"cProfile", "profile", "trace", "pdb", "runpy", "doctest", "unittest"})
 # Options of interpreters that take the next word, so that it is not the script.
 _VALUE_OPTIONS = {
     "python": "-W -X", "pypy": "-W -X", "perl": "-I", "ruby": "-I -r -C -E", "php": "-d -c -z",
@@ -81,6 +93,9 @@ _ODD_RECIPE = re.compile(
 _LEAVES_LANGUAGE = re.compile(
     r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
 )
+_UNKNOWN_NAME = re.compile(r"[$`{]")
+# awk writes to a file whose name is not a text: `print > ARGV[1]`.
+_COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*[^\s\"]")
 _ON_PATH = re.compile(r"(?:.*/)?s?bin/[^/]+")
 
 
@@ -122,18 +137,22 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
     start_files = [setting.value for setting in script.assignments if setting.name == "ENV"]
     sets_path = any(setting.name == "PATH" for setting in script.assignments)
     codes = [code for args in arguments if (code := find_inline_code(args)) is not None]
+    runs: list[tuple[Args, set[str]]] = []
     for args in arguments:
+        run_files = [*_run_files(args), *(start_files if args.command.name in SHELLS else ())]
+        runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
+    # A script that runs may write a script that runs later.
+    codes += [text for name in set().union(*(names for _, names in runs)) if (text := _text_of(files, name))]
+    for args, names in runs:
         command = args.command
         yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
-        run_files = [*_run_files(args), *(start_files if command.name in SHELLS else ())]
-        names = {_last_name(name) for file in run_files for name in fill_in_text(file, values)}
         for name in sorted(names):
             content = files.get(name)
             if content is not None:
                 names_others = content.language is None and _names_any(content.text, files)
                 content = content if not names_others else _FileContent(None)
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
-            elif any(_names_any(code, (name,)) for code in codes):
+            elif any(_names_any(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
                 yield command, _UNSEEN
             elif is_nameless:
                 yield command, _UNNAMED
@@ -150,6 +169,27 @@ def _add_written_files(args: Args, files: dict[str, _FileContent], values: Mappi
             name = _last_name(target)
             written = content._replace(is_on_path=_ON_PATH.fullmatch(target) is not None)
             files[name] = _append_text(files.get(name), written, command)
+
+
+def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
+    return (files[name].text or "") if name in files else ""
+
+
+def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iterable[str]) -> bool:
+    """
+    Return whether the line writes a file whose name it works out, and shows *name* elsewhere too.
+
+    An example is `f() { echo x > "$1"; }; f name; sh name`.
+    """
+    is_open = any(map(_UNKNOWN_NAME.search, files)) or any(
+        _COMPUTED_OUTPUT.search(word) for args in arguments if args.command.name in AWKS for word in args.words
+    )
+    others = [args.command for args in arguments if args is not run]
+    shown = [
+        *(word for command in others for word in command.plain),
+        *(redirection.target for command in others for redirection in command.redirections),
+    ]
+    return is_open and any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in shown)
 
 
 def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
@@ -177,7 +217,7 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
     command = args.command
     options = _READ_SCRIPTS.get(command.name, "").split()
     for value in args.values(*options):
-        if value in STANDARD_INPUT or value.startswith("<("):
+        if value in STANDARD_INPUT or value.startswith(("<(", "/dev/fd/", "/proc/")):
             yield next(iter(unseen_code_dangers((*command.fed_by, *command.substitutions))), _UNSEEN)
 
 
@@ -190,8 +230,13 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
         yield from code_dangers(language_name, content.text)
     elif command.name in _DEFAULT_SCRIPTS:
         yield _UNSEEN if _ODD_RECIPE.search(content.text) else WrittenText(_recipes_of(content.text))
+    elif command.name in _RUN_PROGRAM_TEXT:
+        # The file is read like a program on the command line of `sed` or `awk`.
+        yield WrittenText(shlex.join([command.name, *_RUN_PROGRAM_TEXT[command.name], content.text]))
     elif command.name in (*_READ_SCRIPTS, *_SCRIPT_OPERANDS):
         yield from (_UNSEEN,) if _LEAVES_LANGUAGE.search(content.text) else ()
+    elif (interpreter := _interpreter_of(content.text)) and interpreter not in SHELLS:
+        yield _UNSEEN
     else:
         yield WrittenText(content.text)
 
@@ -204,8 +249,13 @@ def _recipes_of(text: str) -> str:
 
 def _language_of(text: str) -> str | None:
     """Return the language that the first line names, as in `#!/usr/bin/env python3`. Return None for a shell."""
+    return language_of_program(_interpreter_of(text))
+
+
+def _interpreter_of(text: str) -> str:
+    """Return the program that the first line names, or "" if it names none."""
     match = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(\S+)", text)
-    return language_of_program(match[1]) if match else None
+    return match[1] if match else ""
 
 
 def _run_files(args: Args) -> Iterator[str]:
@@ -239,7 +289,10 @@ def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     yield from args.values("--require", "-r", "--import")
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
-        yield from (word for word in args.operands if word.endswith(".py"))
+        runs_operands = not _SCRIPT_MODULES.isdisjoint(args.values("-m"))
+        scripts = [word for word in args.operands if word not in args.values("-o", "--outfile")]
+        yield from (word for word in scripts if runs_operands or word.endswith(".py"))
+        yield from (f"{word}.py" for word in scripts if runs_operands)
         return
     if find_inline_code(args) is not None:
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..._plumbing.wording import in_backticks
 from .nodes import JOINED_LINES, SPACE, NodeContext, NodeReader, descendants
-from .records import CannotParse
+from .records import Assignment, CannotParse
 from .words import has_unescaped_substitution
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ _ODD_IN_EXPANSION = re.compile(r"['\"\\{}\n`]")
 _ODD_IN_PATTERN = re.compile(r"[\s;&'\"`]")
 # Matches `${!name}`, `${name[index]}` and `${name:offset}`.
 _EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
+# In `${x/Q/$}` the `$` may become the beginning of a substitution.
+_LONE_DOLLAR = re.compile(r"/[^/]*\$(?=[/}]|\Z)|/[^/]*\\\$")
+# Matches `${name=value}` and `${name:=value}`.
+_SETS_VARIABLE = re.compile(r"\$\{(\w+)(?:\[.*\])?:?=(.*)\}", re.DOTALL)
 _OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
 
 
@@ -62,6 +66,12 @@ class ExpansionReader(NodeReader):
         """Read `${name...}`. The grammar and the shell read it differently as soon as it holds quotes."""
         self.has_substitution = True
         self.evaluates = self.evaluates or _EVALUATES.search(self.source_of(node)) is not None
+        if _LONE_DOLLAR.search(self.source_of(node)):
+            raise CannotParse("a `$` that `${...}` inserts")
+        if match := _SETS_VARIABLE.fullmatch(self.source_of(node)):
+            name, value = match[1], match[2]
+            literal = not re.search(r"[$`]", value)
+            self.assignments.append(Assignment(name=name, value=value, is_literal=literal, unexpanded=value))
         for child in node.children:
             if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and context.quoted):
                 raise CannotParse("quotes inside `${...}`")

@@ -134,6 +134,8 @@ class _ScriptParts:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
             # `declare -i b=a` evaluates `a` as a number.
             self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
+            # `read 'b[a]'` and `unset 'b[a]'` compute the subscript.
+            self.evaluates = self.evaluates or any(re.match(r"\w+\[", word) for word in command.plain[1:])
             self.evaluates_subscript = self.evaluates_subscript or any(
                 "[" in word and "$" in word for word in command.plain[1:]
             )

@@ -28,6 +28,10 @@ _SIGNS_IN_TESTS = {
 }
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 _ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
+# Bash computes every value of these variables as a number.
+_NUMBERS = frozenset({"RANDOM", "SECONDS", "OPTIND", "LINENO", "HISTCMD", "SRANDOM", "BASHPID", "PPID", "UID", "EUID"})
+# Matches `a=([i]=x)`, in which bash computes `i`.
+_SUBSCRIPT_IN_ARRAY = re.compile(r"=\((?:.*\s)?\[", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DESCRIPTOR_BEFORE = re.compile(r"(?:(?<![^\s;&|()])\d+|\{[A-Za-z_]\w*\})\Z")
 # These two are reserved words to the shell, but a plain command after them is read like any other.
@@ -202,11 +206,13 @@ class SimpleCommandReader(ExpansionReader):
         if _NAME.fullmatch(name) is None:
             raise CannotParse(f"`{name}` is no name for a variable")
         self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
+        self.evaluates = self.evaluates or _SUBSCRIPT_IN_ARRAY.search(self.source_of(node)) is not None
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
             self.visit(child, context._replace(tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
+        self.evaluates = self.evaluates or (name in _NUMBERS and not word.plain.isdigit())
         result = Assignment(
             name=name, value=word.plain, is_literal=literal, unexpanded=self._value_without_expansions(node, word)
         )

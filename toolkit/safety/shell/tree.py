@@ -101,10 +101,12 @@ class StatementReader(SimpleCommandReader):
             self.spawns = True
         self.refuse_text_between(node, SPACE)
         inner_context = context.for_statements()
+        # `for ((;a;))` computes `a`.
+        self.evaluates = self.evaluates or node.type == "c_style_for_statement"
         for child in node.children:
             if child.type == "variable_assignment" and node.type == "c_style_for_statement":
                 # `for ((i = 0; ...))` is arithmetic, where spaces have no meaning.
-                self.has_substitution = self.evaluates = True
+                self.has_substitution = True
                 self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))
                 self.visit_parts(child, inner_context)
             else:
@@ -188,9 +190,19 @@ class StatementReader(SimpleCommandReader):
         self.refuse_text_between(node, SPACE)
         name = self.require_field(node, "name")
         self.functions.append(self.source_of(name))
-        inner_context = context.for_statements()._replace(nesting=(*context.nesting, f"{self.source_of(name)}()"))
+        # The redirections behind the body hold for every call.
+        targets = [child for child in node.children if child.type.endswith("_redirect")]
+        redirections = list(context.redirections)
+        for target in targets:
+            new_redirections, words = self.read_redirection(target, context)
+            if words:
+                raise CannotParse("words behind a function")
+            redirections += new_redirections
+        inner_context = context.for_statements()._replace(
+            nesting=(*context.nesting, f"{self.source_of(name)}()"), redirections=tuple(redirections)
+        )
         for child in node.children:
-            if child != name:
+            if child != name and child not in targets:
                 self.visit(child, inner_context)
 
     def visit_compound(self, node: Node, context: NodeContext) -> None:

@@ -32,8 +32,13 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 # Subcommands that run a command inside a container or on another machine.
 _RUN_INSIDE = frozenset({"exec", "run", "rsh", "ssh", "shell", "-dm", "-dmS"})
 _PROGRAM_NAME = re.compile(r"(?:/[\w./-]*/)?[a-z][\w.+-]*")
-_JOINED_EXEC = re.compile(r"(?:--exec(?:-batch)?=|-[xX])(.+)", re.DOTALL)
+# `fd -Hx rm` and `fd -Hxrm`: flags may stand before the letter, and the program may be joined to it.
+_JOINED_EXEC = re.compile(r"(?:--exec(?:-batch)?=|-[HIusigFalLp0q1]*[xX])(.+)", re.DOTALL)
+_FD_EXEC = re.compile(r"-[HIusigFalLp0q1]*[xX]")
+_EXEC_WORDS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch"})
 _REBASE_EXEC = re.compile(r"--exe?c?(?:=(.*))?|-[a-zA-Z]*?x(.*)", re.DOTALL)
+_DIFFTOOL_EXEC = re.compile(r"--ext?c?m?d?(?:=(.*))?|-[gy]*x(.*)", re.DOTALL)
+_TAR_EXEC = re.compile(r"(?:--checkpoint-a[a-z]*=)?exec=(.*)|--to-c[a-z]*=(.*)", re.DOTALL)
 _DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
@@ -232,7 +237,7 @@ def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
     for at, word in enumerate(words):
         if command.name != "find" and (match := _JOINED_EXEC.fullmatch(word)):
             yield slice_command(command, at, len(words), first_word=match[1])
-        elif word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+        elif word in _EXEC_WORDS or (command.name != "find" and _FD_EXEC.fullmatch(word)):
             ends = (
                 end
                 for end in range(at + 1, len(words))
@@ -249,6 +254,10 @@ def _git(command: SimpleCommand) -> Iterator[WrappedCommand]:
         for at in range(words.index("rebase") + 1, len(words)):
             if match := _REBASE_EXEC.fullmatch(words[at]):
                 yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), "git --exec")
+    if "difftool" in words:
+        for at in range(words.index("difftool") + 1, len(words)):
+            if match := _DIFFTOOL_EXEC.fullmatch(words[at]):
+                yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), "git difftool -x")
     for at, word in enumerate(words[:-1]):
         following = words[at + 1]
         if word in ("-c", "--config-env") and re.match(r"alias\.[^=]+=!", following):
@@ -257,6 +266,12 @@ def _git(command: SimpleCommand) -> Iterator[WrappedCommand]:
             yield ShellText(" ".join(dropwhile(lambda text: text.startswith("-"), words[at + 1 :])), "git foreach")
         elif word == "run" and words[at - 1] == "bisect":
             yield slice_command(command, at + 1, len(words))
+
+
+def _tar(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    """Yield the text of `tar --checkpoint-action=exec=text` and `tar --to-command=text`."""
+    for match in filter(None, map(_TAR_EXEC.fullmatch, command.plain[1:])):
+        yield ShellText(match[1] or match[2] or "", "tar")
 
 
 def _module(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -329,6 +344,7 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     "fdfind": _find,
     "git": _git,
     "flock": _flock,
+    **dict.fromkeys(("tar", "gtar"), _tar),
     "entr": _entr,
     **dict.fromkeys(SEDS, _sed),
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
