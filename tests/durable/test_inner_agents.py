@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 
@@ -267,3 +268,54 @@ async def test_a_flow_that_fails_lists_the_items_whose_agents_wait_and_a_retry_d
         await host.retry("r")
         assert "a retry does not run it again" in str(await flow.run(Task(), host, id="r"))
     assert shop.paid == ["A"]
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_step_that_took_too_long_is_attempted_again_after_the_call_that_was_cut(shop, database, idempotent):
+    calls, texts = [], []
+
+    @shop.catalog.tool(idempotent=idempotent)
+    async def hold(text: str) -> str:
+        """Take too long for the first time."""
+        calls.append(text)
+        await asyncio.sleep(0 if len(calls) > 1 else 3600)
+        return "held"
+
+    agent = shop.agent("hold", mode="auto")
+
+    async def work(task, context):
+        run = await agent.run(task.file)
+        texts.append(run.messages[-2].results[0].text)
+        return run.unwrap()
+
+    async with DurableHost(database) as host:
+        flow = build_flow(work, idempotent=True, timeout_seconds=1.0)
+        assert await flow.run(Task("A"), host, id="r") == Edited("done: A")
+    assert calls == ["A"] * (1 + idempotent)
+    assert ("held" if idempotent else "it was cancelled while it ran") in texts[0]
+
+
+async def test_a_step_that_is_attempted_again_waits_for_the_agents_of_the_attempt_before(shop, database):
+    calls, attempts = [], itertools.count(1)
+
+    @shop.catalog.tool
+    async def hold(text: str) -> str:
+        """Take longer than the attempt before."""
+        calls.append(text)
+        await asyncio.sleep(0.5)
+        return "held"
+
+    agent = shop.agent("hold", mode="auto")
+
+    async def fail_once():
+        await wait_until(lambda: calls)
+        if next(attempts) == 1:
+            raise Transient("busy", happened="no")
+
+    async def work(task, context):
+        run, _ = await asyncio.gather(agent.run(task.file), fail_once())
+        return run.unwrap()
+
+    async with DurableHost(database) as host:
+        assert await build_flow(work, idempotent=True).run(Task("A"), host, id="r") == Edited("done: A")
+    assert calls == ["A"]
