@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.durable.killing import AgentPlace, live_and_count, run_to_the_end
 from tests.killed_children import fork, say
+from toolkit.approvals import ApprovalError
 from toolkit.durable import DurableError
 
 GAP_SECONDS = 0.3
@@ -75,7 +76,7 @@ def live_and_freeze(place: AgentPlace, line: int) -> dict[str, Any]:
     while True:
         try:
             return live_and_count(place, line, freeze)
-        except DurableError as error:
+        except (ApprovalError, DurableError) as error:
             if error.why != "store":
                 raise
             line = 0
