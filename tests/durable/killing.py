@@ -15,14 +15,14 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.killed_children import ROOT, count_lines, die, fork, say
 from toolkit import Catalog, Context, Decision, Dispatcher, ToolCall
 from toolkit.agent import Agent, Run, sub_run
-from toolkit.durable import DurableAgent
+from toolkit.durable import DurableAgent, DurableError
 from toolkit.durable.journal.opening import open_journal
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider
@@ -65,6 +65,16 @@ def reply_to(request: Request) -> Any:
     if isinstance(scripted, str):
         return scripted
     return [ToolCall(name, {"n": n}, f"{name}-{n}") for name, n in scripted]
+
+
+@contextlib.contextmanager
+def answered_elsewhere() -> Iterator[None]:
+    """Pass over the refusal of an answer because another process has answered, gone on since, or come to the end."""
+    try:
+        yield
+    except DurableError as error:
+        if error.why not in ("answered", "unknown", "over"):
+            raise
 
 
 class Place:
@@ -150,7 +160,9 @@ class AgentPlace(Place):
             run: Run[str] = await durable.run(PROMPT, id=self.run_id)
             while run.status == "waiting":
                 decisions = {request.id: Decision.approve(by="ada") for request in run.requests}
-                run = await durable.resume(self.run_id, decisions)
+                with answered_elsewhere():
+                    await durable.resume(self.run_id, decisions)
+                run = await durable.run(PROMPT, id=self.run_id)
         text = run.text if run.status == "done" else ""
         return {"status": run.status, "reason": run.reason, "text": text}
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 
 import pytest
 
-from tests.flows.kit import Edited, Task
+from tests.clocks import wait_until
+from tests.flows.kit import Built, Edited, Part, Released, Task
 from tests.flows.test_inner_agents import Shop, approve, build_flow
-from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
+from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall, Transient
 from toolkit.durable import DurableAgent, DurableHost
 from toolkit.flows import Failed, Flow, Waiting
+from toolkit.hooks import Halt, Proceed
 from toolkit.providers import AssistantMessage, ScriptedProvider
 
 pytestmark = pytest.mark.anyio
@@ -226,3 +229,93 @@ async def test_an_undo_with_an_agent_inside_waits_and_undoes_once(shop, database
         outcome = await flow.resume("r", approve(waiting), host)
     assert outcome == Failed("edit", ("it is bad",))
     assert shop.paid == ["back A"]
+
+
+@pytest.mark.parametrize("failure", [Transient("lost", happened="maybe"), None], ids=["in doubt", "halted"])
+async def test_a_flow_that_fails_lists_the_items_whose_agents_wait_and_a_retry_does_not_repeat_them(
+    shop, database, failure
+):
+    agent = shop.agent("note", "pay", mode="auto")
+
+    class Hook:
+        async def before(self, call):
+            if failure is not None or call.name != "build" or call.arguments["part"]["number"] == 0:
+                return Proceed()
+            await wait_until(lambda: shop.paid)
+            return Halt("enough")
+
+    flow = Flow[Released]("items", dispatcher=Dispatcher(Catalog(), hooks=[Hook()]))
+
+    @flow.step(read_only=True)
+    def split(task: Task) -> list[Part]:
+        return [Part(0), Part(1)]
+
+    @flow.step(concurrency_safe=True)
+    async def build(part: Part) -> Built:
+        if part.number == 1:
+            await wait_until(lambda: shop.paid)
+            raise failure
+        (await agent.run("A")).unwrap()
+        return Built(part.number)
+
+    @flow.step
+    def pack(built: list[Built]) -> Released:
+        return Released("1")
+
+    async with DurableHost(database) as host:
+        failed = await flow.run(Task(), host, id="r")
+        assert "build (item 1)" in failed.left
+        await host.retry("r")
+        assert "a retry does not run it again" in str(await flow.run(Task(), host, id="r"))
+    assert shop.paid == ["A"]
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_step_that_took_too_long_is_attempted_again_after_the_call_that_was_cut(shop, database, idempotent):
+    calls, texts = [], []
+
+    @shop.catalog.tool(idempotent=idempotent)
+    async def hold(text: str) -> str:
+        """Take too long for the first time."""
+        calls.append(text)
+        await asyncio.sleep(0 if len(calls) > 1 else 3600)
+        return "held"
+
+    agent = shop.agent("hold", mode="auto")
+
+    async def work(task, context):
+        run = await agent.run(task.file)
+        texts.append(run.messages[-2].results[0].text)
+        return run.unwrap()
+
+    async with DurableHost(database) as host:
+        flow = build_flow(work, idempotent=True, timeout_seconds=1.0)
+        assert await flow.run(Task("A"), host, id="r") == Edited("done: A")
+    assert calls == ["A"] * (1 + idempotent)
+    assert ("held" if idempotent else "it was cancelled while it ran") in texts[0]
+
+
+async def test_a_step_that_is_attempted_again_waits_for_the_agents_of_the_attempt_before(shop, database):
+    calls, attempts = [], itertools.count(1)
+
+    @shop.catalog.tool
+    async def hold(text: str) -> str:
+        """Take longer than the attempt before."""
+        calls.append(text)
+        await asyncio.sleep(0.5)
+        return "held"
+
+    agent = shop.agent("hold", mode="auto")
+
+    async def fail_once():
+        await wait_until(lambda: calls)
+        if next(attempts) == 1:
+            raise Transient("busy", happened="no")
+
+    async def work(task, context):
+        run, _ = await asyncio.gather(agent.run(task.file), fail_once())
+        return run.unwrap()
+
+    async with DurableHost(database) as host:
+        assert await build_flow(work, idempotent=True).run(Task("A"), host, id="r") == Edited("done: A")
+    assert calls == ["A"]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.durable.killing import Place, kill_processes
+from tests.durable.killing import Place, answered_elsewhere, kill_processes
 from toolkit import Agent, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow, Waiting
@@ -133,8 +133,10 @@ class AgentsPlace(Place):
             outcome = await flow.run(Order("a book"), host, id=self.run_id)
             while isinstance(outcome, Waiting):
                 decisions = {request.id: Decision.approve(by="ada") for request in outcome.requests}
-                outcome = await flow.resume(self.run_id, decisions, host)
-        return {"end": str(outcome), "failed": isinstance(outcome, Failed)}
+                with answered_elsewhere():
+                    await flow.resume(self.run_id, decisions, host)
+                outcome = await flow.run(Order("a book"), host, id=self.run_id)
+        return {"text": str(outcome), "failed": isinstance(outcome, Failed)}
 
     def find_violations(self, outcome: dict[str, Any], effects: list[dict[str, Any]], kills: int) -> list[str]:
         """Return what must not have happened in a run whose processes were killed *kills* times."""
@@ -142,7 +144,7 @@ class AgentsPlace(Place):
         counts = Counter((effect["tool"], effect["n"]) for effect in effects)
         unknown = " ".join(outcome["unknown"])
         if outcome["failed"]:
-            violations.append(f"the run ended as {outcome['end']}")
+            violations.append(f"the run ended as {outcome['text']}")
         for tool in ("pay", "put", "send"):
             for n in PARTS:
                 count = counts[tool, n]

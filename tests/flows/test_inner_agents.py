@@ -176,6 +176,16 @@ async def test_agents_at_the_same_time_ask_together(shop, is_group):
     assert sorted(shop.paid) == ["A0", "A0", "A1", "A1", "A2", "A2"]
 
 
+async def test_requests_of_agents_at_the_same_time_come_in_the_order_of_the_agents(shop):
+    slow, quick = shop.agent(*["note"] * 5, "pay", mode="auto"), shop.agent("pay")
+
+    async def work(task, context):
+        await asyncio.gather(slow.run("A"), quick.run("B"))
+
+    waiting = await build_flow(work).run(Task())
+    assert [request.arguments["bill"] for request in waiting.requests] == ["A", "B"]
+
+
 async def test_agents_at_the_same_time_are_told_apart_by_their_prompts_in_any_order(shop):
     agent = shop.agent("pay")
     orders = iter([[0, 1], [1, 0], [1, 0]])

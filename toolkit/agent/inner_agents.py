@@ -130,7 +130,7 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
             run = await _advance(own_agent, step, nested, inner, resume)
             step.nested.add_spent(nested.number, run.spent)
             if run.status == "waiting":
-                await step.nested.pause(run.requests)
+                await step.nested.pause(nested.number, run.requests)
             return run
     except ApprovalError as error:
         if is_temporary(error):

@@ -54,13 +54,12 @@ class NestedRuns:
 
     Attributes:
         loop: The event loop of the run that the call belongs to.
-        requests: The requests of the runs that wait.
         failure: An error of the `Steps` themselves, or `InnerRunChanged`. It ends the run that the call belongs to.
     """
 
     def __init__(self, steps: Steps, key: str, before: CallPause | None) -> None:
         self.loop = asyncio.get_running_loop()
-        self.requests: list[ApprovalRequest] = []
+        self._requests: dict[int, Sequence[ApprovalRequest]] = {}
         self.failure: Exception | None = None
         self._steps = steps
         self._key = key
@@ -70,12 +69,19 @@ class NestedRuns:
         self._taken: set[int] = set()
         self._lock = asyncio.Lock()
         self._at_work: set[asyncio.Task[Any]] = set()
+        self._left_behind: set[asyncio.Task[Any]] = set()
         self._changed = asyncio.Event()
         self._is_paused = False
 
     def restart(self) -> None:
         """Begin to count again, because the function runs again from its start."""
         self._taken.clear()
+        self._left_behind |= self._at_work
+
+    @property
+    def requests(self) -> Sequence[ApprovalRequest]:
+        """The requests of the runs that wait, in the order of the runs."""
+        return [request for number in sorted(self._requests) for request in self._requests[number]]
 
     @property
     def spent(self) -> Spent:
@@ -116,6 +122,9 @@ class NestedRuns:
             CallPaused: The function has caught the exception that a run before has ended it with.
         """
         self.check_loop()
+        if self._left_behind:  # a run of the attempt before must not go on twice at the same time
+            await asyncio.wait(self._left_behind)
+            self._left_behind.clear()
         if self._is_paused:
             raise CallPaused(_PAUSED)
         task = asyncio.current_task()
@@ -147,7 +156,7 @@ class NestedRuns:
         number = matches[0] if matches else len(notes) + 1
         self._taken.add(number)
         if not matches:
-            parallel = bool(self._at_work or self.requests)
+            parallel = bool(self._at_work or self._requests)
             note = {"subject": subject, "inputs": inputs, "identity": identity, "parallel": parallel}
             notes.append(note)
             await self.write_note(f"inner/{number}", subject, note)
@@ -188,14 +197,14 @@ class NestedRuns:
         """Note what the run with this number has used in all. Its seconds are those of the call, too."""
         self._spent[str(number)] = replace(spent, seconds=0.0, retries=0)
 
-    async def pause(self, requests: Sequence[ApprovalRequest]) -> NoReturn:
+    async def pause(self, number: int, requests: Sequence[ApprovalRequest]) -> NoReturn:
         """
-        Let the call wait for *requests*, as soon as no other run inside it is at work.
+        Let the call wait for *requests* of the run with this number, as soon as no other run inside it is at work.
 
         Raises:
             CallPaused: Always. It ends the function of the call.
         """
-        self.requests += requests
+        self._requests[number] = requests
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a loop runs
         self._at_work.discard(task)

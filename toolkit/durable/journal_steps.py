@@ -111,7 +111,9 @@ class JournalSteps(Steps):
         started = self._read_seconds()
         before = read_state(session)
         if step is not None and not may_repeat:
-            result = _build_cut_off_result(call)
+            result = _build_cut_off_result(
+                call, "it was cancelled" if step.epoch == self.epoch else "its process ended"
+            )
             await self._finish(key, dump_call(result, session, before), started)
             return result
         beginning = _Beginning(self, key, call, was_begun=step is not None)
@@ -138,17 +140,25 @@ class JournalSteps(Steps):
         If the task is cancelled meanwhile, the call does not run, so the beginning is taken back.
         """
         run_id, epoch = self._row.id, self._row.epoch
+        if was_begun and self._steps[key].epoch == epoch:
+            return await self._write(lambda now: self._journal.check_newest(run_id, epoch))
         if was_begun:
             write = partial(self._journal.begin_again, run_id, epoch, key)
         else:
             write = partial(self._journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
         task, cancelled = await run_to_end(self._write(write), _CLEANUP_SECONDS)
         if cancelled is None:
-            return task.result()
+            task.result()
+            return self._note_beginning(key)
         if not (was_begun or task.cancelled() or task.exception()):
             taking_back, _ = await run_to_end(self._take_back(key), _CLEANUP_SECONDS)
             retrieve_exception(taking_back)
         raise cancelled
+
+    def _note_beginning(self, key: str) -> None:
+        """Remember that the step has begun: a function that is attempted again comes to it in the same activation."""
+        if (step := self._steps.get(key)) is None or step.state == "began":  # a job in the background has its record
+            self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="began")
 
     async def _take_back(self, key: str) -> None:
         try:
@@ -260,10 +270,10 @@ class _Beginning:
         self.has_begun = True
 
 
-def _build_cut_off_result(call: ToolCall) -> ToolResult:
+def _build_cut_off_result(call: ToolCall, cause: str) -> ToolResult:
     return ToolResult.failure(
         "failed",
-        "its process ended while it ran, before the result was kept: it may or may not have happened",
+        f"{cause} while it ran, before the result was kept: it may or may not have happened",
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
         call_id=call.id,

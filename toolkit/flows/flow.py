@@ -373,7 +373,7 @@ class Flow(Generic[E]):
                 step.failure = caller.postponed
                 raise caller.postponed
             if isinstance(outcome, Paused):
-                await nested.pause(outcome.requests)
+                await nested.pause(run.number, outcome.requests)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
 
     def encode_start(self, value: object) -> FlowValue:

@@ -230,7 +230,7 @@ class FlowRunner:
         pairs = [
             (visit, outcome) for visit, outcome in zip(visits, outcomes, strict=True) if isinstance(outcome, Passed)
         ]
-        left = [text for _, outcome in broken for text in outcome.left]
+        left = [text for outcome in outcomes if isinstance(outcome, Broken | Paused) for text in outcome.left]
         siblings = [] if node.tool.facts.read_only else [visit.label for visit, _ in pairs]
         requests = [request for outcome in outcomes if isinstance(outcome, Paused) for request in outcome.requests]
         if any(outcome.is_final for _, outcome in broken):

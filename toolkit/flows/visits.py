@@ -9,7 +9,7 @@ A visit is broken if the last attempt has failed. What the attempts have done is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..agent.call_pauses import read_pause
@@ -50,9 +50,15 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """People have to answer before the step can go on."""
+    """
+    People have to answer before the step can go on.
+
+    Attributes:
+        left: What is there of the step already, in words.
+    """
 
     requests: tuple[ApprovalRequest, ...]
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +113,16 @@ class ItemVisit:
                 result = await self._call_step(attempt, problems)
             except CallHeldBack:
                 return HeldBack()
-            if (pause := _find_pause(result)) is not None:
-                return pause
             stands = stands or self._may_have_effect(result)
+            if (pause := _find_pause(result)) is not None:
+                return self._pause(pause, stands=stands)
             output, texts = None, [describe_failure(result)] if result.kind != "ok" else []
             if result.kind == "ok":
                 output = FlowValue.from_json(result.value, f"the record of {self.label}")
                 self._graph.types.decode(output, f"the record of {self.label}")
                 check = await self._check(attempt, output)
                 if isinstance(check, Paused):
-                    return check
+                    return self._pause(check, stands=stands)
                 texts = check
                 if not texts:
                     return Passed(output, attempt)
@@ -127,7 +133,7 @@ class ItemVisit:
             if result.kind == "ok" or result.attempts or was_cut(result):
                 undone = await self.undo(attempt, output, texts)
                 if undone is not None:
-                    return undone
+                    return self._pause(undone, stands=stands) if isinstance(undone, Paused) else undone
                 stands = stands and self._node.undo is None
             if was_cut(result):
                 continue  # a crash is not a failed attempt
@@ -135,6 +141,10 @@ class ItemVisit:
             problems = Problems(tuple(texts), self._node.name)
             if failures >= self._node.attempts or result.kind in ("denied", "safety"):
                 return Broken(tuple(texts), left=(self.label,) if stands else ())
+
+    def _pause(self, pause: Paused, *, stands: bool) -> Paused:
+        """Return *pause*, with the step itself in what is there already if *stands*."""
+        return replace(pause, left=(self.label,)) if stands else pause
 
     def decode_arguments(self) -> dict[str, Any]:
         """Return the arguments of the step as its facts see them."""
@@ -150,7 +160,8 @@ class ItemVisit:
             return False
         if result.attempts == 1 and result.error is not None and result.error.details.get("happened") == "no":
             return False
-        return result.kind == "ok" or result.attempts > 0 or was_cut(result)
+        has_begun = read_pause(result) is not None  # an agent inside it waits, and may have done something before
+        return has_begun or result.kind == "ok" or result.attempts > 0 or was_cut(result)
 
     async def _find_value_before(self, attempt: int) -> FlowValue:
         """Return the value with which an attempt ran. A hook or a person may have changed it."""
