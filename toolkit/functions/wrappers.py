@@ -70,7 +70,11 @@ def _passes_on_all(function: Any) -> bool:
     """Return whether the function whose parameters are shown holds another one, and calls it with `*` or `**`."""
     # `functools.wraps` shows the parameters of the wrapped function, so its code decides, and not that of the wrapper.
     for _ in range(MAX_LAYERS):
-        function = unwrap_binding(function) or unwrap_wrapper(function) or function
+        inner = unwrap_binding(function)
+        inner = unwrap_wrapper(function) if inner is None else inner
+        if inner is None:
+            break
+        function = inner
     code = getattr(find_executed_function(function), "__code__", None)
     if code is None or not _calls_with_stars(code):
         return False
