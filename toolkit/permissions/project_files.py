@@ -87,7 +87,7 @@ class ProjectFiles:
 
     Attributes:
         folder: The folder as it was given, for messages.
-        root: The folder, whatever links lead there.
+        root: The folder behind all links.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -240,7 +240,7 @@ class ProjectFiles:
                     yield from self._walk(name, depth + 1)
 
     def _list_names(self, folder: str) -> list[str]:
-        """Return the names of the entries of *folder*; the settings that were read are there, whatever is there now."""
+        """Return the names of the entries of *folder*; the settings that were read are always among them."""
         names = {SETTINGS_FILE} if not folder else set()
         try:
             with os.scandir(self._top / folder) as entries:
