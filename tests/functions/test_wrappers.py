@@ -65,6 +65,23 @@ def later(function):
     return wrapper
 
 
+def inside(function):
+    def wrapper(*args, **kwargs):
+        def call():
+            return function(*args, **kwargs)
+
+        return call()
+
+    return wrapper
+
+
+def repeatedly(function):
+    def wrapper(*args, **kwargs):
+        return [function(*args, **kwargs) for _ in range(2)]
+
+    return wrapper
+
+
 class Wrapper:
     """A decorator that is a class."""
 
@@ -109,7 +126,7 @@ class Shop:
 OPAQUE = {
     **{
         decorator.__name__: decorator(add)
-        for decorator in (annotated, annotated_as_text, bare, any_typed, positions, later)
+        for decorator in (annotated, annotated_as_text, bare, any_typed, positions, later, inside, repeatedly)
     },
     "object": Wrapper(add),
     "slotted object": SlottedWrapper(add),
@@ -159,6 +176,18 @@ def closed_over():
 )
 def test_an_open_signature_with_types_stays_a_tool(function):
     assert Tool.described(function, name="join").schema["type"] == "object"
+
+
+def count(*names):
+    """Count."""
+    return len(names)
+
+
+@pytest.mark.parametrize("decorator", [bare, positions, later, inside], ids=lambda decorator: decorator.__name__)
+@pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
+def test_a_wrapper_with_wraps_around_an_open_signature_stays_a_tool(decorator):
+    function = functools.wraps(count)(decorator(count))
+    assert Tool.described(function, name="count").schema["properties"].keys() == {"names"}
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,28 @@ def test_links_are_resolved_among_the_entries_that_were_read(project):
     assert files.read_settings() == b'mode = "plan"'
 
 
+def test_a_link_leads_where_the_system_says(project):
+    """The user who looks at the file before trusting it sees what is used."""
+    top = project / ".toolkit"
+    (top / "deep/inner").mkdir(parents=True)
+    (top / "folder").symlink_to("deep/inner")
+    (top / "rules").write_text("near")
+    (top / "deep/rules").write_text("deep")
+    (top / "link").symlink_to("folder/../rules")
+    entry = ProjectFiles(project).find("link")
+    assert entry is not None
+    assert entry.data == (top / "link").read_bytes() == b"deep"
+
+
+@pytest.mark.parametrize("target", ["/etc", "../../../x", "out/../../../x"])
+def test_a_link_in_a_deep_folder_that_leads_out_is_refused(project, target):
+    folder = project / ".toolkit/deep"
+    folder.mkdir()
+    (folder / "link").symlink_to(target)
+    with pytest.raises(TrustError, match="leads out"):
+        _ = ProjectFiles(project).digest
+
+
 @pytest.mark.parametrize(
     ("target", "content"),
     [

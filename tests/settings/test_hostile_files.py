@@ -54,16 +54,25 @@ def test_no_part_of_the_settings_reports_more_than_twenty_mistakes(place, text):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("".join(f"k{number}=1\n" for number in range(20_000)), "more than 5,000 keys"),
-        ("[a]\n" * 50_000, "more than 5,000 keys"),
-        ("x = {" + "a = 1, " * 20_000 + "}", "more than 5,000 keys"),
+        ("".join(f"k{number}=1\n" for number in range(20_000)), "more than 10,000 lines, keys"),
+        ("[a]\n" * 50_000, "more than 10,000 lines, keys"),
+        ("x = {" + "a = 1, " * 20_000 + "}", "more than 10,000 lines, keys"),
         ("x = " + "[" * 50_000, "more than 20 levels"),
         ("x = " + "{a=" * 50_000, "more than 20 levels"),
         ("[" + "a." * 50_000 + "a]", "more than 20 levels"),
         ("a." * 50_000 + "a = 1", "more than 20 levels"),
         ("#" * 300_000, "larger than 262,144 bytes"),
+        ("[rules]\ndeny = [" + '"a",' * 20_000 + "]", "more than 10,000 lines, keys"),
+        ("[rules]\ndeny = [" + "1," * 90_000 + "]", "more than 10,000 lines, keys"),
+        ("\n" * 200_000, "more than 10,000 lines"),
+        ("#\n" * 100_000, "more than 10,000 lines"),
+        ("[budget]\ntokens = " + "9" * 200_000, "a number or a key with more than 200 characters"),
+        ("[budget]\ntokens = 0x" + "f" * 5_000, "a number or a key with more than 200 characters"),
     ],
-    ids=["keys", "tables", "an inline table", "lists", "tables in tables", "a header", "a dotted key", "bytes"],
+    ids=[
+        *("keys", "tables", "an inline table", "lists", "tables in tables", "a header", "a dotted key", "bytes"),
+        *("texts", "numbers", "lines", "comments", "a long number", "a long hexadecimal number"),
+    ],
 )
 def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, monkeypatch, text, why):
     """The parser of the standard library takes quadratic time for some of them."""
@@ -79,11 +88,12 @@ def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, mo
     ("text", "why"),
     [
         (HOOK.format("true") * 101, "more than 100 hooks"),
-        (HOOK.format("a " * 50_000), "longer than 10,000 characters"),
-        (HOOK.format("a") + "files = [" + "'a'," * 50_000 + "]\n", "longer than 10,000 characters"),
+        (HOOK.format("a " * 50_000), "more than 20,000 characters"),
+        (HOOK.format("a") + "files = [" + "'aaaaaaa'," * 5_000 + "]\n", "more than 20,000 characters"),
+        (HOOK.format("a " * 1200) * 50, "more than 20,000 characters"),
         (HOOK.format("env " * 2400), "programs in it run each other"),
     ],
-    ids=["hooks", "a command", "files", "programs"],
+    ids=["hooks", "a command", "files", "commands", "programs"],
 )
 def test_a_hook_that_nobody_needs_is_one_mistake(place, text, why):
     """Its words are not looked up on the disk."""

@@ -25,6 +25,7 @@ __all__ = [
     "subject_of",
     "unwrap_binding",
     "unwrap_function",
+    "unwrap_wrapper",
 ]
 
 _MANAGER_CODES = (contextlib.contextmanager(iter).__code__, contextlib.asynccontextmanager(aiter).__code__)
@@ -39,7 +40,7 @@ def unwrap_function(function: Any) -> Any:
     for _ in range(MAX_LAYERS):
         inner = unwrap_binding(function)
         if inner is None:
-            inner = _unwrap_wrapper(function)
+            inner = unwrap_wrapper(function)
         if inner is None:
             inner = find_call_method(function)
         if inner is None:
@@ -82,7 +83,7 @@ def unwrap_binding(function: Any) -> Any:
     return function.__func__ if isinstance(function, (MethodType, staticmethod, classmethod)) else None
 
 
-def _unwrap_wrapper(function: Any) -> Any:
+def unwrap_wrapper(function: Any) -> Any:
     """Return the function that a wrapper claims to wrap, or None."""
     return None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
 
@@ -137,8 +138,8 @@ def is_redefinition(old: Any, new: Any) -> bool:
         return _has_same_bindings(old, new) and is_redefinition(old.func, new.func)
     if isinstance(old, MethodType) and isinstance(new, MethodType):
         return _is_redefined_class(old.__self__, new.__self__) and is_redefinition(old.__func__, new.__func__)
-    if _unwrap_wrapper(old) is not None and _unwrap_wrapper(new) is not None:
-        return _has_same_source(old, new) and is_redefinition(_unwrap_wrapper(old), _unwrap_wrapper(new))
+    if unwrap_wrapper(old) is not None and unwrap_wrapper(new) is not None:
+        return _has_same_source(old, new) and is_redefinition(unwrap_wrapper(old), unwrap_wrapper(new))
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
         is_closure = "<locals>" in old.__qualname__ + old.__code__.co_qualname
         return old.__qualname__ == new.__qualname__ and _has_same_source(old, new) and not is_closure

@@ -14,11 +14,11 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import Parameter
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, ParamSpecArgs, ParamSpecKwargs
 
 from ..errors import DefinitionError
-from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap_binding
+from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap_binding, unwrap_wrapper
 
 __all__ = ["VARIADIC", "needs_positions", "refuse_opaque_wrapper"]
 
@@ -67,17 +67,29 @@ def _takes_anything(parameters: Sequence[Parameter]) -> bool:
 
 
 def _passes_on_all(function: Any) -> bool:
-    """Return whether *function* holds another function, and calls something with `*` or `**`."""
+    """Return whether the function whose parameters are shown holds another one, and calls it with `*` or `**`."""
+    # `functools.wraps` shows the parameters of the wrapped function, so its code decides, and not that of the wrapper.
+    for _ in range(MAX_LAYERS):
+        inner = unwrap_binding(function)
+        inner = unwrap_wrapper(function) if inner is None else inner
+        if inner is None:
+            break
+        function = inner
     code = getattr(find_executed_function(function), "__code__", None)
-    if code is None or not any(line.opname.startswith("CALL_FUNCTION_EX") for line in dis.get_instructions(code)):
+    if code is None or not _calls_with_stars(code):
         return False
     return any(callable(value) and not isinstance(value, type) for value in _iter_held_values(function))
 
 
+def _calls_with_stars(code: CodeType) -> bool:
+    """Return whether *code*, or that of a function or a comprehension inside it, calls something with `*` or `**`."""
+    return any(line.opname.startswith("CALL_FUNCTION_EX") for line in dis.get_instructions(code)) or any(
+        isinstance(inner, CodeType) and _calls_with_stars(inner) for inner in code.co_consts
+    )
+
+
 def _iter_held_values(function: Any) -> Iterator[Any]:
     """Yield what a closure keeps for its calls, and the functions that a callable object keeps."""
-    while isinstance(function, (functools.partial, MethodType)):
-        function = unwrap_binding(function)
     if find_call_method(function) is not None:
         slots = [name for cls in type(function).__mro__ for name in getattr(cls, "__slots__", ())]
         values = [*getattr(function, "__dict__", {}).values(), *(getattr(function, name, None) for name in slots)]

@@ -20,10 +20,10 @@ from typing import Any
 
 from .._plumbing.wording import in_backticks
 
-__all__ = ["MAX_HOOK_CHARS", "find_scripts", "is_too_long", "replace_scripts", "why_unresolved"]
+__all__ = ["MAX_HOOK_CHARS", "are_too_long", "find_scripts", "replace_scripts", "why_unresolved"]
 
-MAX_HOOK_CHARS = 10_000
-"""The most that the command and the files of a hook may have together. A longer command is a script."""
+MAX_HOOK_CHARS = 20_000
+"""The most that the commands and the files of all hooks in a file may have together. A long command is a script."""
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 _INTERPRETERS = (
@@ -58,7 +58,7 @@ _UNSAFE = re.compile(r"[^\w./-]")
 _SEPARATORS = re.compile(r"[;&|()<>]+")
 
 
-def find_scripts(project: str | os.PathLike[str], hooks: Iterable[Mapping[str, Any]]) -> list[str]:
+def find_scripts(project: str | os.PathLike[str], hooks: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     Return the files outside `.toolkit` that *hooks* of *project* name, relative to the project, in a fixed order.
 
@@ -66,9 +66,7 @@ def find_scripts(project: str | os.PathLike[str], hooks: Iterable[Mapping[str, A
     """
     root = os.path.realpath(project)
     names: set[str] = set()
-    for table in hooks:
-        if is_too_long(table):
-            continue  # It is a mistake, which the loader of settings reports.
+    for table in [] if are_too_long(hooks) else hooks:  # The loader of settings reports that mistake.
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
@@ -77,10 +75,9 @@ def find_scripts(project: str | os.PathLike[str], hooks: Iterable[Mapping[str, A
     return sorted(names)
 
 
-def is_too_long(hook: Mapping[str, Any]) -> bool:
-    """Return whether the command and the files of *hook* are too long to look for scripts in them."""
-    texts = [value for key in ("command", "files") if (value := hook.get(key)) is not None]
-    return sum(len(str(text)) for text in texts) > MAX_HOOK_CHARS
+def are_too_long(hooks: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the commands and the files of *hooks* are too long to look for scripts in them."""
+    return sum(len(str(hook.get(key, ""))) for hook in hooks for key in ("command", "files")) > MAX_HOOK_CHARS
 
 
 def replace_scripts(

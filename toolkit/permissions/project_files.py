@@ -87,7 +87,7 @@ class ProjectFiles:
 
     Attributes:
         folder: The folder as it was given, for messages.
-        root: The folder, whatever links lead there.
+        root: The folder behind all links.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -209,7 +209,7 @@ class ProjectFiles:
         digest = hashlib.sha256(b"toolkit trust 1\0")
         for name, entry in self.entries.items():
             if entry.kind == "link":
-                self._resolve_link(name, entry)
+                self._resolve(name)
             _add_parts(digest, entry.kind.encode(), os.fsencode(name), entry.digest)
         for name, script in self.scripts.items() if self.entries else ():
             _add_parts(digest, b"script", os.fsencode(name), script.digest)
@@ -240,7 +240,7 @@ class ProjectFiles:
                     yield from self._walk(name, depth + 1)
 
     def _list_names(self, folder: str) -> list[str]:
-        """Return the names of the entries of *folder*; the settings that were read are there, whatever is there now."""
+        """Return the names of the entries of *folder*; the settings that were read are always among them."""
         names = {SETTINGS_FILE} if not folder else set()
         try:
             with os.scandir(self._top / folder) as entries:
@@ -286,24 +286,30 @@ class ProjectFiles:
         return Entry("file", file.content, file.is_executable)
 
     def _resolve(self, name: str) -> str:
-        """Return the place of *name* in `.toolkit` behind all links; a place that does not exist if they never end."""
+        """
+        Return the place of *name* in `.toolkit` behind all links; a place that does not exist if they never end.
+
+        Each part is resolved before the next one, as the system does it, because `..` is the parent of a link's target.
+
+        Raises:
+            TrustError: A link leads out.
+        """
         remaining, path, links = name.split("/")[::-1], ".", 0
         while remaining and links <= _MAX_LINKS:
-            path = posixpath.normpath(posixpath.join(path, remaining.pop()))
+            path = posixpath.relpath(posixpath.join(self._top, path, remaining.pop()), self._top)
             entry = self.entries.get(path)
             if entry is not None and entry.kind == "link":
                 links += 1
-                remaining, path = [*remaining, *self._resolve_link(path, entry).split("/")[::-1]], "."
-        return "" if remaining else path
-
-    def _resolve_link(self, name: str, link: Entry) -> str:
-        """Return where a link in `.toolkit` leads; raise `TrustError` if it leads out."""
-        target = os.fsdecode(link.data)
-        whole_path = posixpath.normpath(posixpath.join(self._top, posixpath.dirname(name), target))
-        place = posixpath.relpath(whole_path, self._top)
-        if place.split("/")[0] == "..":
+                target = os.fsdecode(entry.data)
+                inner = target.removeprefix(f"{self._top}/")
+                if posixpath.isabs(inner):
+                    path, remaining = "..", []
+                else:
+                    path = posixpath.dirname(path) if inner == target else "."
+                    remaining += inner.split("/")[::-1]
+        if path.split("/")[0] == "..":
             raise TrustError(f"{self._top / name} is a link that leads out of {self._top}; put a copy there instead")
-        return place
+        return "" if remaining else path
 
 
 def real_path(folder: str | os.PathLike[str]) -> str:

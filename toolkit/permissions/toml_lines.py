@@ -16,8 +16,9 @@ __all__ = ["KeyPath", "find_lines", "parse_toml"]
 KeyPath: TypeAlias = tuple["str | int", ...]
 """The keys from the top of the document, with the numbers of the entries in lists: `("hooks", 0, "command")`."""
 
-_MAX_KEYS = 5_000
+_MAX_PARTS = 10_000
 _MAX_DEPTH = 20
+_MAX_WORD_CHARS = 200
 
 _TOKEN = re.compile(
     r"""
@@ -36,17 +37,19 @@ def parse_toml(text: str) -> dict[str, Any]:
     Return the settings in the TOML document *text*.
 
     Raises:
-        ValueError: It is not TOML, or it has far more keys or levels than settings have.
+        ValueError: It is not TOML, or it has far more lines, keys, entries or levels than settings have.
     """
-    key_count = depth = parts = 0
+    part_count = depth = dots = 0
     for token in _TOKEN.finditer(text):
-        key_count += token[0] in ("=", "[", "{")
+        part_count += token[0] in ("=", "[", "{", ",", "\n")
         depth = max(0, depth + (token[0] in ("[", "{")) - (token[0] in ("]", "}")))
-        parts = parts + (token[0] == ".") if token[0] == "." or token.lastgroup in ("word", "text") else 0
-        if key_count > _MAX_KEYS:
-            raise ValueError(f"it has more than {_MAX_KEYS:,} keys, lists and tables; settings need far fewer")
-        if max(depth, parts) > _MAX_DEPTH:
+        dots = dots + (token[0] == ".") if token[0] == "." or token.lastgroup in ("word", "text") else 0
+        if part_count > _MAX_PARTS:
+            raise ValueError(f"it has more than {_MAX_PARTS:,} lines, keys and entries; settings need far fewer")
+        if max(depth, dots) > _MAX_DEPTH:
             raise ValueError(f"it has more than {_MAX_DEPTH} levels of keys and lists; settings need far fewer")
+        if token.lastgroup == "word" and len(token[0]) > _MAX_WORD_CHARS:
+            raise ValueError(f"it has a number or a key with more than {_MAX_WORD_CHARS} characters; shorten it")
     return tomllib.loads(text)
 
 

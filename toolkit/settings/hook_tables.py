@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 from .._option_checks import explain_unknown_choice
 from .._plumbing.wording import in_backticks
 from ..hooks.shell.records import ShellHook, find_mistakes
-from ..permissions.hook_scripts import MAX_HOOK_CHARS, is_too_long, why_unresolved
+from ..permissions.hook_scripts import MAX_HOOK_CHARS, are_too_long, why_unresolved
 from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import Trust, why_not_trusted
@@ -81,6 +81,10 @@ class _HookTables:
         if not isinstance(tables, list):
             problems.append(f"{file.place_of('hooks')}: hooks: has to be a list; write [[hooks]] above each hook")
             return
+        if are_too_long([table for table in tables if isinstance(table, dict)]):
+            why = f"their commands and files have more than {MAX_HOOK_CHARS:,} characters; put commands into scripts"
+            problems.append(f"{file.place_of('hooks')}: hooks: {why}")
+            return
         for index, table in enumerate(tables):
             self._read_table(index, table)
 
@@ -99,8 +103,6 @@ class _HookTables:
             self.hooks.append({**fields, "cwd": cwd, "source": f"{self._scope} hooks, hooks[{index}] in {path}"})
 
     def _find_mistakes(self, table: dict[str, Any]) -> list[str]:
-        if is_too_long(table):
-            return [f"command, files: are longer than {MAX_HOOK_CHARS:,} characters; put the command into a script"]
         # Twenty mistakes end the reading, so no more are looked for.
         unknown_keys = itertools.islice((key for key in table if key not in _KEYS), 20)
         unknown = [explain_unknown_choice(key, _KEYS) for key in unknown_keys]

@@ -134,6 +134,8 @@ def test_a_private_address_is_refused_by_its_text_and_by_its_lookup(url):
         ("http://127.0.0.1:9", "https://sso.example/x", True),
         ("http://127.0.0.1:9", "http://10.0.0.7/x", False),
         ("http://127.0.0.1:9", "http://169.254.169.254/x", False),
+        ("http://localhost.:9", "http://localhost/x", True),
+        ("http://localhost.:9", "http://10.0.0.7/x", False),
         ("http://10.0.0.1", "http://10.0.0.7/x", True),
         ("http://10.0.0.1", "http://intranet/x", True),
         ("http://wiki.corp", "http://intranet/x", True),

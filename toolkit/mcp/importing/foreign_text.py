@@ -29,8 +29,9 @@ _HIDDEN_CATEGORIES = frozenset(["Cf", "Co", "Cs", "Zl", "Zp"])
 
 _MARKS = re.compile(
     r"<\|[^|<>]{1,40}\|>|\[/?INST\]|<</?SYS>>|"
-    r"</?(?:important|critical|system|system[-_ ]reminder|instructions?|assistant|developer|human|user|secret|hidden|"
-    r"antml:[a-z_]{1,60}|function_calls?|function_results?|invoke|tool_use|tool_result|tool_call)\b[^<>]{0,100}>",
+    r"<\s{0,9}/?\s{0,9}(?:important|critical|instructions?|secret|hidden|invoke|(?:start|end)_of_turn|"
+    r"(?:system|assistant|developer|human|user)(?:_(?:prompt|message|reminder|instructions?|turn))?|"
+    r"antml:[a-z_]{1,60}|function_(?:calls?|results?)|tool_(?:use|results?|calls?))\b[^<>]{0,100}>",
     re.IGNORECASE,
 )
 """

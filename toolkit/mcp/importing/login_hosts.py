@@ -114,7 +114,7 @@ def _kind_of_server(host: str) -> str | None:
     """Return the kind of private address that the server has by its text; None if it is public."""
     if check_url(f"http://{_quote_host(host)}/") is None:
         return None
-    if host == "localhost" or host.endswith(".localhost"):
+    if f".{host.removesuffix('.')}".endswith(".localhost"):
         return _LOOPBACK
     return unreachable(ip_address(host)) if _is_address(host) else _PRIVATE
 

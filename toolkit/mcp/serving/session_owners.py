@@ -1,8 +1,8 @@
 """
 Who may use a session of an older revision over HTTP: the user who opened it, and no other.
 
-The guard of the HTTP server asks here before it reads a request, whatever its method. A session of another user answers
-as one that does not exist.
+The guard of the HTTP server asks here before it reads a request of any method. A session of another user answers as
+one that does not exist.
 """
 
 from __future__ import annotations
