@@ -16,8 +16,8 @@ from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
 from ..permissions.grant_rules import find_rule
 from ..permissions.grants import is_answerable, offer_grants
+from ..permissions.judge import PermissionRequest
 from ..permissions.judgement import Judgement
-from ..permissions.request import PermissionRequest
 from ..policies.redaction import MASK, Redaction
 from ..questions import AnswersNeeded, Question
 from ..spec import Tool

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ..access import Access, Command, Reads, Writes
 from ..decisions import Grant
 from ..spec import Tool
-from .request import PermissionRequest
+from .judge import PermissionRequest
 from .rules import Rule, RuleError
 
 __all__ = ["find_rule"]

@@ -25,8 +25,8 @@ from ..safety.shell.parser import CannotParse, parse_script
 from ..spec import Tool
 from ..values.visible import make_visible
 from ..verdicts import Finding
+from .judge import PermissionRequest
 from .patterns.commands import commands_allowed
-from .request import PermissionRequest
 
 __all__ = ["build_grant", "check_grant", "find_covering_grant", "is_answerable", "is_described", "offer_grants"]
 

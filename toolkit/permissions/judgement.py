@@ -31,6 +31,7 @@ from .access_gate import build_access_gate, can_check_twice
 from .judge import (
     CallGate,
     Judge,
+    PermissionRequest,
     RequestBuilder,
     SupportsJudge,
     ask_judge,
@@ -38,7 +39,6 @@ from .judge import (
     check_judge,
     verdict_without_permissions,
 )
-from .request import PermissionRequest
 from .tool_statements import (
     approval_findings,
     collect_accesses,
