@@ -14,8 +14,7 @@ from ..approvals.identity import canonical_arguments, describe_tool, digest_of_c
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
-from ..permissions.grant_rules import find_rule
-from ..permissions.grants import is_answerable, offer_grants
+from ..permissions.grants import find_rule, is_answerable, offer_grants
 from ..permissions.judge import PermissionRequest
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
