@@ -48,7 +48,7 @@ _TAKEN_OVER = "the claim of this process was taken over, because the process see
 
 class CallApproval:
     """
-    The approval of the call of *state*.
+    The approval of the call of *frame*.
 
     Attributes:
         opening: Makes the requests, or finds those of the same call.
@@ -56,14 +56,14 @@ class CallApproval:
         open_record: The request that still waits for an answer, once the call could end with it.
     """
 
-    def __init__(self, state: CallFrame) -> None:
+    def __init__(self, frame: CallFrame) -> None:
         self.claimed_record: Record | None = None
         self.open_record: Record | None = None
         self._resumed_id = ""
-        self._state = state
-        self._approvals = state.settings.approvals
-        self._store = CallStore(state)
-        self.opening = RequestOpening(state, self._store)
+        self._frame = frame
+        self._approvals = frame.settings.approvals
+        self._store = CallStore(frame)
+        self.opening = RequestOpening(frame, self._store)
 
     def take_up(self, record: Record) -> None:
         """Note that a person has answered *record*, which an earlier call has opened."""
@@ -107,7 +107,7 @@ class CallApproval:
         if not holders.begin_question(name):
             return None  # another call with the same request is asking, and a person answers a request once
         try:
-            decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+            decision = await self._approvals.answer(record.request, self._frame.settings.in_hook_thread)
         finally:
             holders.end_question(name)
         if decision is not None and decision.approved and decision.answers is None and record.request.questions:
@@ -174,7 +174,7 @@ class CallApproval:
     async def deny(self, record: Record, decision: Decision, reason: str) -> None:
         """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
         name, by, now = record.request.id, decision.by, find_decision_time(decision.decided_at, self._approvals)
-        reason = self._state.redaction().mask_text(reason)
+        reason = self._frame.redaction().mask_text(reason)
         further: dict[str, Any] = (
             {"denial": reason} if reason and may_settle_with(self._approvals.store, "denial") else {}
         )
@@ -225,7 +225,7 @@ class CallApproval:
         """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
         problem = "" if self.claimed_record is None else await self._store_outcome(self.claimed_record, result)
         if problem:
-            result.metadata = {**(result.metadata or {}), "not_recorded": self._state.redaction().mask_text(problem)}
+            result.metadata = {**(result.metadata or {}), "not_recorded": self._frame.redaction().mask_text(problem)}
 
     async def _store_outcome(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""
@@ -267,14 +267,14 @@ class CallApproval:
 
     def is_own_claim(self, record: Record) -> bool:
         """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
-        return is_marked_claim(record, self._state.call.claim_mark)
+        return is_marked_claim(record, self._frame.call.claim_mark)
 
     @property
     def _is_step(self) -> bool:
-        return bool(self._state.call.claim_mark)
+        return bool(self._frame.call.claim_mark)
 
     def _build_owner(self) -> str:
-        return owner(mark=self._state.call.claim_mark)
+        return owner(mark=self._frame.call.claim_mark)
 
     def _write_outcome(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
         # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be

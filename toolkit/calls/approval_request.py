@@ -29,17 +29,17 @@ __all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "rend
 
 
 class RequestBuilder:
-    """The maker of requests about the call of *state*, which also compares a stored request with that call."""
+    """The maker of requests about the call of *frame*, which also compares a stored request with that call."""
 
-    def __init__(self, state: CallFrame) -> None:
-        self._state = state
-        self._tool = state.plan.tool
-        self._approvals = state.settings.approvals
+    def __init__(self, frame: CallFrame) -> None:
+        self._frame = frame
+        self._tool = frame.plan.tool
+        self._approvals = frame.settings.approvals
 
     def start(self, judgement: Judgement) -> Record:
         """Return a record with what identifies the call, and nothing that a person could decide by."""
-        tool, call, approvals = self._tool, self._state.call, self._approvals
-        arguments = canonical_arguments(tool, judgement.request.arguments, self._state.arguments)
+        tool, call, approvals = self._tool, self._frame.call, self._approvals
+        arguments = canonical_arguments(tool, judgement.request.arguments, self._frame.arguments)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
         if not isinstance(call.principal, str | None):
@@ -54,9 +54,9 @@ class RequestBuilder:
             call_id=str(call.id),
             reason="",
             arguments=mask_secrets(arguments, tool),
-            repairs=tuple(self._state.repairs),
-            edits=self._state.edits,
-            answers=self._state.answers,
+            repairs=tuple(self._frame.repairs),
+            edits=self._frame.edits,
+            answers=self._frame.answers,
             session=session,
             principal=call.principal,
             created_at=now,
@@ -67,7 +67,7 @@ class RequestBuilder:
             request=request,
             arguments=arguments,
             identity=identity,
-            answers=self._state.answers,
+            answers=self._frame.answers,
             tool=describe_tool(tool),
         )
 
@@ -87,15 +87,15 @@ class RequestBuilder:
         *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
         those of an earlier approval. They still have to hold if the request asks for credentials or has *questions*.
         """
-        state, tool = self._state, self._tool
-        redaction = state.redaction()
+        frame, tool = self._frame, self._tool
+        redaction = frame.redaction()
         # A person who gives credentials or answers questions sees no preview.
         preview = Preview(text="", preconditions=preconditions)
         is_approval = auth is None and not questions
         if is_approval:
-            preview = await state.within(self._make_preview(judgement.request.arguments, redaction))
+            preview = await frame.within(self._make_preview(judgement.request.arguments, redaction))
         asks = judgement.asks
-        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
+        answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
         may_grant = is_approval and started.request.session is not None and not preview.is_cut
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
@@ -118,12 +118,12 @@ class RequestBuilder:
         return replace(started, request=shown, questions=() if shown.questions == questions else questions)
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-        approvals, state = self._approvals, self._state
+        approvals, frame = self._approvals, self._frame
         return await preview_of(
             self._tool,
             decoded,
-            call=state.call,
-            in_thread=state.settings.in_hook_thread,
+            call=frame.call,
+            in_thread=frame.settings.in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
             redact=redaction.mask_text,
@@ -132,7 +132,7 @@ class RequestBuilder:
     def is_about(self, record: Record) -> bool:
         """Return whether *record* is about exactly this call, and not about arguments that a person has changed."""
         session, principal = record.request.session, record.request.principal
-        arguments = canonical_arguments(self._tool, self._state.decoded, self._state.arguments)
+        arguments = canonical_arguments(self._tool, self._frame.decoded, self._frame.arguments)
         return digest_of_call(record.identity, arguments, session, principal) == record.request.digest
 
     def check_shown_arguments(self, record: Record) -> None:
@@ -143,7 +143,7 @@ class RequestBuilder:
         # A redaction rule that is a function may write any text in place of a secret.
         if not (
             equals_except_masks(shown_arguments, actual_arguments)
-            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
+            or equals_except_masks(shown_arguments, self._frame.redaction().mask_value(actual_arguments))
         ):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
@@ -166,9 +166,9 @@ class RequestBuilder:
         return await self._make_redacted_preview() != first
 
     async def _make_redacted_preview(self) -> Preview | None:
-        redaction = self._state.redaction()
+        redaction = self._frame.redaction()
         try:
-            preview = await self._make_preview(self._state.decoded, redaction)
+            preview = await self._make_preview(self._frame.decoded, redaction)
         except PreviewFailed:
             return None
         return replace(preview, text=redaction.mask_text(preview.text))
