@@ -22,17 +22,15 @@ from ..decisions import Decision
 from ..questions import AnsweredQuestion
 from ..results import ToolCall, ToolResult
 from ..values.rendering import describe_value
+from .approval_results import build_cut_short_result, build_lost_result
 from .call_frame import CallFrame
 from .call_store import CallStore
-from .request_opening import RequestIdTakenError, RequestOpening, close_pending
+from .request_opening import RequestOpening, close_pending
 from .settings import Settings
 
 __all__ = [
     "CallApproval",
     "RunInStore",
-    "build_lost_result",
-    "build_repeated_denial",
-    "build_taken_id_result",
     "find_decision_time",
     "find_running",
     "is_marked_claim",
@@ -159,7 +157,7 @@ class CallApproval:
 
         def close_unused(store: ApprovalStore, is_ours: bool) -> None:
             if is_ours and not self._is_step:
-                self._write_outcome(store, record, _build_cut_short_result(0))
+                self._write_outcome(store, record, build_cut_short_result(0))
 
         if not await self._store.run("claim request", name, work, on_late=close_unused):
             raise ApprovalError(
@@ -260,10 +258,10 @@ class CallApproval:
         if record is not None and isinstance(error, GeneratorExit):
             self._store.detach(
                 "keep the outcome of request",
-                lambda store: self._write_outcome(store, record, _build_cut_short_result(attempts)),
+                lambda store: self._write_outcome(store, record, build_cut_short_result(attempts)),
             )
         elif record is not None:
-            await self._store_outcome(record, _build_cut_short_result(attempts), is_cancelled=True)
+            await self._store_outcome(record, build_cut_short_result(attempts), is_cancelled=True)
 
     def is_own_claim(self, record: Record) -> bool:
         """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
@@ -334,52 +332,6 @@ def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
 def _add_once(store: ApprovalStore, record: Record) -> None:
     if store.get(record.request.id) is None:
         store.add(record)
-
-
-def _build_cut_short_result(attempts: int) -> ToolResult:
-    """Return the outcome of a call that ended before it had a result."""
-    how = "it may or may not have happened" if attempts else "before it started"
-    happened = {"happened": "maybe" if attempts else "no"}
-    return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
-
-
-def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
-    """
-    Return the result of a call that was claimed but has no outcome in the store, and does not run.
-
-    The result says why the outcome is missing. Before the request expires, only a process that is dead loses a claim.
-    """
-    claimed_by = "" if record.claim is None else record.claim.owner
-    if record.request.id in approvals.lost and is_this_process(claimed_by):
-        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
-    elif is_alive(claimed_by) is False or not record.is_expired(approvals.clock()):
-        why = "it was approved and started, but its process ended before the outcome was kept"
-    else:
-        why = "it was approved and started where this process cannot see it, and no outcome was kept"
-    return ToolResult.failure(
-        "failed",
-        f"{why}: it may or may not have happened",
-        details={"happened": "maybe"},
-        advice="Find out what happened before you call it again.",
-    )
-
-
-def build_repeated_denial(record: Record) -> ToolResult:
-    """Return the result of a call that asks again although *record*, its request, was denied or withdrawn."""
-    is_withdrawn = record.decided_by == WITHDRAWN
-    why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
-    return ToolResult.failure("denied", record.denial or why)
-
-
-def build_taken_id_result(error: RequestIdTakenError) -> ToolResult:
-    """Return the result of a call that is not started, because its caller has chosen the request id of another call."""
-    return ToolResult.failure(
-        "failed",
-        f"it was not started: {error}",
-        details={"happened": "no"},
-        cause=error,
-        advice="The program that makes the call has to choose another request_id.",
-    )
 
 
 def is_marked_claim(record: Record, mark: str) -> bool:

@@ -18,11 +18,13 @@ from ..permissions.grants import find_rule, is_answerable, offer_grants
 from ..permissions.judge import PermissionRequest
 from ..permissions.judgement import Judgement
 from ..policies.redaction import MASK, Redaction
-from ..questions import AnswersNeeded, Question
+from ..questions import AnswersNeeded
 from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
+from ..verdicts import Finding
+from .approval_steps import Unasked
 from .call_frame import CallFrame
 
 __all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
@@ -72,26 +74,19 @@ class RequestBuilder:
         )
 
     async def complete(
-        self,
-        started: Record,
-        judgement: Judgement,
-        *,
-        auth: AuthRequest | None = None,
-        questions: tuple[Question, ...] = (),
-        reason: str | None = None,
-        preconditions: tuple[Precondition, ...] = (),
+        self, started: Record, question: Unasked, preconditions: tuple[Precondition, ...] = ()
     ) -> Record:
         """
-        Return the *started* record with the question that a person has to answer. It is not stored yet.
+        Return the *started* record with the *question* that a person has to answer. It is not stored yet.
 
-        *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
-        those of an earlier approval. They still have to hold if the request asks for credentials or has *questions*.
+        *preconditions* are those of an earlier approval. They still have to hold if the request asks for credentials or
+        has questions of the tool.
         """
-        frame, tool = self._frame, self._tool
+        frame, tool, judgement = self._frame, self._tool, question.judgement
         redaction = frame.redaction()
         # A person who gives credentials or answers questions sees no preview.
         preview = Preview(text="", preconditions=preconditions)
-        is_approval = auth is None and not questions
+        is_approval = question.auth is None and not question.questions
         if is_approval:
             preview = await frame.within(self._make_preview(judgement.request.arguments, redaction))
         asks = judgement.asks
@@ -101,21 +96,18 @@ class RequestBuilder:
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
         request = replace(
             started.request,
-            reason="; ".join(
-                dict.fromkeys(
-                    render_reason(text, redaction) for text in _collect_reasons(judgement, auth, questions, reason)
-                )
-            ),
+            reason="; ".join(dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(question))),
             asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
             grants=_offer_grants(judgement.request) if may_grant else (),
-            auth=None if auth is None else _make_visible(auth),
-            questions=questions,
+            auth=None if question.auth is None else _make_visible(question.auth),
+            questions=question.questions,
         )
         shown = redaction.mask_request(request)
-        return replace(started, request=shown, questions=() if shown.questions == questions else questions)
+        unmasked = () if shown.questions == question.questions else question.questions
+        return replace(started, request=shown, questions=unmasked)
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
         approvals, frame = self._approvals, self._frame
@@ -128,6 +120,29 @@ class RequestBuilder:
             max_chars=approvals.preview_chars,
             redact=redaction.mask_text,
         )
+
+    def has_to_ask(self, judgement: Judgement) -> bool:
+        """Return whether *judgement* asks something that no person has agreed to yet."""
+        if judgement.verdict.word != "ask":
+            return False
+        approved = self._frame.approved
+        if approved is None:
+            return True
+        # A check or a judge may ask another question this time, and the person has not answered what they have not
+        # read.
+        if any(
+            finding.source in ("check", "judge") and not self._was_read(finding, approved.reason)
+            for finding in judgement.asks
+        ):
+            return True
+        # The name of the verdict counts too, because a judge may ask without a finding that asks.
+        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
+        unanswered = askers.difference(approved.asked_by)
+        # An approval under one mode counts under another mode, because both modes ask about the same thing.
+        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
+
+    def _was_read(self, finding: Finding, reason: str) -> bool:
+        return render_reason(finding.reason, self._frame.redaction()) in reason
 
     def is_about(self, record: Record) -> bool:
         """Return whether *record* is about exactly this call, and not about arguments that a person has changed."""
@@ -228,20 +243,17 @@ def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
     return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
 
 
-def _collect_reasons(
-    judgement: Judgement, auth: AuthRequest | None, questions: tuple[Question, ...], reason: str | None
-) -> list[str]:
-    """Return all reasons that a person has to know. *reason* says why they are asked again."""
-    reasons = [] if reason is None else [reason]
-    if auth is not None:
+def _collect_reasons(question: Unasked) -> list[str]:
+    """Return all reasons that a person has to know. Why they are asked again stands first."""
+    needs = []
+    if (auth := question.auth) is not None:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        reasons.append(
-            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
-        )
-    if questions:
-        reasons.append(str(AnswersNeeded(questions)))
-    asks = [finding.reason for finding in judgement.asks]
-    return reasons + (asks if asks and not reasons[reason is not None :] else []) or [judgement.verdict.reason]
+        needs.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
+    if question.questions:
+        needs.append(str(AnswersNeeded(question.questions)))
+    judgement = question.judgement
+    again = [] if question.reason is None else [question.reason]
+    return [*again, *(needs or [finding.reason for finding in judgement.asks])] or [judgement.verdict.reason]
 
 
 def _make_visible(auth: AuthRequest) -> AuthRequest:
@@ -250,6 +262,10 @@ def _make_visible(auth: AuthRequest) -> AuthRequest:
     return AuthRequest(
         provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
     )
+
+
+def _is_mode(by: str) -> bool:
+    return by.startswith("mode `")
 
 
 def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:

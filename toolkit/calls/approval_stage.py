@@ -30,13 +30,14 @@ from ..questions import AnsweredQuestion, AnswersNeeded
 from ..results import ToolResult
 from ..values.codecs import UNSURE
 from ..verdicts import Finding
-from .approval import (
-    CallApproval,
+from .approval import CallApproval
+from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
+from .approval_results import (
+    build_denied_result,
     build_lost_result,
     build_repeated_denial,
     build_taken_id_result,
 )
-from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
 from .approval_steps import Answered, Asking, Unasked
 from .argument_check import find_refusal
 from .call_audit import CallAudit
@@ -82,8 +83,8 @@ class ApprovalStage:
         """
         judgement = await self._judge(hook_reasons)
         if judgement.verdict.word == "deny":
-            return _build_denied_result(judgement)
-        if not self._has_to_ask(judgement):
+            return build_denied_result(judgement)
+        if not self._builder.has_to_ask(judgement):
             return None
         result = await self._settle(Unasked(judgement))
         if result is not None and result.kind == "waiting" and is_replaced:
@@ -117,11 +118,11 @@ class ApprovalStage:
             return refusal
         judgement = await self._judge(())
         if judgement.verdict.word == "deny":
-            return _build_denied_result(judgement)
+            return build_denied_result(judgement)
         former = self.approval.claimed_record
-        if isinstance(interrupt, AuthNeeded) and not self._has_to_ask(judgement):
+        if isinstance(interrupt, AuthNeeded) and not self._builder.has_to_ask(judgement):
             return await self._settle(Unasked(judgement, auth=interrupt.request, replaces=former))
-        if questions and not self._has_to_ask(judgement):
+        if questions and not self._builder.has_to_ask(judgement):
             self._question_count = 0  # the tool has come further, so this is no endless loop
             return await self._settle(Unasked(judgement, questions=questions, replaces=former))
         self._frame.approved = None
@@ -255,7 +256,7 @@ class ApprovalStage:
             return refusal
         self._frame.approved = record.request
         judgement = await self._judge(())
-        is_denied, is_new = judgement.verdict.word == "deny", self._has_to_ask(judgement)
+        is_denied, is_new = judgement.verdict.word == "deny", self._builder.has_to_ask(judgement)
         difference = None if is_denied or is_new else await self._find_change(answered)
         if not (is_denied or is_new or difference):
             await self._claim(record, decision)
@@ -267,7 +268,7 @@ class ApprovalStage:
         else:
             await self.approval.deny(record, decision, judgement.verdict.reason if is_denied else "")
         if is_denied:
-            return _build_denied_result(judgement)
+            return build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.
         self._frame.approved = None
         return Unasked(judgement, reason=difference, replaces=record)
@@ -360,29 +361,6 @@ class ApprovalStage:
         await self._audit.write("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
         return judgement
 
-    def _has_to_ask(self, judgement: Judgement) -> bool:
-        """Return whether *judgement* asks something that no person has agreed to yet."""
-        if judgement.verdict.word != "ask":
-            return False
-        approved = self._frame.approved
-        if approved is None:
-            return True
-        # A check or a judge may ask another question this time, and the person has not answered what they have not
-        # read.
-        if any(
-            finding.source in ("check", "judge") and not self._was_read(finding, approved.reason)
-            for finding in judgement.asks
-        ):
-            return True
-        # The name of the verdict counts too, because a judge may ask without a finding that asks.
-        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
-        unanswered = askers.difference(approved.asked_by)
-        # An approval under one mode counts under another mode, because both modes ask about the same thing.
-        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
-
-    def _was_read(self, finding: Finding, reason: str) -> bool:
-        return render_reason(finding.reason, self._frame.redaction()) in reason
-
     async def _find_change(self, answered: Answered) -> str | None:
         """Return what has changed since a person saw the request, or None if everything is the same."""
         frame, record = self._frame, answered.record
@@ -399,20 +377,6 @@ class ApprovalStage:
         if await frame.within(self._builder.has_shown_preview(record)):
             return None
         return "what was shown is not what would happen; here is what would happen now"
-
-
-def _build_denied_result(judgement: Judgement) -> ToolResult:
-    verdict = judgement.verdict
-    decisive = verdict.findings[0] if verdict.findings else None
-    sources = [finding.source for finding in verdict.findings if finding.word == "deny"]
-    if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
-        return ToolResult.failure("denied", verdict.reason)
-    # The model may correct wrong arguments, unless a check refuses the call as well.
-    return ToolResult.failure("safety" if "check" in sources else "bad_args", verdict.reason)
-
-
-def _is_mode(by: str) -> bool:
-    return by.startswith("mode `")
 
 
 def _as_plain_dict(arguments: Any) -> Any:

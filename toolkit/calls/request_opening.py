@@ -85,14 +85,8 @@ class RequestOpening:
                 return known
             if known is not None:
                 started = replace(started, request=replace(started.request, id=known))
-        record = await self._builder.complete(
-            started,
-            question.judgement,
-            auth=question.auth,
-            questions=question.questions,
-            reason=question.reason or await self._explain_change(),
-            preconditions=preconditions,
-        )
+        question = replace(question, reason=question.reason or await self._explain_change())
+        record = await self._builder.complete(started, question, preconditions)
         if question.replaces is not None and not record.request.is_approval:
             record = replace(record, replaces=question.replaces.request.id)
         if self._approvals.seal is not None:
