@@ -11,7 +11,7 @@ from ..formats.call_ids import unique_ids
 from ..results import GeneratedId, ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
-from .attempt import must_propagate
+from .propagation import must_propagate
 
 __all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
 

@@ -22,7 +22,7 @@ from ..values.arrays import Shape
 from ..values.codecs import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
-from .attempt import must_propagate
+from .propagation import must_propagate
 from .settings import Settings
 from .tool_logger import ToolLogger
 

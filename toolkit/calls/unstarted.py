@@ -15,9 +15,9 @@ from ..concurrency.steps import run_in_steps
 from ..errors import ToolkitError, UnknownTool, find_nearest_in_steps
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
-from .attempt import must_propagate
 from .error_results import build_hook_error_result
 from .plan import CallPlan
+from .propagation import must_propagate
 from .settings import MAX_NOTE_SECONDS, Settings
 from .truncation import keep_full_text, truncate_result
 
