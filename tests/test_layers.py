@@ -34,7 +34,7 @@ ORDER = {
     "cli/commands": "prompt_text saved_files saved_runs run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
-    "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline steps uninterrupted __init__",
+    "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
     "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker local_runs host approvals_beside run_input agent_outcomes agent_requests durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
