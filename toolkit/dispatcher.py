@@ -31,7 +31,7 @@ from .context import Progress
 from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool
 from .permissions.judge import SupportsJudge
-from .results import GeneratedId, ToolCall, ToolResult
+from .results import ToolCall, ToolResult
 from .session import Session, check_session
 from .verdicts import Verdict
 
@@ -160,11 +160,11 @@ class Dispatcher:
             check_session(session)
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
-            return refuse_under_trio(self._copy_call(name, arguments, id, session, principal))
+            return refuse_under_trio(copy_call(name, arguments, id, session, principal, self.settings.call_numbers))
         is_plain = resources is None and timeout_seconds is None and request_id is None
         if is_plain and plan is not None and not plan.may_detach:
             return run_call(CallFrame(plan, arguments, id, session, principal))
-        call = self._copy_call(name, arguments, id, session, principal, request_id)
+        call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers, request_id)
         if type(call.metadata) is UnreadableMetadata:
             return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
         try:
@@ -182,15 +182,6 @@ class Dispatcher:
         from .calls.background_start import run_or_detach
 
         return run_or_detach(frame, self.settings)
-
-    def _copy_call(
-        self, call: Any, arguments: Any, call_id: Any, session: Any, principal: Any, request_id: Any = None
-    ) -> ToolCall:
-        """Return a new `ToolCall`, so the caller's object is never modified. The others fill its empty fields."""
-        return copy_call(call, arguments, call_id, session, principal, self._make_id, request_id)
-
-    def _make_id(self) -> str:
-        return GeneratedId(f"call_{next(self.settings.call_numbers)}")
 
     # Running several calls.
 
@@ -308,7 +299,7 @@ class Dispatcher:
             UnknownTool: No tool has this name.
             BadArgs: The arguments do not fit the tool.
         """
-        call = self._copy_call(name, arguments, None, session, principal)
+        call = copy_call(name, arguments, None, session, principal, self.settings.call_numbers)
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())

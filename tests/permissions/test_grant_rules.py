@@ -16,7 +16,7 @@ from toolkit.catalog import Catalog
 from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import PermissionRequest, Permissions
-from toolkit.permissions.grant_rules import find_rule
+from toolkit.permissions.grants import find_rule
 from toolkit.results import ToolCall
 from toolkit.session import Session
 from toolkit.spec import Tool

@@ -14,7 +14,8 @@ from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Judge, Permissions
-from toolkit.permissions.judgement import CallJudges, names_of
+from toolkit.permissions.judgement import CallJudges
+from toolkit.permissions.tool_names import names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

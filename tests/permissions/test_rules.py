@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in
-from toolkit.permissions.request import PermissionRequest
+from toolkit.permissions.judge import PermissionRequest
 from toolkit.permissions.rules import Rule, RuleError, allows_together, read_rule
 from toolkit.results import ToolCall
 from toolkit.spec import Tool

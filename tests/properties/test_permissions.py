@@ -19,7 +19,8 @@ from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import MODES, PermissionRequest, Permissions
-from toolkit.permissions.judgement import CallJudges, names_of
+from toolkit.permissions.judgement import CallJudges
+from toolkit.permissions.tool_names import names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
-from ..calls.attempt import CallPaused
+from ..calls.propagation import CallPaused
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..results import ToolCall, ToolResult

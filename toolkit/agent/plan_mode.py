@@ -16,8 +16,7 @@ from ..content import TextPart
 from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
-from ..permissions.judge import CallGate, Judge, RequestBuilder
-from ..permissions.request import PermissionRequest
+from ..permissions.judge import CallGate, Judge, PermissionRequest, RequestBuilder
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
 from ..spec import Tool

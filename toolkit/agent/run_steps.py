@@ -22,8 +22,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..calls.attempt import CallAbandoned, CallPaused, must_propagate
 from ..calls.attempts import on_retry
+from ..calls.propagation import CallAbandoned, CallPaused, must_propagate
 from ..context import current_run_id
 from ..decisions import Decision
 from ..dispatcher import Dispatcher

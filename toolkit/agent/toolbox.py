@@ -20,8 +20,8 @@ from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
 from ..approvals.records import Record
 from ..approvals.store import ApprovalStore
-from ..calls.attempt import must_propagate
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
+from ..calls.propagation import must_propagate
 from ..calls.unstarted import finish_unstarted
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end

@@ -22,17 +22,15 @@ from ..decisions import Decision
 from ..questions import AnsweredQuestion
 from ..results import ToolCall, ToolResult
 from ..values.rendering import describe_value
+from .approval_results import build_cut_short_result, build_lost_result
 from .call_frame import CallFrame
 from .call_store import CallStore
-from .request_opening import RequestIdTakenError, RequestOpening, close_pending
+from .request_opening import RequestOpening, close_pending
 from .settings import Settings
 
 __all__ = [
     "CallApproval",
     "RunInStore",
-    "build_lost_result",
-    "build_repeated_denial",
-    "build_taken_id_result",
     "find_decision_time",
     "find_running",
     "is_marked_claim",
@@ -48,7 +46,7 @@ _TAKEN_OVER = "the claim of this process was taken over, because the process see
 
 class CallApproval:
     """
-    The approval of the call of *state*.
+    The approval of the call of *frame*.
 
     Attributes:
         opening: Makes the requests, or finds those of the same call.
@@ -56,14 +54,14 @@ class CallApproval:
         open_record: The request that still waits for an answer, once the call could end with it.
     """
 
-    def __init__(self, state: CallFrame) -> None:
+    def __init__(self, frame: CallFrame) -> None:
         self.claimed_record: Record | None = None
         self.open_record: Record | None = None
         self._resumed_id = ""
-        self._state = state
-        self._approvals = state.settings.approvals
-        self._store = CallStore(state)
-        self.opening = RequestOpening(state, self._store)
+        self._frame = frame
+        self._approvals = frame.settings.approvals
+        self._store = CallStore(frame)
+        self.opening = RequestOpening(frame, self._store)
 
     def take_up(self, record: Record) -> None:
         """Note that a person has answered *record*, which an earlier call has opened."""
@@ -107,7 +105,7 @@ class CallApproval:
         if not holders.begin_question(name):
             return None  # another call with the same request is asking, and a person answers a request once
         try:
-            decision = await self._approvals.answer(record.request, self._state.settings.in_hook_thread)
+            decision = await self._approvals.answer(record.request, self._frame.settings.in_hook_thread)
         finally:
             holders.end_question(name)
         if decision is not None and decision.approved and decision.answers is None and record.request.questions:
@@ -159,7 +157,7 @@ class CallApproval:
 
         def close_unused(store: ApprovalStore, is_ours: bool) -> None:
             if is_ours and not self._is_step:
-                self._write_outcome(store, record, _build_cut_short_result(0))
+                self._write_outcome(store, record, build_cut_short_result(0))
 
         if not await self._store.run("claim request", name, work, on_late=close_unused):
             raise ApprovalError(
@@ -174,7 +172,7 @@ class CallApproval:
     async def deny(self, record: Record, decision: Decision, reason: str) -> None:
         """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
         name, by, now = record.request.id, decision.by, find_decision_time(decision.decided_at, self._approvals)
-        reason = self._state.redaction().mask_text(reason)
+        reason = self._frame.redaction().mask_text(reason)
         further: dict[str, Any] = (
             {"denial": reason} if reason and may_settle_with(self._approvals.store, "denial") else {}
         )
@@ -225,7 +223,7 @@ class CallApproval:
         """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
         problem = "" if self.claimed_record is None else await self._store_outcome(self.claimed_record, result)
         if problem:
-            result.metadata = {**(result.metadata or {}), "not_recorded": self._state.redaction().mask_text(problem)}
+            result.metadata = {**(result.metadata or {}), "not_recorded": self._frame.redaction().mask_text(problem)}
 
     async def _store_outcome(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""
@@ -260,21 +258,21 @@ class CallApproval:
         if record is not None and isinstance(error, GeneratorExit):
             self._store.detach(
                 "keep the outcome of request",
-                lambda store: self._write_outcome(store, record, _build_cut_short_result(attempts)),
+                lambda store: self._write_outcome(store, record, build_cut_short_result(attempts)),
             )
         elif record is not None:
-            await self._store_outcome(record, _build_cut_short_result(attempts), is_cancelled=True)
+            await self._store_outcome(record, build_cut_short_result(attempts), is_cancelled=True)
 
     def is_own_claim(self, record: Record) -> bool:
         """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
-        return is_marked_claim(record, self._state.call.claim_mark)
+        return is_marked_claim(record, self._frame.call.claim_mark)
 
     @property
     def _is_step(self) -> bool:
-        return bool(self._state.call.claim_mark)
+        return bool(self._frame.call.claim_mark)
 
     def _build_owner(self) -> str:
-        return owner(mark=self._state.call.claim_mark)
+        return owner(mark=self._frame.call.claim_mark)
 
     def _write_outcome(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
         # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
@@ -334,52 +332,6 @@ def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
 def _add_once(store: ApprovalStore, record: Record) -> None:
     if store.get(record.request.id) is None:
         store.add(record)
-
-
-def _build_cut_short_result(attempts: int) -> ToolResult:
-    """Return the outcome of a call that ended before it had a result."""
-    how = "it may or may not have happened" if attempts else "before it started"
-    happened = {"happened": "maybe" if attempts else "no"}
-    return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
-
-
-def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
-    """
-    Return the result of a call that was claimed but has no outcome in the store, and does not run.
-
-    The result says why the outcome is missing. Before the request expires, only a process that is dead loses a claim.
-    """
-    claimed_by = "" if record.claim is None else record.claim.owner
-    if record.request.id in approvals.lost and is_this_process(claimed_by):
-        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
-    elif is_alive(claimed_by) is False or not record.is_expired(approvals.clock()):
-        why = "it was approved and started, but its process ended before the outcome was kept"
-    else:
-        why = "it was approved and started where this process cannot see it, and no outcome was kept"
-    return ToolResult.failure(
-        "failed",
-        f"{why}: it may or may not have happened",
-        details={"happened": "maybe"},
-        advice="Find out what happened before you call it again.",
-    )
-
-
-def build_repeated_denial(record: Record) -> ToolResult:
-    """Return the result of a call that asks again although *record*, its request, was denied or withdrawn."""
-    is_withdrawn = record.decided_by == WITHDRAWN
-    why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
-    return ToolResult.failure("denied", record.denial or why)
-
-
-def build_taken_id_result(error: RequestIdTakenError) -> ToolResult:
-    """Return the result of a call that is not started, because its caller has chosen the request id of another call."""
-    return ToolResult.failure(
-        "failed",
-        f"it was not started: {error}",
-        details={"happened": "no"},
-        cause=error,
-        advice="The program that makes the call has to choose another request_id.",
-    )
 
 
 def is_marked_claim(record: Record, mark: str) -> bool:

@@ -14,33 +14,34 @@ from ..approvals.identity import canonical_arguments, describe_tool, digest_of_c
 from ..approvals.previews import Preview, PreviewFailed, preview_of
 from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
-from ..permissions.grant_rules import find_rule
-from ..permissions.grants import is_answerable, offer_grants
+from ..permissions.grants import find_rule, is_answerable, offer_grants
+from ..permissions.judge import PermissionRequest
 from ..permissions.judgement import Judgement
-from ..permissions.request import PermissionRequest
 from ..policies.redaction import MASK, Redaction
-from ..questions import AnswersNeeded, Question
+from ..questions import AnswersNeeded
 from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
+from ..verdicts import Finding
+from .approval_steps import Unasked
 from .call_frame import CallFrame
 
 __all__ = ["RequestBuilder", "find_edits", "is_unaltered", "mask_secrets", "render_reason", "restore_masked_secrets"]
 
 
 class RequestBuilder:
-    """The maker of requests about the call of *state*, which also compares a stored request with that call."""
+    """The maker of requests about the call of *frame*, which also compares a stored request with that call."""
 
-    def __init__(self, state: CallFrame) -> None:
-        self._state = state
-        self._tool = state.plan.tool
-        self._approvals = state.settings.approvals
+    def __init__(self, frame: CallFrame) -> None:
+        self._frame = frame
+        self._tool = frame.plan.tool
+        self._approvals = frame.settings.approvals
 
     def start(self, judgement: Judgement) -> Record:
         """Return a record with what identifies the call, and nothing that a person could decide by."""
-        tool, call, approvals = self._tool, self._state.call, self._approvals
-        arguments = canonical_arguments(tool, judgement.request.arguments, self._state.arguments)
+        tool, call, approvals = self._tool, self._frame.call, self._approvals
+        arguments = canonical_arguments(tool, judgement.request.arguments, self._frame.arguments)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
         if not isinstance(call.principal, str | None):
@@ -55,9 +56,9 @@ class RequestBuilder:
             call_id=str(call.id),
             reason="",
             arguments=mask_secrets(arguments, tool),
-            repairs=tuple(self._state.repairs),
-            edits=self._state.edits,
-            answers=self._state.answers,
+            repairs=tuple(self._frame.repairs),
+            edits=self._frame.edits,
+            answers=self._frame.answers,
             session=session,
             principal=call.principal,
             created_at=now,
@@ -68,72 +69,85 @@ class RequestBuilder:
             request=request,
             arguments=arguments,
             identity=identity,
-            answers=self._state.answers,
+            answers=self._frame.answers,
             tool=describe_tool(tool),
         )
 
     async def complete(
-        self,
-        started: Record,
-        judgement: Judgement,
-        *,
-        auth: AuthRequest | None = None,
-        questions: tuple[Question, ...] = (),
-        reason: str | None = None,
-        preconditions: tuple[Precondition, ...] = (),
+        self, started: Record, question: Unasked, preconditions: tuple[Precondition, ...] = ()
     ) -> Record:
         """
-        Return the *started* record with the question that a person has to answer. It is not stored yet.
+        Return the *started* record with the *question* that a person has to answer. It is not stored yet.
 
-        *reason* says why the person is asked again. It stands before the reasons of the judgement. *preconditions* are
-        those of an earlier approval. They still have to hold if the request asks for credentials or has *questions*.
+        *preconditions* are those of an earlier approval. They still have to hold if the request asks for credentials or
+        has questions of the tool.
         """
-        state, tool = self._state, self._tool
-        redaction = state.redaction()
+        frame, tool, judgement = self._frame, self._tool, question.judgement
+        redaction = frame.redaction()
         # A person who gives credentials or answers questions sees no preview.
         preview = Preview(text="", preconditions=preconditions)
-        is_approval = auth is None and not questions
+        is_approval = question.auth is None and not question.questions
         if is_approval:
-            preview = await state.within(self._make_preview(judgement.request.arguments, redaction))
+            preview = await frame.within(self._make_preview(judgement.request.arguments, redaction))
         asks = judgement.asks
-        answered_askers = () if state.approved is None else sorted(state.approved.asked_by)
+        answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
         asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
         may_grant = is_approval and started.request.session is not None and not preview.is_cut
         may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
         request = replace(
             started.request,
-            reason="; ".join(
-                dict.fromkeys(
-                    render_reason(text, redaction) for text in _collect_reasons(judgement, auth, questions, reason)
-                )
-            ),
+            reason="; ".join(dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(question))),
             asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
             grants=_offer_grants(judgement.request) if may_grant else (),
-            auth=None if auth is None else _make_visible(auth),
-            questions=questions,
+            auth=None if question.auth is None else _make_visible(question.auth),
+            questions=question.questions,
         )
         shown = redaction.mask_request(request)
-        return replace(started, request=shown, questions=() if shown.questions == questions else questions)
+        unmasked = () if shown.questions == question.questions else question.questions
+        return replace(started, request=shown, questions=unmasked)
 
     async def _make_preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-        approvals, state = self._approvals, self._state
+        approvals, frame = self._approvals, self._frame
         return await preview_of(
             self._tool,
             decoded,
-            call=state.call,
-            in_thread=state.settings.in_hook_thread,
+            call=frame.call,
+            in_thread=frame.settings.in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
             redact=redaction.mask_text,
         )
 
+    def has_to_ask(self, judgement: Judgement) -> bool:
+        """Return whether *judgement* asks something that no person has agreed to yet."""
+        if judgement.verdict.word != "ask":
+            return False
+        approved = self._frame.approved
+        if approved is None:
+            return True
+        # A check or a judge may ask another question this time, and the person has not answered what they have not
+        # read.
+        if any(
+            finding.source in ("check", "judge") and not self._was_read(finding, approved.reason)
+            for finding in judgement.asks
+        ):
+            return True
+        # The name of the verdict counts too, because a judge may ask without a finding that asks.
+        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
+        unanswered = askers.difference(approved.asked_by)
+        # An approval under one mode counts under another mode, because both modes ask about the same thing.
+        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
+
+    def _was_read(self, finding: Finding, reason: str) -> bool:
+        return render_reason(finding.reason, self._frame.redaction()) in reason
+
     def is_about(self, record: Record) -> bool:
         """Return whether *record* is about exactly this call, and not about arguments that a person has changed."""
         session, principal = record.request.session, record.request.principal
-        arguments = canonical_arguments(self._tool, self._state.decoded, self._state.arguments)
+        arguments = canonical_arguments(self._tool, self._frame.decoded, self._frame.arguments)
         return digest_of_call(record.identity, arguments, session, principal) == record.request.digest
 
     def check_shown_arguments(self, record: Record) -> None:
@@ -144,7 +158,7 @@ class RequestBuilder:
         # A redaction rule that is a function may write any text in place of a secret.
         if not (
             equals_except_masks(shown_arguments, actual_arguments)
-            or equals_except_masks(shown_arguments, self._state.redaction().mask_value(actual_arguments))
+            or equals_except_masks(shown_arguments, self._frame.redaction().mask_value(actual_arguments))
         ):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
@@ -167,9 +181,9 @@ class RequestBuilder:
         return await self._make_redacted_preview() != first
 
     async def _make_redacted_preview(self) -> Preview | None:
-        redaction = self._state.redaction()
+        redaction = self._frame.redaction()
         try:
-            preview = await self._make_preview(self._state.decoded, redaction)
+            preview = await self._make_preview(self._frame.decoded, redaction)
         except PreviewFailed:
             return None
         return replace(preview, text=redaction.mask_text(preview.text))
@@ -229,20 +243,17 @@ def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
     return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
 
 
-def _collect_reasons(
-    judgement: Judgement, auth: AuthRequest | None, questions: tuple[Question, ...], reason: str | None
-) -> list[str]:
-    """Return all reasons that a person has to know. *reason* says why they are asked again."""
-    reasons = [] if reason is None else [reason]
-    if auth is not None:
+def _collect_reasons(question: Unasked) -> list[str]:
+    """Return all reasons that a person has to know. Why they are asked again stands first."""
+    needs = []
+    if (auth := question.auth) is not None:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        reasons.append(
-            f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
-        )
-    if questions:
-        reasons.append(str(AnswersNeeded(questions)))
-    asks = [finding.reason for finding in judgement.asks]
-    return reasons + (asks if asks and not reasons[reason is not None :] else []) or [judgement.verdict.reason]
+        needs.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
+    if question.questions:
+        needs.append(str(AnswersNeeded(question.questions)))
+    judgement = question.judgement
+    again = [] if question.reason is None else [question.reason]
+    return [*again, *(needs or [finding.reason for finding in judgement.asks])] or [judgement.verdict.reason]
 
 
 def _make_visible(auth: AuthRequest) -> AuthRequest:
@@ -251,6 +262,10 @@ def _make_visible(auth: AuthRequest) -> AuthRequest:
     return AuthRequest(
         provider=make_visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=make_visible(auth.reason)
     )
+
+
+def _is_mode(by: str) -> bool:
+    return by.startswith("mode `")
 
 
 def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:

@@ -30,13 +30,14 @@ from ..questions import AnsweredQuestion, AnswersNeeded
 from ..results import ToolResult
 from ..values.codecs import UNSURE
 from ..verdicts import Finding
-from .approval import (
-    CallApproval,
+from .approval import CallApproval
+from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
+from .approval_results import (
+    build_denied_result,
     build_lost_result,
     build_repeated_denial,
     build_taken_id_result,
 )
-from .approval_request import RequestBuilder, find_edits, is_unaltered, render_reason, restore_masked_secrets
 from .approval_steps import Answered, Asking, Unasked
 from .argument_check import find_refusal
 from .call_audit import CallAudit
@@ -54,7 +55,7 @@ _MAX_ANSWERS = 100
 
 class ApprovalStage:
     """
-    The verdict on the call of *state*, and the answer of a person if the verdict asks for one.
+    The verdict on the call of *frame*, and the answer of a person if the verdict asks for one.
 
     A call that asks goes through these steps, and each step may end the call with a result:
 
@@ -66,12 +67,12 @@ class ApprovalStage:
                                       └─ a person or a rule denies the call: the call ends with "denied"
     """
 
-    def __init__(self, state: CallFrame) -> None:
-        self._state = state
+    def __init__(self, frame: CallFrame) -> None:
+        self._frame = frame
         self._question_count = 0
-        self._audit = CallAudit(state)
-        self._builder = RequestBuilder(state)
-        self.approval = CallApproval(state)
+        self._audit = CallAudit(frame)
+        self._builder = RequestBuilder(frame)
+        self.approval = CallApproval(frame)
 
     async def judge_call(self, hook_reasons: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
@@ -82,8 +83,8 @@ class ApprovalStage:
         """
         judgement = await self._judge(hook_reasons)
         if judgement.verdict.word == "deny":
-            return _build_denied_result(judgement)
-        if not self._has_to_ask(judgement):
+            return build_denied_result(judgement)
+        if not self._builder.has_to_ask(judgement):
             return None
         result = await self._settle(Unasked(judgement))
         if result is not None and result.kind == "waiting" and is_replaced:
@@ -109,22 +110,22 @@ class ApprovalStage:
         The tool raised *interrupt* while it ran, before it did anything.
         """
         questions = interrupt.questions if isinstance(interrupt, AnswersNeeded) else ()
-        if len(self._state.answers) + len(questions) > _MAX_ANSWERS:
+        if len(self._frame.answers) + len(questions) > _MAX_ANSWERS:
             return ToolResult.failure("failed", f"it asks its user more than {_MAX_ANSWERS} questions in one call")
         # Decode the arguments again, because the tool may have changed them.
-        refusal = await find_refusal(self._state)
+        refusal = await find_refusal(self._frame)
         if refusal is not None:
             return refusal
         judgement = await self._judge(())
         if judgement.verdict.word == "deny":
-            return _build_denied_result(judgement)
+            return build_denied_result(judgement)
         former = self.approval.claimed_record
-        if isinstance(interrupt, AuthNeeded) and not self._has_to_ask(judgement):
+        if isinstance(interrupt, AuthNeeded) and not self._builder.has_to_ask(judgement):
             return await self._settle(Unasked(judgement, auth=interrupt.request, replaces=former))
-        if questions and not self._has_to_ask(judgement):
+        if questions and not self._builder.has_to_ask(judgement):
             self._question_count = 0  # the tool has come further, so this is no endless loop
             return await self._settle(Unasked(judgement, questions=questions, replaces=former))
-        self._state.approved = None
+        self._frame.approved = None
         reason = None if questions else str(interrupt)  # the tool asks its questions when it runs again
         return await self._settle(Unasked(judgement, reason=reason, replaces=former))
 
@@ -162,14 +163,14 @@ class ApprovalStage:
                 question, () if claimed is None else claimed.request.preconditions
             )
         except RequestIdTakenError as error:
-            if self._state.settings.raise_bugs:
+            if self._frame.settings.raise_bugs:
                 raise
             return build_taken_id_result(error)
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
             # The call would fail with this same error, so the model is told and no person is asked.
-            return build_error_result(error.__cause__, self._state.plan, redaction=self._state.redaction())
+            return build_error_result(error.__cause__, self._frame.plan, redaction=self._frame.redaction())
         if self.approval.is_own_claim(record):
             return self._find_answer(record)
         if record.state != "pending":
@@ -178,7 +179,7 @@ class ApprovalStage:
 
     def _find_answer(self, record: Record) -> Answered:
         """Return the answer that a person has given to *record*, whose claim is taken over."""
-        is_edited = not is_unaltered(record, self._state.plan.tool)
+        is_edited = not is_unaltered(record, self._frame.plan.tool)
         decision = Decision.approve(by=record.decided_by, arguments=record.arguments if is_edited else None)
         return Answered(record, decision, is_resumed=False, is_stored=True)
 
@@ -186,9 +187,9 @@ class ApprovalStage:
         """Return the result of a call that asks again although *record*, its request, was answered before."""
         if record.state == "denied":
             return build_repeated_denial(record)
-        self._state.repeats = record
+        self._frame.repeats = record
         if record.outcome is None:  # a recorded result says itself what people changed
-            self._state.edits = find_edits(record, self._state.plan.tool)
+            self._frame.edits = find_edits(record, self._frame.plan.tool)
         return await self.approval.build_repeated_result(record)
 
     async def _ask_person(self, asking: Asking) -> Answered | ToolResult:
@@ -202,7 +203,7 @@ class ApprovalStage:
             shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
         may_ask = request.auth is None and self._question_count <= _MAX_QUESTIONS
         if may_ask and (not asking.is_stored or self._builder.is_about(record)):
-            decision = await self._state.within(self.approval.ask_person(shown))
+            decision = await self._frame.within(self.approval.ask_person(shown))
             if decision is not None:
                 return Answered(record, decision, is_resumed=False, is_stored=asking.is_stored)
         need = "approval" if request.is_approval else "an answer" if request.questions else "credentials"
@@ -211,8 +212,8 @@ class ApprovalStage:
 
     async def _accept(self, answered: Answered) -> Unasked | Asking | ToolResult | None:
         """Accept an answer and claim the approval (None), or return what comes next."""
-        state, record = self._state, answered.record
-        arguments, decoded, edits, answers = state.arguments, state.decoded, state.edits, state.answers
+        frame, record = self._frame, answered.record
+        arguments, decoded, edits, answers = frame.arguments, frame.decoded, frame.edits, frame.answers
         try:
             return await self._apply_answer(record, answered)
         except ApprovalError as error:
@@ -224,14 +225,14 @@ class ApprovalStage:
                 raise
             # The person made a mistake in their answer, so they are told about it and asked again. The request still
             # shows the former arguments, so those have to be the ones that run.
-            state.arguments, state.decoded, state.edits, state.answers = arguments, decoded, edits, answers
-            return Asking(record, is_stored=answered.is_stored, mistake=render_reason(str(error), state.redaction()))
+            frame.arguments, frame.decoded, frame.edits, frame.answers = arguments, decoded, edits, answers
+            return Asking(record, is_stored=answered.is_stored, mistake=render_reason(str(error), frame.redaction()))
 
     async def _apply_answer(self, record: Record, answered: Answered) -> Unasked | ToolResult | None:
         decision = answered.decision
-        answers = read_answers(record, decision, self._state.redaction())
+        answers = read_answers(record, decision, self._frame.redaction())
         await self._record_answer(record, decision, answers[len(record.answers) :])
-        self._state.answers = answers
+        self._frame.answers = answers
         if not decision.approved:
             await self.approval.deny(record, decision, decision.reason)
             return ToolResult.failure("denied", decision.reason or "the user said no")
@@ -253,9 +254,9 @@ class ApprovalStage:
         refusal = await self._decode_approved_arguments(record, decision)
         if refusal is not None:
             return refusal
-        self._state.approved = record.request
+        self._frame.approved = record.request
         judgement = await self._judge(())
-        is_denied, is_new = judgement.verdict.word == "deny", self._has_to_ask(judgement)
+        is_denied, is_new = judgement.verdict.word == "deny", self._builder.has_to_ask(judgement)
         difference = None if is_denied or is_new else await self._find_change(answered)
         if not (is_denied or is_new or difference):
             await self._claim(record, decision)
@@ -267,9 +268,9 @@ class ApprovalStage:
         else:
             await self.approval.deny(record, decision, judgement.verdict.reason if is_denied else "")
         if is_denied:
-            return _build_denied_result(judgement)
+            return build_denied_result(judgement)
         # The person saw something else than what would happen, so another request takes the place of this one.
-        self._state.approved = None
+        self._frame.approved = None
         return Unasked(judgement, reason=difference, replaces=record)
 
     async def _decode_approved_arguments(self, record: Record, decision: Decision) -> ToolResult | None:
@@ -278,58 +279,58 @@ class ApprovalStage:
 
         Return a result if the original arguments do not fit any more.
         """
-        state, tool = self._state, self._state.plan.tool
-        state.edits = find_edits(record, tool) if record.state == "claimed" else record.request.edits
+        frame, tool = self._frame, self._frame.plan.tool
+        frame.edits = find_edits(record, tool) if record.state == "claimed" else record.request.edits
         if decision.arguments is None:
-            return await find_refusal(state, repair=False) if state.decoded is UNSURE else None
-        state.arguments = restore_masked_secrets(decision.arguments, record, tool)
-        refusal = await find_refusal(state, repair=False)
+            return await find_refusal(frame, repair=False) if frame.decoded is UNSURE else None
+        frame.arguments = restore_masked_secrets(decision.arguments, record, tool)
+        refusal = await find_refusal(frame, repair=False)
         if refusal is not None:
             why = "" if refusal.error is None else refusal.error.message
             raise ApprovalError(
                 f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
             )
-        edited = canonical_arguments(tool, state.decoded, state.arguments)
+        edited = canonical_arguments(tool, frame.decoded, frame.arguments)
         edit = build_edit(record.arguments, edited, decision.by, tool.signature.secrets)
-        state.edits += () if edit is None else (edit,)
+        frame.edits += () if edit is None else (edit,)
         return None
 
     async def _claim(self, record: Record, decision: Decision) -> None:
-        state, grant = self._state, decision.grant
+        frame, grant = self._frame, decision.grant
         if grant is not None and grant not in record.request.grants:
             raise ApprovalError(
                 "this grant was not offered with the request; choose one of request.grants", why="grant"
             )
-        if grant is not None and not is_described(grant, state.plan.tool):
+        if grant is not None and not is_described(grant, frame.plan.tool):
             raise ApprovalError(
                 "this grant permits something else than it says: the request was altered; answer without it",
                 why="grant",
             )
         edited = None
         if decision.arguments is not None:
-            edited = canonical_arguments(state.plan.tool, state.decoded, state.arguments)
+            edited = canonical_arguments(frame.plan.tool, frame.decoded, frame.arguments)
         # A store of the user may not know answers, so they are given only if there are any.
-        answers = None if state.answers == record.answers else state.answers
+        answers = None if frame.answers == record.answers else frame.answers
         await self.approval.claim(record, decision, edited, answers)
-        if grant is not None and state.call.session is not None:
-            Permissions.grant(state.call.session, grant)
+        if grant is not None and frame.call.session is not None:
+            Permissions.grant(frame.call.session, grant)
 
     def _may_run_again(self, record: Record) -> bool:
         if self.approval.is_own_claim(record):
             return True
-        tool = self._state.plan.tool
+        tool = self._frame.plan.tool
         return tool.facts.idempotent and not tool.facts.destructive and is_unaltered(record, tool)
 
     async def _finish_lost(self, record: Record, decision: Decision) -> ToolResult:
         await self.approval.claim(record, decision, None)
-        self._state.edits = find_edits(record, self._state.plan.tool)
-        return build_lost_result(record, self._state.settings.approvals)
+        self._frame.edits = find_edits(record, self._frame.plan.tool)
+        return build_lost_result(record, self._frame.settings.approvals)
 
     # The audit log before the effect, and the records after it.
 
     async def record_intent(self) -> None:
         """Write to the audit log that the call is about to run. If this raises, the call does not run."""
-        await self._audit.write_intent(_as_plain_dict(self._state.arguments))
+        await self._audit.write_intent(_as_plain_dict(self._frame.arguments))
 
     async def record_outcome(self, result: ToolResult) -> None:
         """
@@ -352,67 +353,30 @@ class ApprovalStage:
     # Helpers.
 
     async def _judge(self, hook_reasons: Sequence[str]) -> Judgement:
-        state = self._state
+        frame = self._frame
         findings = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in hook_reasons]
-        judging = state.settings.judges.judge(state.plan.tool, state.plan.names, state.call, state.decoded, findings)
-        state.judgement = judgement = await state.within(judging)
+        judging = frame.settings.judges.judge(frame.plan.tool, frame.plan.names, frame.call, frame.decoded, findings)
+        frame.judgement = judgement = await frame.within(judging)
         verdict = judgement.verdict
         await self._audit.write("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
         return judgement
 
-    def _has_to_ask(self, judgement: Judgement) -> bool:
-        """Return whether *judgement* asks something that no person has agreed to yet."""
-        if judgement.verdict.word != "ask":
-            return False
-        approved = self._state.approved
-        if approved is None:
-            return True
-        # A check or a judge may ask another question this time, and the person has not answered what they have not
-        # read.
-        if any(
-            finding.source in ("check", "judge") and not self._was_read(finding, approved.reason)
-            for finding in judgement.asks
-        ):
-            return True
-        # The name of the verdict counts too, because a judge may ask without a finding that asks.
-        askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
-        unanswered = askers.difference(approved.asked_by)
-        # An approval under one mode counts under another mode, because both modes ask about the same thing.
-        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
-
-    def _was_read(self, finding: Finding, reason: str) -> bool:
-        return render_reason(finding.reason, self._state.redaction()) in reason
-
     async def _find_change(self, answered: Answered) -> str | None:
         """Return what has changed since a person saw the request, or None if everything is the same."""
-        state, record = self._state, answered.record
+        frame, record = self._frame, answered.record
         conditions = record.request.preconditions
         files: list[str] = []
         if conditions:
-            files = await state.within(state.settings.in_thread(lambda: find_changed_paths(conditions)))
+            files = await frame.within(frame.settings.in_thread(lambda: find_changed_paths(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if answered.is_stored and not await self.approval.has_approved_askers(record):
             return "it was not approved before, as the request says; here is what would happen"
         if not answered.is_stored or answered.decision.arguments is not None:
             return None  # there is no preview of edited arguments
-        if await state.within(self._builder.has_shown_preview(record)):
+        if await frame.within(self._builder.has_shown_preview(record)):
             return None
         return "what was shown is not what would happen; here is what would happen now"
-
-
-def _build_denied_result(judgement: Judgement) -> ToolResult:
-    verdict = judgement.verdict
-    decisive = verdict.findings[0] if verdict.findings else None
-    sources = [finding.source for finding in verdict.findings if finding.word == "deny"]
-    if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
-        return ToolResult.failure("denied", verdict.reason)
-    # The model may correct wrong arguments, unless a check refuses the call as well.
-    return ToolResult.failure("safety" if "check" in sources else "bad_args", verdict.reason)
-
-
-def _is_mode(by: str) -> bool:
-    return by.startswith("mode `")
 
 
 def _as_plain_dict(arguments: Any) -> Any:

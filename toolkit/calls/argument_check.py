@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadArgs, DefinitionError
 from ..results import ToolResult
 from ..values.codecs import UNSURE
-from ..values.strictjson.checks import copy_json, read_object
-from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
+from ..values.strictjson.checks import copy_json, count_values, read_object
 from .call_frame import CallFrame
 from .error_results import add_schema_hint, build_error_result
 
@@ -24,6 +23,12 @@ if TYPE_CHECKING:  # not loaded here, because most calls have good arguments
     from ..values.schemas.repair import RepairedArguments
 
 __all__ = ["change_by_hook", "check", "check_hook_changes", "check_quickly", "find_refusal"]
+
+# From this size on, checking takes so long that other calls notice it. Refusing and repairing this many values takes
+# up to 30 milliseconds, and reading a text of this length as JSON takes one millisecond.
+_MANY_VALUES = 1_000
+_LONG_TEXT = 50_000
+_TEXTS = (str, bytes, bytearray)
 
 
 def check_quickly(frame: CallFrame) -> bool:
@@ -49,11 +54,11 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
     frame.keep_request()
     arguments = frame.arguments
     try:
-        is_long = is_long_text(arguments)
-        is_short = is_short_text(arguments)
+        is_long = _is_long_text(arguments)
+        is_short = _is_short_text(arguments)
         if not is_long:
             _read_arguments(frame)
-        if is_short or (not is_long and not has_many_values(frame.arguments)):
+        if is_short or (not is_long and not _has_many_values(frame.arguments)):
             _decode(frame, repair=repair)
         else:
             work = partial(_decode_large, frame, is_text=is_long, repair=repair)
@@ -85,6 +90,21 @@ async def check_hook_changes(frame: CallFrame) -> None:
         frame.result = ToolResult.failure("internal", message, cause=error)
 
 
+def _is_short_text(arguments: Any) -> bool:
+    """Return whether *arguments* is a text too short to hold many values, so that they need not be counted."""
+    return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
+
+
+def _is_long_text(arguments: Any) -> bool:
+    """Return whether *arguments* is a text that takes long to read."""
+    return isinstance(arguments, _TEXTS) and len(arguments) > _LONG_TEXT
+
+
+def _has_many_values(arguments: Any) -> bool:
+    """Return whether *arguments* has so many values that refusing and repairing them takes long."""
+    return count_values(arguments, _MANY_VALUES) >= _MANY_VALUES
+
+
 def _read_arguments(frame: CallFrame) -> None:
     """
     Replace the arguments by a JSON object.
@@ -92,7 +112,10 @@ def _read_arguments(frame: CallFrame) -> None:
     If the caller's mapping raises, the arguments become an empty object before the error is raised again.
     """
     try:
-        frame.arguments = parse_arguments(frame.arguments, frame.plan)
+        arguments = frame.arguments
+        if isinstance(arguments, _TEXTS):
+            arguments = frame.plan.checker.parse(arguments)
+        frame.arguments = dict(arguments) if isinstance(arguments, Mapping) else arguments
     except (BadArgs, DefinitionError):
         raise
     except BaseException:
@@ -106,7 +129,7 @@ def _decode(frame: CallFrame, *, repair: bool) -> None:
     checker, validation = frame.plan.checker, frame.settings.validation
     errors: list[Any] = []
     try:
-        refuse_text(frame.arguments)
+        _refuse_text(frame.arguments)
         frame.decoded = checker.check(frame.arguments, validation, errors)
     except BadArgs:
         repaired = _repair(frame, errors) if repair and frame.settings.repair else None
@@ -114,6 +137,16 @@ def _decode(frame: CallFrame, *, repair: bool) -> None:
             raise
         frame.decoded = checker.check(repaired.arguments, validation)
         frame.arguments, frame.repairs = repaired.arguments, repaired.notes
+
+
+def _refuse_text(arguments: Any) -> None:
+    """
+    Raise `BadArgs` if *arguments* is text.
+
+    Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
+    """
+    if isinstance(arguments, str):
+        raise BadArgs("expected an object with the arguments, got text in the JSON text")
 
 
 def _repair(frame: CallFrame, errors: Sequence[Any]) -> RepairedArguments | None:

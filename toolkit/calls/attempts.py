@@ -26,11 +26,12 @@ from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
-from .attempt import TimedOut, ToolAttempt, log_abandoned, log_stuck_in_thread, must_propagate
+from .attempt import TimedOut, ToolAttempt, log_abandoned, log_stuck_in_thread
 from .call_frame import CallFrame, Interrupt
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .progress import build_progress_reporter
+from .propagation import must_propagate
 from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL

@@ -18,9 +18,9 @@ from ..errors import DefinitionError
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from ..values.rendering import as_json
-from .attempt import must_propagate
 from .plan import CallPlan, may_run_concurrently
 from .planner import Planner
+from .propagation import must_propagate
 from .settings import Settings
 from .unstarted import finish_unstarted
 

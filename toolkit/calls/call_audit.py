@@ -24,27 +24,27 @@ _log = logging.getLogger("toolkit")
 
 
 class CallAudit:
-    """The lines in the audit log about the call of *state*. Without an audit log, nothing is written."""
+    """The lines in the audit log about the call of *frame*. Without an audit log, nothing is written."""
 
-    def __init__(self, state: CallFrame) -> None:
-        self._state = state
+    def __init__(self, frame: CallFrame) -> None:
+        self._frame = frame
 
     async def write(self, event: str, **fields: Any) -> None:
         """Add a line about the call: its id, tool, origin, session, principal and *fields*, with secrets masked."""
-        state = self._state
-        audit = state.settings.audit
+        frame = self._frame
+        audit = frame.settings.audit
         if audit is None:
             return
-        call, redaction = state.call, state.redaction()
+        call, redaction = frame.call, frame.redaction()
         line = {
             "call_id": call.id,
-            "tool": state.plan.name,
-            **state.plan.audit_origin,
+            "tool": frame.plan.name,
+            **frame.plan.audit_origin,
             "session": call.session_key or None,
             "principal": call.principal,
             **redaction.mask_value(fields),
         }
-        await state.within(state.settings.in_thread(lambda: audit.write(event, **line)))
+        await frame.within(frame.settings.in_thread(lambda: audit.write(event, **line)))
 
     async def write_asked(self, request: ApprovalRequest) -> None:
         """Add the line that a person is asked about the call."""
@@ -66,23 +66,23 @@ class CallAudit:
 
     def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
         """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
-        state = self._state
-        redaction = state.plan.redaction(state.decoded, state.arguments, arguments)
-        return redaction.mask_value(as_json(mask_secrets(arguments, state.plan.tool)))
+        frame = self._frame
+        redaction = frame.plan.redaction(frame.decoded, frame.arguments, arguments)
+        return redaction.mask_value(as_json(mask_secrets(arguments, frame.plan.tool)))
 
     async def write_intent(self, arguments: Any) -> None:
         """Add the line that the call is about to run, with its *arguments* and what people have changed in them."""
         await self.write("intent", arguments=arguments, **self._describe_edits())
 
     def _describe_edits(self) -> dict[str, Any]:
-        edits = self._state.edits
+        edits = self._frame.edits
         return {"edits": [edit.to_json() for edit in edits]} if edits else {}
 
     async def write_outcome(self, result: ToolResult) -> None:
         """Add the line about the end of the call. A failure is only logged, because the call has happened."""
-        if self._state.settings.audit is None:
+        if self._frame.settings.audit is None:
             return
-        has_limit = self._state.deadline.at is not None
+        has_limit = self._frame.deadline.at is not None
         try:
             async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
                 await self.write(
@@ -93,7 +93,7 @@ class CallAudit:
                     chars=len(result.text),
                     truncated=result.truncated,
                     **self._describe_edits(),
-                    **({} if self._state.repeats is None else {"repeats": self._state.repeats.request.id}),
+                    **({} if self._frame.repeats is None else {"repeats": self._frame.repeats.request.id}),
                 )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)

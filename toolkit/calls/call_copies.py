@@ -4,14 +4,14 @@ Copies of calls, so that a caller's own objects are never modified, and never re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..formats.call_ids import unique_ids
 from ..results import GeneratedId, ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
-from .attempt import must_propagate
+from .propagation import must_propagate
 
 __all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
 
@@ -24,13 +24,16 @@ def copy_call(
     call_id: str | None,
     session: Session | None,
     principal: str | None,
-    make_id: Callable[[], str],
+    call_numbers: Iterator[int],
     request_id: str | None = None,
+    *,
+    used_ids: Collection[str] = (),
 ) -> ToolCall:
     """
     Return a new `ToolCall` for *call*, which is a `ToolCall` or the name of a tool.
 
-    The other arguments fill the fields that the call leaves empty.
+    The other arguments fill the fields that the call leaves empty. A call without an id gets one with the next of
+    *call_numbers* that is not in *used_ids*.
 
     Raises:
         TypeError: *call* is neither, *arguments* are given beside a `ToolCall`, or the id of its request or its
@@ -48,7 +51,7 @@ def copy_call(
     copied = ToolCall(
         call.name,
         call.arguments,
-        call.id or call_id or make_id(),
+        call.id or call_id or _make_id(call_numbers, used_ids),
         session,
         call.principal or principal or (None if session is None else session.principal),
         call.turn,
@@ -71,7 +74,7 @@ def copy_batch(
     calls: Iterable[ToolCall | tuple[str, Any]],
     session: Session | None,
     principal: str | None,
-    call_numbers: Iterable[int],
+    call_numbers: Iterator[int],
 ) -> list[ToolCall]:
     """
     Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has.
@@ -80,13 +83,16 @@ def copy_batch(
     """
     originals = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
     used_ids = {call.id for call in originals if isinstance(call, ToolCall)}
-    new_ids = (name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
-    copies = [copy_call(call, None, None, session, principal, new_ids.__next__) for call in originals]
+    copies = [copy_call(call, None, None, session, principal, call_numbers, used_ids=used_ids) for call in originals]
     ids = [call.id for call in copies]
     if len(set(ids)) < len(ids):
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
             call.id = call_id
     return copies
+
+
+def _make_id(call_numbers: Iterator[int], used_ids: Collection[str]) -> str:
+    return next(name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
 
 
 def _check_text(text: Any, subject: str) -> str:

@@ -11,9 +11,10 @@ from ..errors import ToolError, ToolkitError
 from ..hooks.base import Step
 from ..results import ToolResult
 from ..values.rendering import describe_value
-from .attempt import TimedOut, must_propagate
+from .attempt import TimedOut
 from .call_frame import CallFrame
 from .error_results import build_error_result, build_hook_error_result
+from .propagation import must_propagate
 from .verdict_stage import get_approval_stage, record_cut_short
 
 __all__ = ["build_failure", "build_hook_failure", "has_to_raise"]

@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class CallStore:
-    """The store of approvals, limited to the time that the call of *state* may wait for it."""
+    """The store of approvals, limited to the time that the call of *frame* may wait for it."""
 
-    def __init__(self, state: CallFrame) -> None:
-        self._state = state
+    def __init__(self, frame: CallFrame) -> None:
+        self._frame = frame
 
     async def run(
         self,
@@ -30,19 +30,19 @@ class CallStore:
         on_late: Callable[[ApprovalStore, T], object] | None = None,
     ) -> T:
         """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
-        left = self._state.deadline.seconds_left()
-        return await self._state.settings.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
+        left = self._frame.deadline.seconds_left()
+        return await self._frame.settings.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
 
     async def run_at_end(
         self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
     ) -> T:
         """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
-        settings = self._state.settings
+        settings = self._frame.settings
         left: float | None = settings.cleanup_seconds
         if not is_cancelled:
-            left = self._state.deadline.with_minimum(settings.cleanup_seconds).seconds_left()
+            left = self._frame.deadline.with_minimum(settings.cleanup_seconds).seconds_left()
         return await settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
         """Start *work*, and do not wait for it."""
-        self._state.settings.store_runner.detach(operation, work)
+        self._frame.settings.store_runner.detach(operation, work)

@@ -27,9 +27,9 @@ _log = logging.getLogger("toolkit")
 _MAX_TRIES = 3
 
 
-async def ask_at_once(state: CallFrame, question: Question) -> Any:
+async def ask_at_once(frame: CallFrame, question: Question) -> Any:
     """
-    Return the answer of the dispatcher's asker to *question*, which the tool of *state* asks while it runs.
+    Return the answer of the dispatcher's asker to *question*, which the tool of *frame* asks while it runs.
 
     Return `DECLINED` if the asker denies, gives no answer now, fails, or gives no answer that fits in three tries, and
     if the audit log cannot be written.
@@ -37,21 +37,21 @@ async def ask_at_once(state: CallFrame, question: Question) -> Any:
     Raises:
         DefinitionError: The schema of the question cannot be used. No person was asked.
     """
-    question = check_question(question, state.plan.name, state.redaction())
+    question = check_question(question, frame.plan.name, frame.redaction())
     try:
-        return await _ask_person(state, question)
+        return await _ask_person(frame, question)
     except Exception:  # noqa: BLE001 -- the question must not end a call that has begun
-        _log.exception("a question of `%s` failed, so it counts as declined", state.plan.name)
+        _log.exception("a question of `%s` failed, so it counts as declined", frame.plan.name)
         return DECLINED
 
 
-async def _ask_person(state: CallFrame, question: Question) -> Any:
+async def _ask_person(frame: CallFrame, question: Question) -> Any:
     """Return the answer to *question*, after its two lines in the audit log."""
-    audit, request = CallAudit(state), _build_request(state, question)
+    audit, request = CallAudit(frame), _build_request(frame, question)
     await audit.write_asked(request)
     shown, by = request, None
     for _ in range(_MAX_TRIES):
-        decision = await state.settings.approvals.answer(shown, state.settings.in_hook_thread)
+        decision = await frame.settings.approvals.answer(shown, frame.settings.in_hook_thread)
         if decision is None:
             return DECLINED
         if decision.principal not in (None, request.principal):
@@ -61,11 +61,11 @@ async def _ask_person(state: CallFrame, question: Question) -> Any:
             return DECLINED
         answer = (decision.answers or {}).get(question.key, DECLINED)
         by = decision.by
-        answer, problems = find_answer_problems(question, answer, state.redaction())
+        answer, problems = find_answer_problems(question, answer, frame.redaction())
         if not problems:
             reason = ""
             break
-        problem = render_reason(str(problems[0]), state.redaction())
+        problem = render_reason(str(problems[0]), frame.redaction())
         shown = replace(request, reason=f"{request.reason}; the last answer does not fit: {problem}")
     else:
         answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"
@@ -75,9 +75,9 @@ async def _ask_person(state: CallFrame, question: Question) -> Any:
     return answer
 
 
-def _build_request(state: CallFrame, question: Question) -> ApprovalRequest:
+def _build_request(frame: CallFrame, question: Question) -> ApprovalRequest:
     """Return what the person is shown: the request with *question*, with all secrets of the call masked."""
-    tool, call = state.plan.tool, state.call
+    tool, call = frame.plan.tool, frame.call
     request = ApprovalRequest(
         tool=tool.name,
         origin=tool.origin,
@@ -88,4 +88,4 @@ def _build_request(state: CallFrame, question: Question) -> ApprovalRequest:
         principal=call.principal,
         questions=(question,),
     )
-    return state.redaction().mask_request(request)
+    return frame.redaction().mask_request(request)

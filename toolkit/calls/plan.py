@@ -13,7 +13,8 @@ from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..hooks.base import ShownCall, Step, prepare_shown_calls
-from ..permissions.judgement import allow_any_call, names_of
+from ..permissions.judgement import allow_any_call
+from ..permissions.tool_names import names_of
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
@@ -21,7 +22,7 @@ from ..values.arrays import Shape
 from ..values.codecs import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
-from .attempt import must_propagate
+from .propagation import must_propagate
 from .settings import Settings
 from .tool_logger import ToolLogger
 

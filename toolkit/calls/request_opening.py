@@ -56,13 +56,13 @@ class RequestIdTakenError(ApprovalError):
 
 
 class RequestOpening:
-    """The requests of the call of *state*: those that it makes, and those of the same call that it finds in *store*."""
+    """The requests of the call of *frame*: those that it makes, and those of the same call that it finds in *store*."""
 
-    def __init__(self, state: CallFrame, store: CallStore) -> None:
-        self._state = state
-        self._approvals = state.settings.approvals
+    def __init__(self, frame: CallFrame, store: CallStore) -> None:
+        self._frame = frame
+        self._approvals = frame.settings.approvals
         self._store = store
-        self._builder = RequestBuilder(state)
+        self._builder = RequestBuilder(frame)
         self._made_ids: set[str] = set()
 
     async def open(self, question: Unasked, preconditions: tuple[Precondition, ...] = ()) -> Record:
@@ -73,8 +73,8 @@ class RequestOpening:
         of an earlier approval of the call.
         """
         started = self._builder.start(question.judgement)
-        chosen_id = self._state.call.request_id if question.replaces is None else None
-        is_new = isinstance(self._state.call.id, GeneratedId) and chosen_id is None
+        chosen_id = self._frame.call.request_id if question.replaces is None else None
+        is_new = isinstance(self._frame.call.id, GeneratedId) and chosen_id is None
         if question.replaces is None and not is_new:
             known = await (
                 self._find_same_call(started) if chosen_id is None else self._find_chosen(started, chosen_id)
@@ -85,14 +85,8 @@ class RequestOpening:
                 return known
             if known is not None:
                 started = replace(started, request=replace(started.request, id=known))
-        record = await self._builder.complete(
-            started,
-            question.judgement,
-            auth=question.auth,
-            questions=question.questions,
-            reason=question.reason or await self._explain_change(),
-            preconditions=preconditions,
-        )
+        question = replace(question, reason=question.reason or await self._explain_change())
+        record = await self._builder.complete(started, question, preconditions)
         if question.replaces is not None and not record.request.is_approval:
             record = replace(record, replaces=question.replaces.request.id)
         if self._approvals.seal is not None:
@@ -103,7 +97,7 @@ class RequestOpening:
 
     async def _explain_change(self) -> str | None:
         """Return what has changed in the tool since a person agreed to this call, and close that request."""
-        name, approvals = self._state.call.former_request, self._approvals
+        name, approvals = self._frame.call.former_request, self._approvals
         if not name or approvals.seal is not None:
             return None
 
@@ -114,7 +108,7 @@ class RequestOpening:
             return record
 
         former: Record | None = await self._store.run("close request", name[:64], find_and_close)
-        return None if former is None else explain_change(former.tool, self._state.plan.tool) or None
+        return None if former is None else explain_change(former.tool, self._frame.plan.tool) or None
 
     async def _find_same_call(self, started: Record) -> Record | None:
         """Return the record of the same call that counts; None if the call needs a new request."""
@@ -141,7 +135,7 @@ class RequestOpening:
             return chosen_id
         first, newest = known
         if first.request.digest != started.request.digest:
-            if self._state.call.claim_mark:
+            if self._frame.call.claim_mark:
                 return None
             raise RequestIdTakenError(chosen_id)
         if is_sealed and newest.state == "pending":
@@ -200,7 +194,7 @@ class RequestOpening:
             )
         # The arguments of a request that was approved may be those that a person wrote, and nothing runs with them.
         is_to_run = known.state == "pending" and known.request.digest == record.request.digest
-        if is_to_run and not is_unaltered(known, self._state.plan.tool):
+        if is_to_run and not is_unaltered(known, self._frame.plan.tool):
             raise ApprovalError(f"request {known.request.id} was altered; give the call another id", why="forged")
         self._approvals.holders.add(known.request.id)
         return known

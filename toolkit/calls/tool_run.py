@@ -20,7 +20,7 @@ from ..errors import Transient
 from ..questions import AnswersNeeded
 from ..results import ToolResult
 from ..values.rendering import is_stream
-from .attempt import finish_within, must_propagate, run_job
+from .attempt import finish_within, run_job
 from .attempts import (
     abandon_job,
     abandon_task,
@@ -32,6 +32,7 @@ from .attempts import (
 )
 from .call_frame import CallFrame
 from .error_results import build_error_result
+from .propagation import must_propagate
 from .render_result import render
 from .streams import is_unfinished
 from .verdict_stage import get_approval_stage

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, TypeVar
 
 from ..catalogs.views import CatalogView
-from ..concurrency.steps import run_in_steps
 from ..errors import ToolkitError, UnknownTool, find_nearest_in_steps
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
-from .attempt import must_propagate
 from .error_results import build_hook_error_result
 from .plan import CallPlan
+from .propagation import must_propagate
 from .settings import MAX_NOTE_SECONDS, Settings
 from .truncation import keep_full_text, truncate_result
 
 if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
 
-__all__ = ["finish_unknown", "finish_unstarted"]
+__all__ = ["finish_unknown", "finish_unstarted", "run_in_steps"]
 
 _log = logging.getLogger("toolkit")
+
+T = TypeVar("T")
 
 _MAX_SUGGESTIONS = 20
 
@@ -41,6 +43,17 @@ async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Setting
     suggestions = [name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))]
     error = UnknownTool(call.name, suggestions)
     return await finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, settings)
+
+
+async def run_in_steps(steps: Generator[None, None, T]) -> T:
+    """Return what *steps* returns. After each of its steps, other tasks of the event loop have their turn."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
 from ..hooks import ShellHooks
-from ..permissions.judgement import names_of
+from ..permissions.tool_names import names_of
 from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
 from ..spec import Tool
 from .output import Output

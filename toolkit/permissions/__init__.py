@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
-    from .gate import PermissionGate
-    from .judge import Judge
+    from .judge import Judge, PermissionGate, PermissionRequest
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
-    from .request import PermissionRequest
     from .rules import Rule, RuleError, read_rule
     from .trust import Trust, TrustError
 
@@ -37,9 +35,7 @@ __getattr__ = _lazy_getattr(
     {
         **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
-        "Judge": "judge",
-        "PermissionGate": "gate",
-        "PermissionRequest": "request",
+        **dict.fromkeys(("Judge", "PermissionGate", "PermissionRequest"), "judge"),
         "Permissions": "policy",
         **dict.fromkeys(("Trust", "TrustError"), "trust"),
     },

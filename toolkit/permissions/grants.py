@@ -3,7 +3,7 @@ Grants: what a person may agree to for the rest of a session.
 
 A grant holds for one tool: "always this tool", "this command prefix", "under this folder". The person sees the grant
 before they agree to it. The program that hosts a session may also give a grant beforehand. A grant answers an ask,
-never a deny.
+never a deny. Some grants have an allow rule that permits the same in every session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from .._option_checks import describe_type
 from .._plumbing.wording import in_backticks
@@ -25,13 +25,24 @@ from ..safety.shell.parser import CannotParse, parse_script
 from ..spec import Tool
 from ..values.visible import make_visible
 from ..verdicts import Finding
+from .judge import PermissionRequest
 from .patterns.commands import commands_allowed
-from .request import PermissionRequest
+from .rules import Rule, RuleError
 
-__all__ = ["build_grant", "check_grant", "find_covering_grant", "is_answerable", "is_described", "offer_grants"]
+__all__ = [
+    "build_grant",
+    "check_grant",
+    "find_covering_grant",
+    "find_rule",
+    "is_answerable",
+    "is_described",
+    "offer_grants",
+]
 
 _IDENTITY = re.compile("[0-9a-f]{64}")
 _SCOPES = get_args(get_type_hints(Grant)["scope"])
+_HAS_WILDCARD = re.compile(r"[*?\[\](){}]")
+_KINDS = {"command": {Command.kind}, "folder": {Reads.kind, Writes.kind}}
 _REMEDY = 'give the tool itself: Permissions.grant(session, catalog["{}"])'
 
 # These programs take another command as their second word: granting the first alone would grant nearly everything.
@@ -248,3 +259,49 @@ def _command_prefix(command: str) -> str | None:
     if len(words) < count or words[count - 1].startswith("-"):
         return None
     return shlex.join(words[:count])
+
+
+def find_rule(grant: Grant, request: PermissionRequest) -> str:
+    """
+    Return the allow rule that permits what *grant* permits, such as "bash(npm test:*)"; "" if there is none.
+
+    A rule knows the tool by its name, and looks only at some of what a call states. So there is a rule only for tools
+    of this program, and only if the tool can state nothing that the rule would not look at.
+    """
+    tool = request.tool
+    texts = {
+        "tool": tool.name,
+        "command": f"{tool.name}({grant.target}:*)",
+        "folder": f"{tool.name}({grant.target.rstrip('/')}/**)",
+    }
+    if grant.scope == "folder" and _HAS_WILDCARD.search(grant.target):
+        return ""
+    # The rule would also allow a call that states something of another kind beside the command or the file.
+    if grant.scope in _KINDS and not _states_only(tool, _KINDS[grant.scope]):
+        return ""
+    try:
+        rule = Rule("allow", texts[grant.scope])
+    except RuleError:
+        return ""
+    # An allow rule without an origin does not concern a tool from elsewhere. With its origin, the rule would allow
+    # every later tool of that name, such as the skill of another project, and a grant is for one tool.
+    return rule.text if rule.concerns(tool, request.names) and rule.matches(request) else ""
+
+
+def _states_only(tool: Tool, kinds: set[str]) -> bool:
+    """Return whether calls of *tool* certainly state no access of another kind than *kinds*."""
+    stated: list[Any] = list(tool.signature.accesses.values())
+    if tool.facts.preflight is not None:
+        try:
+            stated += _types_in(get_type_hints(tool.facts.preflight)["return"])
+        except Exception:  # noqa: BLE001 -- an annotation may raise any error when it is read; then it says nothing
+            return False
+    return all(isinstance(access, type) and issubclass(access, Access) and access.kind in kinds for access in stated)
+
+
+def _types_in(hint: Any) -> Iterator[Any]:
+    """Yield the types of the items in *hint*: `Reads` and `Writes` for `list[Reads | Writes]`."""
+    if get_origin(hint) is None:
+        yield hint
+    for part in get_args(hint):
+        yield from _types_in(part)

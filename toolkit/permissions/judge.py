@@ -1,5 +1,5 @@
 """
-Judges, which decide whether a call may run, and the conversion of their answers to a `Verdict`.
+Judges, which decide whether a call may run, and the request that they get.
 
 A judge answers with a verdict or with one of its words. A judge that raises, or that returns another value, denies the
 call.
@@ -10,18 +10,22 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Protocol, TypeAlias, get_args
 
+from .._plumbing.records import record
+from ..access import Access
+from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..values.rendering import describe_value
 from ..verdicts import Finding, Verdict, Word
-from .request import PermissionRequest
 
 __all__ = [
     "CallGate",
     "Judge",
+    "PermissionGate",
+    "PermissionRequest",
     "RequestBuilder",
     "SupportsJudge",
     "ask_judge",
@@ -29,6 +33,35 @@ __all__ = [
     "check_judge",
     "verdict_without_permissions",
 ]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    """
+    The call that a judge decides about, with everything that the decision needs.
+
+    Attributes:
+        call: A copy of the call with decoded arguments.
+        tool: The tool that would run.
+        names: Every name that the tool has or had, including aliases.
+        arguments: The decoded arguments, with defaults filled in.
+        accesses: The accesses that the call is about to make, from markers and `preflight`.
+        root: The folder that relative paths start from.
+        findings: The findings of safety checks, `approval` and hooks, which came before.
+        session: The session of the call; its mode and grants count.
+        principal: The principal on whose behalf the call is made.
+    """
+
+    call: ToolCall
+    tool: Tool
+    names: frozenset[str]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    accesses: tuple[Access, ...] = ()
+    root: str = "."
+    findings: tuple[Finding, ...] = ()
+    session: Session | None = None
+    principal: str | None = None
+
 
 CallGate: TypeAlias = Callable[[Session | None, Mapping[str, Any] | None], bool]
 """
@@ -100,6 +133,40 @@ class Judge(ABC):
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
         """Return warnings about rules that may miss what their author meant. `dispatcher.explain` shows them."""
         return []
+
+
+class PermissionGate:
+    """
+    A judge that denies a destructive call unless *says_yes* returns True.
+
+    *says_yes* gets the call with decoded arguments.
+
+        Dispatcher(catalog, permissions=PermissionGate(lambda call: call.principal == "ada"))
+    """
+
+    def __init__(self, says_yes: Callable[[ToolCall], bool | Awaitable[bool]]) -> None:
+        self._says_yes = says_yes
+
+    def judge(self, request: PermissionRequest) -> Verdict | Awaitable[Verdict]:
+        if not request.tool.facts.destructive:
+            return Verdict("allow", "PermissionGate", f"`{request.tool.name}` is not destructive")
+        answer = self._says_yes(request.call)
+        return _await_gate(answer, request) if inspect.isawaitable(answer) else _verdict_of_gate(answer, request)
+
+
+async def _await_gate(awaitable: Awaitable[bool], request: PermissionRequest) -> Verdict:
+    return _verdict_of_gate(await awaitable, request)
+
+
+def _verdict_of_gate(answer: object, request: PermissionRequest) -> Verdict:
+    # Only True counts as yes, because another truthy object may have been meant as something else.
+    if answer is True:
+        return Verdict("allow", "PermissionGate", "the function of the gate returned True")
+    return Verdict(
+        "deny",
+        "PermissionGate",
+        f"`{request.tool.name}` is destructive, and the function of the gate did not return True",
+    )
 
 
 def check_judge(judge: object) -> None:

@@ -27,10 +27,10 @@ from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, strictest
-from .access_gate import build_access_gate, can_check_twice
 from .judge import (
     CallGate,
     Judge,
+    PermissionRequest,
     RequestBuilder,
     SupportsJudge,
     ask_judge,
@@ -38,9 +38,11 @@ from .judge import (
     check_judge,
     verdict_without_permissions,
 )
-from .request import PermissionRequest
+from .tool_names import NamesByTool
 from .tool_statements import (
     approval_findings,
+    build_access_gate,
+    can_check_twice,
     collect_accesses,
     deny_failed_preflight,
     deny_write_by_read_only,
@@ -51,7 +53,7 @@ from .tool_statements import (
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
     from ..safety import SafetyChecks
 
-__all__ = ["AccessJudge", "CallJudges", "Judgement", "allow_any_call", "names_of"]
+__all__ = ["AccessJudge", "CallJudges", "Judgement", "allow_any_call"]
 
 _log = logging.getLogger("toolkit")
 
@@ -194,7 +196,7 @@ class CallJudges:
 
         The function looks up the names that the tool has in *catalog*.
         """
-        names = _NamesByTool(catalog)
+        names = NamesByTool(catalog)
         return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._visibility_checks else None
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
@@ -376,26 +378,3 @@ class AccessJudge:
             )
         by_check = any(finding.word == "deny" and finding.source == "check" for finding in verdict.findings)
         raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
-
-
-class _NamesByTool:
-    """The names of each tool of a catalog, looked up once for as long as the catalog does not change."""
-
-    def __init__(self, catalog: CatalogView) -> None:
-        self._catalog = catalog
-        self._cache: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
-
-    def of(self, tool: Tool) -> frozenset[str]:
-        aliases, cached = self._catalog.table.aliases, self._cache
-        if cached is None or cached[0] is not aliases:
-            aliases_by_name: dict[str, dict[str, str]] = {}
-            for alias, name in aliases.items():
-                aliases_by_name.setdefault(name, {})[alias] = name
-            self._cache = cached = aliases, aliases_by_name
-        return names_of(tool, cached[1].get(tool.name, {}))
-
-
-def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
-    """Return every name that *tool* has or had; *aliases* are the aliases of its catalog."""
-    current = {alias for alias, name in aliases.items() if name == tool.name}
-    return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})

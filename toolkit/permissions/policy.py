@@ -24,10 +24,9 @@ from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .compiled_rules import compile_rule
 from .grants import build_grant, check_grant, find_covering_grant, is_answerable
-from .judge import CallGate, Judge, RequestBuilder
+from .judge import CallGate, Judge, PermissionRequest, RequestBuilder
 from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
 from .patterns.commands import why_unreadable
-from .request import PermissionRequest
 from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
 

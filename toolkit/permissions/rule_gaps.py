@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..access import Access, Command
 from ..spec import Tool
+from .judge import PermissionRequest
 from .patterns.names import OWN_ORIGIN
-from .request import PermissionRequest
 from .rule_values import kind_of, kind_of_access, kind_of_name, list_parameters
 from .rules import Rule
 

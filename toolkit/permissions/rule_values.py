@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from .._lazy_names import LazyModule
 from ..access import Access, Command, Reads, Url, Writes
 from ..spec import Tool
-from .request import PermissionRequest
+from .judge import PermissionRequest
 
 if TYPE_CHECKING:
     import pathlib

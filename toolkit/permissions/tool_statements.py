@@ -3,7 +3,7 @@ Statements of a tool about a call: what the call is about to touch, and whether 
 
 A tool states this by the markers of its parameters, by `preflight` and by `approval`. All of them work on decoded
 arguments. If a tool cannot tell what a call touches, the call is denied. If a tool cannot tell whether the call needs
-approval, a person is asked.
+approval, a person is asked. The markers alone allow a quick check, because they need no function of the tool.
 """
 
 from __future__ import annotations
@@ -12,20 +12,27 @@ import copy
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..access import Access, accesses_in
+from ..access import Access, Command, Reads, Url, Writes, accesses_in
 from ..errors import Safety, ToolError
 from ..facts import bind_call, has_parameter
 from ..results import ToolCall
+from ..session import Session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding
+from .judge import CallGate
 from .rule_values import kind_of, kind_of_name, list_parameters
+
+if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
+    from ..safety import SafetyChecks
 
 __all__ = [
     "approval_findings",
+    "build_access_gate",
+    "can_check_twice",
     "collect_accesses",
     "deny_failed_preflight",
     "deny_write_by_read_only",
@@ -34,6 +41,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("toolkit")
+
+_BUILT_IN_ACCESSES = frozenset({Reads, Writes, Command, Url})
 
 
 async def collect_accesses(
@@ -122,3 +131,47 @@ async def approval_findings(tool: Tool, decoded: Mapping[str, Any]) -> list[Find
         return []
     why = f": {needed}" if isinstance(needed, str) else " for these arguments"
     return [Finding("ask", by, f"`{tool.name}` needs approval{why}", "approval")]
+
+
+def can_check_twice(safety: SafetyChecks | None, tool: Tool) -> bool:
+    """
+    Return whether the accesses that the markers of *tool* state can be checked twice.
+
+    A call that does not pass the gate is judged, so it is checked again. A check or an access class of the application
+    might answer otherwise the second time: it may ask only once. *safety* is None for the default checks.
+    """
+    if safety is not None:
+        from ..safety import SafetyChecks
+
+        if type(safety) is not SafetyChecks or safety.has_further_checks:
+            return False
+    return _BUILT_IN_ACCESSES.issuperset(tool.signature.accesses.values())
+
+
+def build_access_gate(
+    tool: Tool,
+    gate: CallGate,
+    find_objections: Callable[[Sequence[Access]], list[Finding]],
+) -> CallGate:
+    """
+    Return the gate of a tool whose markers state what a call touches.
+
+    Args:
+        tool: The tool, which has no `preflight`.
+        gate: The gate of the permissions.
+        find_objections: The safety checks.
+    """
+    markers = tool.signature.accesses.values()
+    # Such a tool contradicts itself, and the judgement denies each call that writes.
+    writes_by_read_only = tool.facts.read_only and Writes in markers
+
+    def may_run(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
+        if arguments is None or writes_by_read_only:
+            return False
+        try:
+            accesses = list_marked_accesses(tool, arguments)
+        except Exception:  # noqa: BLE001 -- an argument may raise any error when it is read; then the call is judged
+            return False
+        return gate(session, arguments) and not find_objections(accesses)
+
+    return may_run

@@ -6,7 +6,7 @@ from collections.abc import Generator
 import pytest
 
 from toolkit import Catalog, Dispatcher
-from toolkit.concurrency.steps import run_in_steps
+from toolkit.calls.unstarted import run_in_steps
 from toolkit.spec import Tool
 
 
