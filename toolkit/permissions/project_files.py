@@ -29,7 +29,15 @@ from ..values.visible import make_visible
 from .hook_scripts import find_scripts
 from .toml_lines import parse_toml
 
-__all__ = ["MAX_SETTINGS_BYTES", "PROJECT_FOLDER", "SETTINGS_FILE", "Entry", "ProjectFiles", "TrustError", "real_path"]
+__all__ = [
+    "MAX_SETTINGS_BYTES",
+    "PROJECT_FOLDER",
+    "SETTINGS_FILE",
+    "ProjectEntry",
+    "ProjectFiles",
+    "TrustError",
+    "real_path",
+]
 
 PROJECT_FOLDER = ".toolkit"
 SETTINGS_FILE = "toolkit.toml"
@@ -55,7 +63,7 @@ class TrustError(ToolkitError, ValueError):
         super().__init__(make_visible(message, keep_lines=False))
 
 
-class Entry(NamedTuple):
+class ProjectEntry(NamedTuple):
     """
     A file, a link or a folder, as it was read.
 
@@ -118,14 +126,14 @@ class ProjectFiles:
         return None if entry is None else entry.data
 
     @cached_property
-    def _settings(self) -> Entry | Exception | None:
+    def _settings(self) -> ProjectEntry | Exception | None:
         """The entry of the settings file, or why it cannot be read. Everyone gets this one, so it is read once."""
         try:
             return self._read_entry(SETTINGS_FILE, MAX_SETTINGS_BYTES) if self._has_top() else None
         except (OSError, ValueError) as error:
             return error
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> ProjectEntry | None:
         """
         Return the file or the folder *name* in `.toolkit`, behind all links; return None if there is none.
 
@@ -133,7 +141,7 @@ class ProjectFiles:
             TrustError: The content of the project cannot be covered by trust.
         """
         path = self._resolve(name)
-        return Entry("folder") if path == "." else self.entries.get(path)
+        return ProjectEntry("folder") if path == "." else self.entries.get(path)
 
     def list_names(self, folder: str) -> list[str]:
         """Return the names of the entries of a *folder* in `.toolkit`; raise `TrustError` as `find` does."""
@@ -141,7 +149,7 @@ class ProjectFiles:
         return [posixpath.basename(name) for name in self.entries if posixpath.dirname(name) == path]
 
     @cached_property
-    def entries(self) -> Mapping[str, Entry]:
+    def entries(self) -> Mapping[str, ProjectEntry]:
         """
         Everything in `.toolkit` in a fixed order, by its name relative to it.
 
@@ -151,7 +159,7 @@ class ProjectFiles:
         """
         if not self.root.is_dir():
             raise TrustError(f"{self.root} is not a folder; name the project's folder")
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ProjectEntry] = {}
         with self._explain_errors(self._top):
             if not self._has_top() and self._settings is None:
                 return {}
@@ -162,7 +170,7 @@ class ProjectFiles:
         return entries
 
     @cached_property
-    def scripts(self) -> Mapping[str, Entry]:
+    def scripts(self) -> Mapping[str, ProjectEntry]:
         """
         The files outside `.toolkit` that the hooks of the project name, by their name relative to the project.
 
@@ -193,7 +201,7 @@ class ProjectFiles:
         return tuple(find_scripts(self.root, [table for table in tables if isinstance(table, dict)]))
 
     @cached_property
-    def contents(self) -> Mapping[str, Entry]:
+    def contents(self) -> Mapping[str, ProjectEntry]:
         """The files that trust covers, by their name relative to the project. A link counts as the file behind it."""
         entries = {f"{PROJECT_FOLDER}/{name}": self.find(name) for name in self.entries} | dict(self.scripts)
         return {name: entry for name, entry in entries.items() if entry is not None and entry.kind == "file"}
@@ -225,7 +233,7 @@ class ProjectFiles:
             raise TrustError(f"{self._top} has to be a folder, and no link; make it one")
         return True
 
-    def _walk(self, folder: str, depth: int) -> Iterator[tuple[str, Entry]]:
+    def _walk(self, folder: str, depth: int) -> Iterator[tuple[str, ProjectEntry]]:
         if depth > _MAX_DEPTH:
             place = self._top / folder
             raise TrustError(f"{place} is nested too deeply; {PROJECT_FOLDER} is for settings, hooks and skills")
@@ -262,28 +270,28 @@ class ProjectFiles:
         except ValueError as error:
             raise TrustError(f"{path}: {error}") from None
 
-    def _read_entry(self, name: str, max_bytes: int) -> Entry | None:
+    def _read_entry(self, name: str, max_bytes: int) -> ProjectEntry | None:
         path = self._top / name
         try:
             mode = os.lstat(path).st_mode
             if stat.S_ISLNK(mode):
-                return Entry("link", os.fsencode(os.readlink(path)))
+                return ProjectEntry("link", os.fsencode(os.readlink(path)))
         except FileNotFoundError:
             return None
         if stat.S_ISDIR(mode):
-            return Entry("folder")
+            return ProjectEntry("folder")
         if not stat.S_ISREG(mode):
             raise ValueError("it is neither a file nor a folder; remove it")
         return self._read_file(path, max_bytes)
 
-    def _read_file(self, path: Path, max_bytes: int = _MAX_BYTES) -> Entry | None:
+    def _read_file(self, path: Path, max_bytes: int = _MAX_BYTES) -> ProjectEntry | None:
         file = read_regular_file(path, max_bytes, follow_links=False)
         if file is None:
             return None
         self._byte_count += len(file.content)
         if self._byte_count > _MAX_BYTES:
             raise TrustError(f"{self._top} holds more than {_MAX_BYTES // 2**20} MB; keep data elsewhere")
-        return Entry("file", file.content, file.is_executable)
+        return ProjectEntry("file", file.content, file.is_executable)
 
     def _resolve(self, name: str) -> str:
         """

@@ -24,7 +24,7 @@ from .hook_tables import read_hook_tables
 from .key_checks import write_command_rule
 from .layers import FileLayer, read_environment, read_overrides, read_session_rules
 from .merge import merge_parts
-from .records import MergedSettings, Problems, SettingPart, SettingsError
+from .records import MergedSettings, ProblemList, SettingPart, SettingsError
 
 __all__ = ["load_layers", "load_settings"]
 
@@ -79,7 +79,7 @@ def load_layers(
         SettingsError: There are mistakes; the error lists all of them.
     """
     folder = project.folder
-    problems = Problems()
+    problems = ProblemList()
     from_user = FileLayer("user", user_folder, user_folder, problems)
     from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, project=project)
     parts = [

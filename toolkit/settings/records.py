@@ -19,7 +19,7 @@ from ..providers.prices import Price
 from ..values.visible import make_visible
 from .mcp_servers import McpServer, without_credentials
 
-__all__ = ["LAYERS", "Layer", "MergedSettings", "Problems", "SettingPart", "SettingsError"]
+__all__ = ["LAYERS", "Layer", "MergedSettings", "ProblemList", "SettingPart", "SettingsError"]
 
 Layer: TypeAlias = Literal["default", "user", "project", "environment", "command line", "program"]
 
@@ -48,7 +48,7 @@ class SettingsError(ToolkitError, ValueError):
         return type(self), (self.problems,)
 
 
-class Problems(list[str]):
+class ProblemList(list[str]):
     """
     The mistakes in settings so far. After 20 of them the reading ends with a `SettingsError`.
 

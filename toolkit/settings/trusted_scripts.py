@@ -19,7 +19,7 @@ from pathlib import Path
 from .._plumbing.forks import unlock_in_children
 from ..hooks.shell.process import NotRun
 from ..permissions.hook_scripts import replace_scripts
-from ..permissions.project_files import Entry, ProjectFiles
+from ..permissions.project_files import ProjectEntry, ProjectFiles
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import Trust, why_not_trusted
 
@@ -61,7 +61,7 @@ class TrustedScripts:
         except (OSError, ValueError) as error:
             raise NotRun(str(error)) from error
 
-    def _copy(self, contents: Mapping[str, Entry], digest: str) -> Path:
+    def _copy(self, contents: Mapping[str, ProjectEntry], digest: str) -> Path:
         """Return the folder with the copies of *contents*, which is made if it does not exist yet."""
         with self._lock:
             folder = self._folders.get(digest)
@@ -70,7 +70,7 @@ class TrustedScripts:
                 folder = self._folders[digest] = self._write(contents)
             return folder
 
-    def _write(self, contents: Mapping[str, Entry]) -> Path:
+    def _write(self, contents: Mapping[str, ProjectEntry]) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="toolkit-hooks-", dir=self._find_place()))
         weakref.finalize(self, _remove, folder, os.getpid())
         for name, entry in contents.items():
