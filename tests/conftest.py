@@ -4,8 +4,8 @@ What all tests share: the event loop, the hypothesis profiles, and what is spare
 `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`. `all`, for `make test-all`,
 draws half as many, and `quick`, for `make test`, a sixth.
 
-A test marked `unmeasured` or `long`, and every property, adds nothing to the coverage: it tries thousands of
-cases, or large ones, and being watched costs it as much again, or several times. The lines that it reaches have quick
+A test marked `unmeasured`, every property and the tests of limits add nothing to the coverage: they try thousands of
+cases, or large ones, and being watched costs them as much again, or several times. The lines that they reach have quick
 tests of their own.
 """
 
@@ -52,6 +52,10 @@ def _load_own_authorities(context, cafile=None, capath=None, cadata=None):
 ssl.SSLContext.load_verify_locations = _load_own_authorities
 
 
+_UNMEASURED = {"properties", "test_limits.py", "test_hostile.py"}
+"""Folders and files whose tests add nothing to the coverage."""
+
+
 def pytest_configure(config):
     """Make the marks known."""
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
@@ -80,9 +84,7 @@ def pytest_collection_finish():
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Stop measuring the coverage for what is not to add to it."""
-    is_left_out = (
-        any(item.get_closest_marker(mark) for mark in ("unmeasured", "long")) or "properties" in item.path.parts
-    )
+    is_left_out = item.get_closest_marker("unmeasured") or not _UNMEASURED.isdisjoint(item.path.parts)
     is_running = "coverage" in sys.modules
     coverage = sys.modules["coverage"].Coverage.current() if is_running and is_left_out else None
     if coverage is None:
