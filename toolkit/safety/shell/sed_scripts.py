@@ -30,8 +30,7 @@ _FLAGS = re.compile(r"[gpiImMe0-9]*")
 _SUBSTITUTION = r"\$\(\(.*?\)\)|\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|`[^`]*`"
 # The value of a variable is not known. Most often it is a number, empty, or a part of a pattern. In `"\$p"` the shell
 # leaves a `$` to sed, so a name without braces is read in both ways.
-_UNKNOWN = re.compile(rf"{_SUBSTITUTION}|\$\w+|\$[@*#?!$-]")
-_READINGS = ((_UNKNOWN, "1"), (_UNKNOWN, ""), (re.compile(_SUBSTITUTION), "1"))
+_VARIABLE = re.compile(r"\$([A-Za-z_]\w*|\d)")
 _FLAG_OPTIONS = frozenset("nsrEzub")
 
 
@@ -47,18 +46,33 @@ def sed_actions(command: SimpleCommand) -> list[SedAction]:
     words = list(zip(command.plain[1:], command.literal[1:], strict=True))
     if all(command.literal):
         return _read_script(command.plain[1:])
-    if "1" in _find_scripts([_UNKNOWN.sub("1", word) for word, _ in words]):
+    readings = _list_readings(command)
+    if any("1" in _find_scripts([unknown.sub("1", word) for word, _ in words]) for unknown, _ in readings[:2]):
         raise CannotParse("the script of `sed` is only worked out when it runs")
     actions: list[SedAction] = []
     problems: list[CannotParse] = []
-    for unknown, text in _READINGS:
+    for unknown, text in readings:
         try:
             actions += _read_script([word if is_literal else unknown.sub(text, word) for word, is_literal in words])
         except CannotParse as problem:
             problems.append(problem)
-    if len(problems) == len(_READINGS):
+    if len(problems) == len(readings):
         raise problems[0]
     return list(dict.fromkeys(actions))
+
+
+def _list_readings(command: SimpleCommand) -> list[tuple[re.Pattern[str], str]]:
+    """
+    Return patterns for the unknown parts of the words of *command*, each with a text that stands for them.
+
+    The names of variables come from the source: in `"$a"'s/x/y/'` a quote ends the name, which the word does not show.
+    """
+    names = sorted({*_VARIABLE.findall(command.source), *_VARIABLE.findall(" ".join(command.plain))}, key=len)
+    longest, shortest = (
+        re.compile(rf"{_SUBSTITUTION}|\$(?:{'|'.join(ordered)})|\$[@*#?!$-]") for ordered in (names[::-1], names)
+    )
+    readings = [(longest, "1"), (shortest, "1"), (longest, ""), (shortest, ""), (re.compile(_SUBSTITUTION), "1")]
+    return readings if names else [(re.compile(rf"{_SUBSTITUTION}|\$[@*#?!$-]"), text) for text in ("1", "")]
 
 
 def _read_script(words: Sequence[str]) -> list[SedAction]:
