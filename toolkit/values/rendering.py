@@ -122,6 +122,8 @@ def may_have_json_form(kind: type) -> bool:
     """Return whether an object of the class *kind*, or of a subclass that exists already, may have a JSON form."""
     if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False) or kind is object:
         return True  # the class of the value is another one
+    if issubclass(kind, type):
+        return has_registered_codec(kind)  # a metaclass has the methods of its objects, which are classes
     return (
         issubclass(kind, (*_MORE_THAN_ITEMS, Iterator, AsyncIterable, Awaitable, BaseException))
         or has_registered_codec(kind)
