@@ -189,7 +189,11 @@ async def test_the_thread_of_the_tool_reads_the_iterator(options):
 
     def select():
         thread = threading.get_ident()
-        return map(lambda number: (number, threading.get_ident() == thread), [2, 1])
+
+        def read(number):
+            return number, threading.get_ident() == thread
+
+        return map(read, [2, 1])
 
     assert (await call(build_tool(select, UNSTATED, **options))).value == [[2, True], [1, True]]
 
