@@ -16,10 +16,10 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
     "agent": "budgets call_pauses compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps nested_runs run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs run_seal __init__",
-    "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
+    "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows sqlite_store terminal/ identity postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle ask_user_tool tool_search_tool __init__",
     "builtin/commands": "spooled_bytes outputs process jobs folder_removal shell_state start_state runner bash_tool job_output_tool job_stop_tool __init__",
@@ -63,6 +63,7 @@ ORDER = {
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
+    "storage": "private_files sqlite_errors process_owner postgres_connections owner_locks __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",
     "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",

@@ -18,8 +18,9 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkit.approvals import PostgresApprovals, SQLiteApprovals, process_owner
-from toolkit.approvals.process_owner import owner
+from toolkit.approvals import PostgresApprovals, SQLiteApprovals
+from toolkit.storage import process_owner
+from toolkit.storage.process_owner import owner
 
 NOW = 1000.0
 DEAD = "the dead"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals
-from toolkit.approvals.process_owner import owner
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
 from toolkit.session import Session
 from toolkit.spec import Tool
+from toolkit.storage.process_owner import owner
 
 pytestmark = pytest.mark.anyio
 

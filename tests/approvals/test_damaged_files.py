@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
-from toolkit.approvals.process_owner import owner
 from toolkit.decisions import Decision
+from toolkit.storage.process_owner import owner
 
 pytestmark = pytest.mark.anyio
 

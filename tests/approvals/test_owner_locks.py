@@ -17,13 +17,13 @@ from tests.approvals.claiming import NOW
 from tests.approvals.processes import line, running
 from tests.clocks import block_until
 from toolkit.approvals import ApprovalError, Approvals, PostgresApprovals
-from toolkit.approvals.owner_locks import watch_owner
-from toolkit.approvals.process_owner import is_alive, owner
 from toolkit.approvals.records import Record
 from toolkit.catalog import Catalog
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
+from toolkit.storage.owner_locks import watch_owner
+from toolkit.storage.process_owner import is_alive, owner
 
 ELSEWHERE = f"{'e' * 16}/1/1/{'f' * 16}"
 FACTS = {"write": {}, "idempotent": {"idempotent": True}, "destructive": {"destructive": True, "idempotent": True}}

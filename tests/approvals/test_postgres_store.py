@@ -12,11 +12,11 @@ import pytest
 
 from tests.cutting_proxy import run_proxy
 from toolkit.approvals import ApprovalError, PostgresApprovals
-from toolkit.approvals.postgres_connections import PostgresConnections
 from toolkit.approvals.records import Record
 from toolkit.approvals.seal import RecordSeal
 from toolkit.decisions import ApprovalRequest
 from toolkit.errors import ToolkitError
+from toolkit.storage.postgres_connections import PostgresConnections
 
 NOW = 1000.0
 
@@ -106,7 +106,9 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(rest):
 )
 def test_an_address_with_unusual_parts_is_read(rest, place):
     """What is escaped, or among the options, is meant."""
-    connections = PostgresConnections(f"postgresql://{rest}", timeout_seconds=1.0)
+    connections = PostgresConnections(
+        f"postgresql://{rest}", timeout_seconds=1.0, subject="approvals", error_class=ApprovalError
+    )
     assert connections.place == f"postgresql://{place}"
 
 

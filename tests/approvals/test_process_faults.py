@@ -10,9 +10,9 @@ import pytest
 from tests.approvals.processes import line, running
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
-from toolkit.approvals.process_owner import is_alive
 from toolkit.approvals.records import Record
 from toolkit.decisions import ApprovalRequest, Decision
+from toolkit.storage.process_owner import is_alive
 
 pytestmark = pytest.mark.anyio
 

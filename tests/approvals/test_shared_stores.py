@@ -13,9 +13,9 @@ import pytest
 
 from tests.approvals.claiming import DEAD, NOW, open_store
 from tests.approvals.processes import line, running, tell
-from toolkit.approvals.process_owner import is_alive, owner
 from toolkit.approvals.records import Record
 from toolkit.decisions import ApprovalRequest
+from toolkit.storage.process_owner import is_alive, owner
 
 pytestmark = pytest.mark.first_cases(4)
 

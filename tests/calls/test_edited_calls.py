@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
-from toolkit.approvals.process_owner import owner
 from toolkit.catalog import Catalog
 from toolkit.context import Secret
 from toolkit.decisions import ApprovalRequest, ArgumentEdit, Decision
@@ -21,6 +20,7 @@ from toolkit.permissions import Permissions
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolResult
 from toolkit.session import Session
+from toolkit.storage.process_owner import owner
 
 pytestmark = pytest.mark.anyio
 

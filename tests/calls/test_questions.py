@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals, file_change
-from toolkit.approvals.process_owner import owner as current_owner
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import ApprovalRequest, Decision
@@ -24,6 +23,7 @@ from toolkit.policies.audit import AuditLog
 from toolkit.policies.retry import RetryPolicy
 from toolkit.questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question
 from toolkit.session import Session
+from toolkit.storage.process_owner import owner as current_owner
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
-from toolkit.approvals.process_owner import owner
 from toolkit.calls.resume import resume_call
 from toolkit.catalog import Catalog
 from toolkit.context import Context
@@ -23,6 +22,7 @@ from toolkit.permissions import Permissions
 from toolkit.policies.retry import RetryPolicy
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.storage.process_owner import owner
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,6 @@ from tests.clocks import Clock, wait_until
 from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from tests.durable.test_activations import FaultyJournal
 from tests.durable.test_durable_agent import Shop
-from toolkit.approvals.process_owner import owner
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.opening import open_journal
@@ -22,6 +21,7 @@ from toolkit.durable.run_jobs import build_job
 from toolkit.durable.run_kinds import RunKind, RunKinds, describe_plain_stop
 from toolkit.durable.takeover import Takeover
 from toolkit.durable.workers import Heart, Observer
+from toolkit.storage.process_owner import owner
 
 
 def observe(clock, *, takeover_seconds=10.0):
@@ -59,7 +59,7 @@ def test_a_worker_without_a_counter_is_dead():
 @pytest.mark.long
 def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
     """Its counter need not stand still for long."""
-    code = "from toolkit.approvals.process_owner import owner; print(owner())"
+    code = "from toolkit.storage.process_owner import owner; print(owner())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 -- our own words
     observer = observe(Clock())
     assert observer.is_dead(f"{other}.1", {f"{other}.1": 1})

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from .._option_checks import OptionTypes, check_option_types
 from ..questions import AnsweredQuestion
-from .owner_locks import OwnerLock, watch_owner
-from .postgres_connections import PostgresConnections
-from .process_owner import is_owner, is_this_process, remove_mark
-from .process_owner import owner as name_this_process
+from ..storage.owner_locks import OwnerLock, watch_owner
+from ..storage.postgres_connections import PostgresConnections
+from ..storage.process_owner import is_owner, is_this_process, remove_mark
+from ..storage.process_owner import owner as name_this_process
 from .records import ApprovalError, Record, dump_record
 from .repeated_calls import is_current
 from .store import Change
@@ -85,7 +85,9 @@ class PostgresApprovals(StoredRows):
         for name, seconds in (("timeout_seconds", timeout_seconds), ("lost_seconds", lost_seconds)):
             if not seconds >= 0:
                 raise ValueError(f"{name} has to be 0 or more, got {seconds!r}")
-        self._connections = PostgresConnections(url, timeout_seconds=timeout_seconds)
+        self._connections = PostgresConnections(
+            url, timeout_seconds=timeout_seconds, subject="approvals", error_class=ApprovalError
+        )
         self._lost_seconds = lost_seconds
         self._owner_lock = OwnerLock(self._connections)
         self._connections.run(self._create)

@@ -16,10 +16,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .private_files import check_private, make_private
+from ..storage.private_files import check_private, make_private
+from ..storage.sqlite_errors import FILE_ERRORS, explain_file_error
 from .records import ApprovalError, Record, dump_record
 from .repeated_calls import is_current
-from .sqlite_errors import FILE_ERRORS, explain_file_error
 from .store import Change
 from .stored_rows import StoredRows, build_row_key, check_is_new
 

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from ..approvals.policy import Approvals
-from ..approvals.process_owner import has_mark, is_alive, is_this_process, owner
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN, has_approved_askers
 from ..approvals.store import ApprovalStore, check_takes_answers, may_settle_with
@@ -21,6 +20,7 @@ from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
 from ..questions import AnsweredQuestion
 from ..results import ToolCall, ToolResult
+from ..storage.process_owner import has_mark, is_alive, is_this_process, owner
 from ..values.rendering import describe_value
 from .approval_results import build_cut_short_result, build_lost_result
 from .call_frame import CallFrame

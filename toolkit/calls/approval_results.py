@@ -5,11 +5,11 @@ The results of calls that end because of their approval: denied, asked before, l
 from __future__ import annotations
 
 from ..approvals.policy import Approvals
-from ..approvals.process_owner import is_alive, is_this_process
 from ..approvals.records import Record
 from ..approvals.repeated_calls import WITHDRAWN
 from ..permissions.judgement import Judgement
 from ..results import ToolResult
+from ..storage.process_owner import is_alive, is_this_process
 from .request_opening import RequestIdTakenError
 
 __all__ = [

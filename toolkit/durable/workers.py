@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
-from ..approvals.process_owner import is_alive
+from ..storage.process_owner import is_alive
 from .errors import DurableError
 from .journal.base import Journal
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.commands.test_runs import DATABASE, add_waiting
 from tests.cli.commands.test_runs import journal as journal  # noqa: PLC0414 -- a fixture
-from toolkit.approvals.process_owner import owner
+from toolkit.storage.process_owner import owner
 
 
 def beat(journal, name="w", **data):

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from ..._plumbing.wording import format_count
-from ...approvals.process_owner import is_alive
 from ...decisions import ApprovalRequest
 from ...durable.journal.records import RunRow, WorkerRow
+from ...storage.process_owner import is_alive
 
 __all__ = ["describe_waits", "describe_worker", "describe_worker_row", "format_time"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ...approvals.postgres_connections import PostgresConnections
+from ...storage.postgres_connections import PostgresConnections
 from ..errors import DurableError
 from .database import Database, Execute
 from .statements import Statements

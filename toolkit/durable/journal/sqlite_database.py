@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..._plumbing.forks import renew_in_children
-from ...approvals.private_files import check_private, make_private
-from ...approvals.sqlite_errors import FILE_ERRORS, explain_file_error
+from ...storage.private_files import check_private, make_private
+from ...storage.sqlite_errors import FILE_ERRORS, explain_file_error
 from ..errors import DurableError
 from .database import Database, Execute
 from .statements import Statements

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..._plumbing.versioned_json import split_version
-from ...approvals.private_files import UnsafeFileError, check_private, make_private
 from ...errors import ToolkitError
+from ...storage.private_files import UnsafeFileError, check_private, make_private
 
 __all__ = ["PrivateFileError", "PrivateJson"]
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.approvals.processes import line, running
-from toolkit.approvals.process_owner import has_mark, is_alive, is_owner, is_this_process, owner, remove_mark
+from toolkit.storage.process_owner import has_mark, is_alive, is_owner, is_this_process, owner, remove_mark
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system tells no beginnings")
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolkit.approvals.private_files import UnsafeFileError, check_private, make_private
+from toolkit.storage.private_files import UnsafeFileError, check_private, make_private
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
 

@@ -21,7 +21,6 @@ from .._plumbing.distribution import install_hint
 from .._plumbing.forks import renew_in_children
 from .._plumbing.wording import format_seconds
 from ..errors import ToolkitError
-from .records import ApprovalError
 
 if TYPE_CHECKING:
     import psycopg
@@ -104,8 +103,8 @@ class PostgresConnections:
         url: str,
         *,
         timeout_seconds: float,
-        subject: str = "approvals",
-        error_class: Callable[..., ToolkitError] = ApprovalError,
+        subject: str,
+        error_class: Callable[..., ToolkitError],
         has_timeout_option: bool = True,
         prepare_after: int | None = None,
     ) -> None:
