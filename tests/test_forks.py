@@ -28,6 +28,7 @@ from toolkit.approvals import read_only_guard as guard_module
 from toolkit.approvals.read_only_guard import read_only
 from toolkit.approvals.records import Record
 from toolkit.approvals.seal import RecordSeal
+from toolkit.approvals.store import Settlement
 from toolkit.builtin.commands import shell_state as shells_module
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.builtin.commands.start_state import StartStates
@@ -282,7 +283,7 @@ def test_approvals_in_memory_that_were_locked_can_be_answered_in_a_child():
     store._bytes = -1  # as if a change had stopped halfway
 
     def answer():
-        settled = store.settle(request.id, "denied", by=None, owner=None, now=1.0)
+        settled = store.settle(request.id, Settlement("denied", by=None, now=1.0))
         return settled, store.get(request.id).state, store._bytes > 0, len(store.pending()), store.purge(before=2.0)
 
     with held(store._lock, store._seal._lock):

@@ -19,6 +19,7 @@ import os
 import sys
 
 from toolkit.approvals import PostgresApprovals, SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.storage import process_owner
 from toolkit.storage.process_owner import owner
 
@@ -49,7 +50,7 @@ def race(path: str, method: str, *ids: str) -> None:
     for each in ids:
         sys.stdin.readline()
         if method == "settle":
-            say(store.settle(each, "claimed", by=owner(), owner=owner(), now=NOW))
+            say(store.settle(each, Settlement("claimed", by=owner(), owner=owner(), now=NOW)))
         else:
             say(store.reclaim(each, from_owner=DEAD, owner=owner(), now=NOW))
 
@@ -58,7 +59,7 @@ def work(path: str, *ids: str) -> None:
     store = open_store(path)
     say(owner())
     for each in ids:
-        store.settle(each, "claimed", by="work", owner=owner(), now=NOW, arguments={"edited": each * 100})
+        store.settle(each, Settlement("claimed", by="work", owner=owner(), now=NOW, arguments={"edited": each * 100}))
         say("claimed", each)
         store.finish(each, {"text": each * 200}, owner=owner())
         say("done", each)
@@ -69,25 +70,25 @@ def fork(path: str, request_id: str) -> None:
     store.get(request_id)
     child = os.fork()
     if child == 0:
-        store.settle(request_id, "claimed", by="child", owner=owner(), now=NOW)
+        store.settle(request_id, Settlement("claimed", by="child", owner=owner(), now=NOW))
         os._exit(0 if owner() != parent else 1)
     _, status = os.waitpid(child, 0)
     say(os.waitstatus_to_exitcode(status))
-    say(store.settle(request_id, "claimed", by="parent", owner=owner(), now=NOW))
+    say(store.settle(request_id, Settlement("claimed", by="parent", owner=owner(), now=NOW)))
 
 
 def claim(path: str, request_id: str) -> None:
     # The other processes cannot see the processes of another machine.
     process_owner._identify_machine = lambda proc: "e" * 16
     store = open_store(path)
-    say(owner(), store.settle(request_id, "claimed", by="claim", owner=owner(), now=NOW))
+    say(owner(), store.settle(request_id, Settlement("claimed", by="claim", owner=owner(), now=NOW)))
     sys.stdin.read()
 
 
 def leave(path: str, request_id: str) -> None:
     process_owner._identify_machine = lambda proc: "e" * 16
     store = open_store(path)
-    said = store.settle(request_id, "claimed", by="leave", owner=owner(), now=NOW)
+    said = store.settle(request_id, Settlement("claimed", by="leave", owner=owner(), now=NOW))
     child = os.fork()
     if child:
         say(owner(), said, child)

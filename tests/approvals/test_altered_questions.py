@@ -76,7 +76,7 @@ class Shed:
 
     def read(self, request_id: str) -> dict[str, Any]:
         with closing(sqlite3.connect(self.path)) as connection:
-            rows = connection.execute("SELECT record FROM approvals WHERE id = ?", (request_id.encode(),))
+            rows = connection.execute("SELECT record FROM toolkit_approvals WHERE id = ?", (request_id.encode(),))
             record: dict[str, Any] = json.loads(rows.fetchone()[0])
             return record
 
@@ -88,7 +88,7 @@ class Shed:
             record["replaces"] = replaces
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             connection.execute(
-                "UPDATE approvals SET record = ? WHERE id = ?", (json.dumps(record), request_id.encode())
+                "UPDATE toolkit_approvals SET record = ? WHERE id = ?", (json.dumps(record), request_id.encode())
             )
 
 

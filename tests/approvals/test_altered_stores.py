@@ -88,11 +88,11 @@ class Desk:
         """Change a record in the file by hand."""
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             key = request.id.encode()
-            (text,) = connection.execute("SELECT record FROM approvals WHERE id = ?", (key,)).fetchone()
+            (text,) = connection.execute("SELECT record FROM toolkit_approvals WHERE id = ?", (key,)).fetchone()
             record = json.loads(text)
             change(record)
             connection.execute(
-                "UPDATE approvals SET record = ?, state = ? WHERE id = ?",
+                "UPDATE toolkit_approvals SET record = ?, state = ? WHERE id = ?",
                 (json.dumps(record), record["state"], (id or request.id).encode()),
             )
 

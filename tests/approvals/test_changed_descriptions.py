@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
@@ -74,7 +75,7 @@ async def test_an_approved_call_without_an_outcome_is_not_run_again_by_another_t
     """An idempotent tool would be run again; one that is described anew is reported as lost."""
     server = Server("mcp:shed", idempotent=True)
     request = (await server.dispatcher("Cut wood.").call("cut", {"wood": "pine"})).request
-    server.approvals.store.settle(request.id, "claimed", by="ada", owner=owner(), now=request.created_at)
+    server.approvals.store.settle(request.id, Settlement("claimed", by="ada", owner=owner(), now=request.created_at))
     server.approvals.lost.add(request.id)
     result = await server.dispatcher("Cut anything.").resume(request.id, Decision.approve())
     assert "may or may not have happened" in result.text

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import Decision
 from toolkit.storage.process_owner import owner
 
@@ -52,7 +53,7 @@ def sound(tmp_path_factory):
         names = [result.request.id for result in results]
         await asking.resume(names[0], Decision.approve(), session=session)
         await asking.resume(names[1], Decision.deny(), session=session)
-        SQLiteApprovals(path).settle(names[2], "claimed", by=None, owner="the dead", now=NOW)
+        SQLiteApprovals(path).settle(names[2], Settlement("claimed", by=None, owner="the dead", now=NOW))
         return names
 
     return path, anyio.run(fill)
@@ -62,9 +63,9 @@ USES = {
     "pending": lambda store, names: store.pending(now=NOW),
     "get": lambda store, names: [store.get(name) for name in names],
     "settle": lambda store, names: [
-        store.settle(name, "claimed", by="é", owner=owner(), now=NOW) for name in names[3:]
+        store.settle(name, Settlement("claimed", by="é", owner=owner(), now=NOW)) for name in names[3:]
     ],
-    "deny": lambda store, names: store.settle(names[4], "denied", by=None, owner=None, now=NOW),
+    "deny": lambda store, names: store.settle(names[4], Settlement("denied", by=None, now=NOW)),
     "reclaim": lambda store, names: store.reclaim(names[2], from_owner="the dead", owner="me", now=NOW),
     "finish": lambda store, names: store.finish(names[2], {"text": "é"}, owner="the dead"),
     "purge": lambda store, names: store.purge(before=NOW * 10),
@@ -146,6 +147,6 @@ def test_a_record_that_stands_under_another_state_is_a_damaged_file(sound):
     copy = path.with_name("state.db")
     shutil.copy(path, copy)
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
-        connection.execute("UPDATE approvals SET state = 'pending'")
+        connection.execute("UPDATE toolkit_approvals SET state = 'pending'")
     with pytest.raises(ApprovalError, match="in another state than its own.*restore"):
         SQLiteApprovals(copy).get(names[0])

@@ -15,6 +15,7 @@ from toolkit.approvals.memory_store import MemoryApprovals
 from toolkit.approvals.packed_record import PackedRecord
 from toolkit.approvals.records import Claim, Record
 from toolkit.approvals.seal import RecordSeal
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.results import ToolResult
 
@@ -39,7 +40,7 @@ def record(name, *, arguments=None, expires_at=None):
 
 def settle(store, name, text=LARGE, value=...):
     """Let a call be approved, run and end with *text*."""
-    assert store.settle(name, "claimed", by="ada", owner="me", now=NOW)
+    assert store.settle(name, Settlement("claimed", by="ada", owner="me", now=NOW))
     outcome = ToolResult(text, text if value is ... else value, call_id="c", tool="write").to_json()
     assert store.finish(name, outcome, owner="me")
 
@@ -79,7 +80,7 @@ def test_what_waits_or_runs_is_never_forgotten_for_room():
     store = MemoryApprovals(max_bytes=250_000)
     store.add(record("waits", arguments={"text": LARGE}))
     store.add(record("runs", arguments={"text": LARGE}))
-    store.settle("runs", "claimed", by=None, owner="me", now=NOW)
+    store.settle("runs", Settlement("claimed", by=None, owner="me", now=NOW))
     with pytest.raises(ApprovalError, match=r"the request takes 9\d,\d+ bytes.*max_bytes=") as caught:
         store.add(record("new", arguments={"text": LARGE}))
     assert caught.value.why == "store"
@@ -106,7 +107,7 @@ def test_used_requests_that_travel_are_remembered_without_their_outcomes():
         store.add(record(str(number), expires_at=NOW + 10))
         settle(store, str(number))
     assert [store.get(str(number)).state for number in range(20)] == ["done"] * 20
-    assert not store.settle("0", "claimed", by=None, owner="me", now=NOW)
+    assert not store.settle("0", Settlement("claimed", by=None, owner="me", now=NOW))
 
 
 def test_a_limit_of_nothing_is_refused():

@@ -18,6 +18,7 @@ from tests.approvals.processes import line, running
 from tests.clocks import block_until
 from toolkit.approvals import ApprovalError, Approvals, PostgresApprovals
 from toolkit.approvals.records import Record
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.dispatcher import Dispatcher
@@ -36,7 +37,7 @@ def record(request_id):
 
 
 def claim(store, request_id="one"):
-    return store.settle(request_id, "claimed", by="ada", owner=owner(), now=NOW)
+    return store.settle(request_id, Settlement("claimed", by="ada", owner=owner(), now=NOW))
 
 
 @pytest.fixture
@@ -84,14 +85,14 @@ def test_a_process_is_seen_from_its_first_claim_on(store, open_store):
 def test_a_claim_with_the_mark_of_a_step_shows_its_process(store, open_store):
     """The lock is that of the process, so all steps of a process have one."""
     observer = open_store(lost_seconds=0)
-    assert store.settle("one", "claimed", by="ada", owner=owner(mark="step"), now=NOW)
+    assert store.settle("one", Settlement("claimed", by="ada", owner=owner(mark="step"), now=NOW))
     assert [observer.is_owner_alive(text) for text in (owner(), owner(mark="step"), owner(mark="other"))] == [True] * 3
     assert observer.is_owner_alive(f"{ELSEWHERE}#step") is False
 
 
 def test_a_claim_under_another_name_takes_no_lock(store):
     """Only a process can vouch for itself."""
-    assert store.settle("one", "claimed", by=None, owner=ELSEWHERE, now=NOW)
+    assert store.settle("one", Settlement("claimed", by=None, owner=ELSEWHERE, now=NOW))
     assert store._owner_lock._keeper is None
 
 
@@ -169,7 +170,7 @@ def test_a_claim_is_not_made_without_the_lock(postgres_server, postgres_url, sto
         schema = raw.execute("SELECT current_schema()").fetchone()[0]
         raw.execute("CREATE ROLE single LOGIN CONNECTION LIMIT 1 PASSWORD 'single'")
         raw.execute(f"GRANT USAGE ON SCHEMA {schema} TO single")
-        raw.execute("GRANT ALL ON toolkit_approvals TO single")
+        raw.execute("GRANT ALL ON toolkit_approvals, toolkit_approvals_meta TO single")
         address = postgres_url.replace(f"toolkit:{postgres_server.password}", "single:single")
         single = PostgresApprovals(address, timeout_seconds=0.1)
         with pytest.raises(ApprovalError, match="too many connections") as caught:
@@ -181,12 +182,12 @@ def test_a_claim_is_not_made_without_the_lock(postgres_server, postgres_url, sto
 
 
 class Answers:
-    """Connections that answer with rows, one after the other."""
+    """A database that answers with rows, one after the other."""
 
     def __init__(self, *rows):
         self._rows = list(rows)
 
-    def run(self, work):
+    def read(self, work):
         return self._rows.pop(0)
 
 

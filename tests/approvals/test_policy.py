@@ -12,6 +12,7 @@ import pytest
 from toolkit.approvals import ApprovalError, Approvals, Callback, DenyAll, MemoryApprovals, TerminalPrompt
 from toolkit.approvals.policy import NewestNames
 from toolkit.approvals.records import Record
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest, Decision
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +98,7 @@ def test_a_used_sealed_request_is_remembered_until_it_expires():
     approvals = Approvals(key=KEY)
     approvals.store._size = 2  # noqa: SLF001 -- ten thousand requests would take long
     approvals.store.add(RECORD)
-    approvals.store.settle(REQUEST.id, "denied", by=None, owner=None, now=1.0)
+    approvals.store.settle(REQUEST.id, Settlement("denied", by=None, now=1.0))
     others = [ApprovalRequest(tool="cut", call_id="c", reason="r", expires_at=2e9) for _ in range(2)]
     approvals.store.add(Record(request=others[0], arguments={}, identity="i"))
     with pytest.raises(ApprovalError, match="no more are kept"):

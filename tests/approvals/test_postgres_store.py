@@ -14,9 +14,10 @@ from tests.cutting_proxy import run_proxy
 from toolkit.approvals import ApprovalError, PostgresApprovals
 from toolkit.approvals.records import Record
 from toolkit.approvals.seal import RecordSeal
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest
 from toolkit.errors import ToolkitError
-from toolkit.storage.postgres_connections import PostgresConnections
+from toolkit.storage.postgres_database import describe_place, parse_address
 
 NOW = 1000.0
 
@@ -28,7 +29,7 @@ def record(request_id, **fields):
 
 
 def claim(store, request_id="one"):
-    return store.settle(request_id, "claimed", by="ada", owner="me", now=NOW)
+    return store.settle(request_id, Settlement("claimed", by="ada", owner="me", now=NOW))
 
 
 @pytest.fixture
@@ -106,10 +107,7 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(rest):
 )
 def test_an_address_with_unusual_parts_is_read(rest, place):
     """What is escaped, or among the options, is meant."""
-    connections = PostgresConnections(
-        f"postgresql://{rest}", timeout_seconds=1.0, subject="approvals", error_class=ApprovalError
-    )
-    assert connections.place == f"postgresql://{place}"
+    assert describe_place(parse_address(f"postgresql://{rest}")) == f"postgresql://{place}"
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql+psycopg", "PostgreSQL"])
@@ -201,7 +199,7 @@ def test_a_table_that_the_user_may_only_read_is_read(postgres_server, postgres_s
     raw.execute("DROP ROLE IF EXISTS reader")
     raw.execute("CREATE ROLE reader LOGIN PASSWORD 'r'")
     raw.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader")
-    raw.execute("GRANT SELECT ON toolkit_approvals TO reader")
+    raw.execute("GRANT SELECT ON toolkit_approvals, toolkit_approvals_meta TO reader")
     address = postgres_schema_url.replace(f"toolkit:{postgres_server.password}", "reader:r")
     reader = PostgresApprovals(address)
     assert reader.get("one") == record("one")
@@ -253,7 +251,7 @@ def test_a_change_that_is_cut_at_its_commit_is_made_once(
     if action in ("finish", "reclaim"):
         claim(store)
     if action == "purge":
-        store.settle("one", "denied", by=None, owner=None, now=NOW)
+        store.settle("one", Settlement("denied", by=None, now=NOW))
     with run_proxy(postgres_server.port) as proxy:
         cut = open_store(postgres_schema_url.replace(f":{postgres_server.port}", f":{proxy.port}"))
         proxy.moment, proxy.word = moment, b"COMMIT"
@@ -282,14 +280,14 @@ def test_of_two_identical_claims_one_counts_although_the_server_was_away(
     """The claim that was cut is not taken for the same claim of another thread."""
     with run_proxy(postgres_server.port) as proxy:
         cut = open_store(postgres_schema_url.replace(f":{postgres_server.port}", f":{proxy.port}"))
-        original, attempts = cut._connections.connect, []
+        original, attempts = cut._database.connect, []
 
         def connect():
             attempts.append(claim(store))  # while the other one opens its connection again
             return original()
 
         proxy.word = b"COMMIT"
-        cut._connections.connect = connect
+        cut._database.connect = connect
         assert claim(cut) is False
         assert attempts == [True]
 
@@ -339,10 +337,11 @@ def test_many_can_create_the_table_at_once(postgres_schema_url):
     ("statement", "problem"),
     [
         ("DROP TABLE toolkit_approvals", "has lost the table.*restore"),
-        ("COMMENT ON TABLE toolkit_approvals IS NULL", "not one of approvals; give another database"),
+        ("DROP TABLE toolkit_approvals_meta", "has lost the table.*restore"),
+        ("DELETE FROM toolkit_approvals_meta", "tables of another application.*; give another database"),
         (
-            "COMMENT ON TABLE toolkit_approvals IS 'toolkit approvals, format 2'",
-            "format 2, and.*reads format 1; update",
+            "UPDATE toolkit_approvals_meta SET value = '3' WHERE name = 'format'",
+            "format 3, and.*reads format 2; update",
         ),
         ("ALTER TABLE toolkit_approvals RENAME record TO text", "another table of the same name"),
     ],
@@ -359,12 +358,10 @@ def test_a_table_that_changes_under_the_store_is_noticed(store, raw, statement, 
         use(store)
 
 
-@pytest.mark.parametrize("described", ["NULL", "'toolkit approvals, format 2'"])
-def test_a_table_of_something_else_is_refused(postgres_schema_url, raw, described):
-    """It stays as it is."""
+def test_a_table_of_something_else_is_refused(postgres_schema_url, raw):
+    """It stays as it is. So does the table of an earlier version."""
     raw.execute("CREATE TABLE toolkit_approvals (id int)")
-    raw.execute(f"COMMENT ON TABLE toolkit_approvals IS {described}")
-    with pytest.raises(ApprovalError, match=r"give another database"):
+    with pytest.raises(ApprovalError, match=r"of another application, or of an earlier version.*give another database"):
         PostgresApprovals(postgres_schema_url)
 
 
@@ -406,7 +403,7 @@ def test_a_change_is_on_the_disk_when_it_is_said_to_be(postgres_server, postgres
     postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
         store = open_store(postgres_schema_url)
-        assert store._connections.run(lambda c: c.execute("SHOW synchronous_commit").fetchone()) == ("on",)
+        assert store._database.read(lambda execute: execute("SHOW synchronous_commit", ()).fetchone()) == ("on",)
     finally:
         postgres_server.execute(f"ALTER DATABASE {name} RESET synchronous_commit")
 
@@ -421,8 +418,8 @@ def test_threads_leave_few_connections_open(store, raw):
 
     with ThreadPoolExecutor(16) as threads:
         assert set(threads.map(use, range(16))) == {"pending"}
-    assert 1 <= len(store._connections._idle) <= 8
+    assert 1 <= len(store._database._idle) <= 8
     store.close()
-    assert store._connections._idle == []
+    assert store._database._idle == []
     assert store.get("one").state == "pending"
-    assert store._connections._idle == []
+    assert store._database._idle == []

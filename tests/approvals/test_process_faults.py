@@ -11,6 +11,7 @@ from tests.approvals.processes import line, running
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.approvals.records import Record
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.storage.process_owner import is_alive
 
@@ -50,7 +51,7 @@ async def test_a_call_of_a_frozen_process_counts_as_running(tmp_path):
     waiting = await dispatcher.call("act", {})
     with running("live") as process:
         owner = line(process)
-        store.settle(waiting.request.id, "claimed", by="ada", owner=owner, now=waiting.request.created_at)
+        store.settle(waiting.request.id, Settlement("claimed", by="ada", owner=owner, now=waiting.request.created_at))
         os.kill(process.pid, signal.SIGSTOP)
         assert is_alive(owner) is True
         with pytest.raises(ApprovalError) as refused:

@@ -12,25 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.approvals import ApprovalError, SQLiteApprovals
+from toolkit.approvals import ApprovalError
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.session import Session
 
 from .asking import build_dispatcher
 from .processes import line, running, tell
-from .test_store import NOW, record
 
 pytestmark = pytest.mark.anyio
-
-# The table as it was before calls were remembered.
-OLD_SCHEMA = """
-CREATE TABLE approvals (
-    id BLOB PRIMARY KEY, state TEXT NOT NULL, created_at REAL NOT NULL, over_since REAL, record TEXT NOT NULL
-);
-CREATE INDEX approvals_by_state ON approvals (state, created_at);
-PRAGMA application_id = 0x746B6170;
-PRAGMA user_version = 1;
-"""
 
 
 @contextlib.contextmanager
@@ -81,35 +70,6 @@ async def test_a_process_that_was_killed_has_left_the_request_of_its_call(tmp_pa
 # Files.
 
 
-def test_a_file_of_an_earlier_version_learns_about_calls(tmp_path):
-    """Its requests stay, and the earlier version can still add to it."""
-    path = tmp_path / "a.db"
-    path.touch(mode=0o600)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLD_SCHEMA)
-    store, kept = SQLiteApprovals(path), record()
-    assert store.add_call(kept, "k", now=NOW) == kept
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "INSERT INTO approvals (id, state, created_at, over_since, record)"
-            " SELECT x'00', state, created_at, over_since, record FROM approvals"
-        )
-    assert (SQLiteApprovals(path).find_call("k"), store.add_call(record(), "k", now=NOW)) == (kept, kept)
-
-
-def test_a_file_of_an_earlier_version_that_is_put_in_place_is_read(tmp_path):
-    """It has no request of any call, until one is added."""
-    path = tmp_path / "a.db"
-    store, kept = SQLiteApprovals(path), record()
-    path.unlink()
-    path.touch(mode=0o600)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLD_SCHEMA)
-    assert store.find_call("k") is None
-    assert store.add_call(kept, "k", now=NOW) == kept
-    assert store.find_call("k") == kept
-
-
 async def test_a_request_of_another_call_is_not_given_for_this_one(tmp_path):
     """A file that others can write may name the wrong request; the call does not wait with it."""
     dispatcher = build_dispatcher(tmp_path)
@@ -117,7 +77,9 @@ async def test_a_request_of_another_call_is_not_given_for_this_one(tmp_path):
         await dispatcher.call("send", {"what": name}, id=name)
     path = tmp_path / "x.approvals.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE approvals SET call = (SELECT call FROM approvals ORDER BY rowid LIMIT 1)")
+        connection.execute(
+            "UPDATE toolkit_approvals SET call = (SELECT call FROM toolkit_approvals ORDER BY rowid LIMIT 1)"
+        )
     result = await dispatcher.call("send", {"what": "t1"}, id="t1")
     assert (result.kind, result.request) == ("internal", None)
     assert "does not belong to" in result.text
@@ -131,6 +93,6 @@ async def test_an_altered_request_of_the_same_call_is_refused(tmp_path):
     request: ApprovalRequest | None = (await dispatcher.call("send", {"what": "tea"}, id="t1")).request
     assert request is not None
     with contextlib.closing(sqlite3.connect(tmp_path / "x.approvals.sqlite")) as connection, connection:
-        connection.execute("UPDATE approvals SET record = replace(record, 'tea', 'gin')")
+        connection.execute("UPDATE toolkit_approvals SET record = replace(record, 'tea', 'gin')")
     result = await dispatcher.call("send", {"what": "tea"}, id="t1")
     assert (result.kind, "was altered" in result.text) == ("internal", True)

@@ -14,6 +14,7 @@ import pytest
 from tests.approvals.claiming import DEAD, NOW, open_store
 from tests.approvals.processes import line, running, tell
 from toolkit.approvals.records import Record
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest
 from toolkit.storage.process_owner import is_alive, owner
 
@@ -51,7 +52,7 @@ def test_of_many_processes_one_succeeds(place, method):
         for each in ids:
             store.add(record(each))
             if method == "reclaim":
-                store.settle(each, "claimed", by=None, owner=DEAD, now=NOW)
+                store.settle(each, Settlement("claimed", by=None, owner=DEAD, now=NOW))
             for process in processes:
                 tell(process)
             said = [line(process) for process in processes]

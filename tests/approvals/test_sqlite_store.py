@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tests.approvals.claiming import NOW
 from toolkit.approvals.records import ApprovalError, Record
-from toolkit.approvals.sqlite_store import SQLiteApprovals
+from toolkit.approvals.sql_store import SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest
 
 
@@ -49,7 +50,7 @@ def raw(path, *statements):
 def test_two_stores_on_one_file_see_the_same(path, store):
     """Without being opened again."""
     other = SQLiteApprovals(path)
-    assert other.settle("one", "denied", by="ada", owner=None, now=NOW)
+    assert other.settle("one", Settlement("denied", by="ada", now=NOW))
     assert store.get("one").state == "denied"
 
 
@@ -59,7 +60,7 @@ def test_a_busy_file_is_an_error_that_says_so(path, store):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         with pytest.raises(ApprovalError, match="busy.*timeout_seconds") as caught:
-            hasty.settle("one", "claimed", by=None, owner="me", now=NOW)
+            hasty.settle("one", Settlement("claimed", by=None, owner="me", now=NOW))
     assert caught.value.why == "store"
     assert store.get("one").state == "pending"
 
@@ -72,7 +73,7 @@ def test_only_the_owner_can_read_the_file_or_its_journal(path, store):
     """They hold arguments with their secrets."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DELETE FROM approvals")
+        connection.execute("DELETE FROM toolkit_approvals")
         found = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
     assert found == {"approvals.db": 0o600, "approvals.db-journal": 0o600}
 
@@ -84,7 +85,7 @@ def test_nothing_is_left_open_between_calls(path, store):
 
 def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
     """No process that is killed can show a power cut, so the settings that withstand one are looked at."""
-    with store._open() as connection:
+    with store._database._use() as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 
@@ -93,7 +94,7 @@ def test_what_is_forgotten_is_not_in_the_file_any_more(path, store):
     """It held secrets."""
     store.add(record("two", arguments={"key": "s3cret" * 1000}))
     assert b"s3cret" in path.read_bytes()
-    store.settle("two", "denied", by=None, owner=None, now=NOW)
+    store.settle("two", Settlement("denied", by=None, now=NOW))
     assert store.purge(before=NOW + 1) == 1
     assert b"s3cret" not in path.read_bytes()
 
@@ -150,7 +151,12 @@ def cut(path):
 
 def newer(path):
     SQLiteApprovals(path)
-    raw(path, "PRAGMA user_version = 2")
+    raw(path, "UPDATE toolkit_approvals_meta SET value = '3' WHERE name = 'format'")
+
+
+def older(path):
+    raw(path, "CREATE TABLE approvals (id)", "PRAGMA application_id = 0x746B6170", "PRAGMA user_version = 1")
+    path.chmod(0o600)
 
 
 def foreign(path):
@@ -166,8 +172,9 @@ BAD = [
     (os.mkdir, "is not a file"),
     (garbage, "is not a SQLite file, or damaged.*restore it"),
     (cut, "is damaged.*restore it"),
-    (newer, "has format 2.*reads format 1; update toolkit"),
-    (foreign, "not one of approvals; give another path"),
+    (newer, "has format 3.*reads format 2; update toolkit"),
+    (older, "not one of approvals, or one of an earlier version; give another path"),
+    (foreign, "not one of approvals.*; give another path"),
 ]
 
 
@@ -194,9 +201,9 @@ def test_a_place_where_nothing_can_be_made_is_refused(tmp_path, place):
     [
         (os.unlink, "cannot be used: No such file"),
         (open_to_others, "opened by others"),
-        (newer, "has format 2"),
+        (newer, "has format 3"),
         (garbage, "not a SQLite file"),
-        (lambda path: os.truncate(path, 0), "not one of approvals"),
+        (lambda path: os.truncate(path, 0), "no such table.*restore it"),
     ],
     ids=["gone", "open", "newer", "garbage", "empty"],
 )
@@ -205,7 +212,7 @@ def test_a_place_where_nothing_can_be_made_is_refused(tmp_path, place):
     [
         lambda store: store.get("one"),
         lambda store: store.add(record("two")),
-        lambda store: store.settle("one", "claimed", by=None, owner="me", now=NOW),
+        lambda store: store.settle("one", Settlement("claimed", by=None, owner="me", now=NOW)),
         lambda store: store.pending(),
         lambda store: store.purge(before=NOW),
     ],
@@ -231,7 +238,7 @@ def test_a_file_that_changes_under_the_store_is_noticed(path, store, spoil, prob
 )
 def test_a_record_that_cannot_be_read_is_an_error(path, store, change, problem):
     """It is not taken for another, or for none."""
-    raw(path, f"UPDATE approvals SET {change}")
+    raw(path, f"UPDATE toolkit_approvals SET {change}")
     with pytest.raises(ApprovalError, match=f"{problem}.*restore"):
         store.pending()
 
@@ -244,7 +251,7 @@ def sound(tmp_path_factory):
     for number in range(20):
         store.add(record(str(number), arguments={"text": "x" * 500 * number}))
         if number % 2:
-            store.settle(str(number), "claimed", by=None, owner="me", now=NOW)
+            store.settle(str(number), Settlement("claimed", by=None, owner="me", now=NOW))
     return path
 
 
@@ -261,7 +268,7 @@ def test_a_damaged_file_gives_an_answer_or_a_clear_error(sound, where, at, data)
         store = SQLiteApprovals(path)
         answers = {key: store.get(key) for key in ("0", "1", "19", "none")}
         waiting = store.pending(now=NOW)
-        store.settle("2", "claimed", by=None, owner="me", now=NOW)
+        store.settle("2", Settlement("claimed", by=None, owner="me", now=NOW))
         store.purge(before=NOW + 1)
     except ApprovalError as error:
         refusal = error

@@ -19,7 +19,8 @@ from toolkit.approvals.memory_store import MemoryApprovals
 from toolkit.approvals.postgres_store import PostgresApprovals
 from toolkit.approvals.records import ApprovalError, Claim, Record
 from toolkit.approvals.seal import RecordSeal
-from toolkit.approvals.sqlite_store import SQLiteApprovals
+from toolkit.approvals.sql_store import SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest
 
 NOW = 1000.0
@@ -33,11 +34,11 @@ def record(*, created_at=NOW, arguments=None, **fields):
 
 
 def claim(store, request_id, owner="me", **further):
-    return store.settle(request_id, "claimed", by="ada", owner=owner, now=NOW, **further)
+    return store.settle(request_id, Settlement("claimed", by="ada", owner=owner, now=NOW, **further))
 
 
 def deny(store, request_id, now=NOW):
-    return store.settle(request_id, "denied", by="ada", owner=None, now=now)
+    return store.settle(request_id, Settlement("denied", by="ada", now=now))
 
 
 KINDS = ["memory", "sqlite", "postgres"]
@@ -288,8 +289,8 @@ def test_an_answer_that_comes_too_late_does_not_count(store, answer):
     """The store sees to it, at the moment it would be kept."""
     kept = record(expires_at=NOW + 10)
     store.add(kept)
-    assert not store.settle(kept.request.id, answer, by=None, owner="me", now=NOW + 10)
-    assert store.settle(kept.request.id, answer, by=None, owner="me", now=NOW + 9.9)
+    assert not store.settle(kept.request.id, Settlement(answer, by=None, owner="me", now=NOW + 10))
+    assert store.settle(kept.request.id, Settlement(answer, by=None, owner="me", now=NOW + 9.9))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +300,7 @@ def test_an_answer_that_comes_too_late_does_not_count(store, answer):
 def test_an_impossible_answer_is_refused(store, kept, state, owner, problem):
     """It is a mistake in the program."""
     with pytest.raises(ValueError, match=problem):
-        store.settle(kept.request.id, state, by=None, owner=owner, now=NOW)
+        store.settle(kept.request.id, Settlement(state, by=None, owner=owner, now=NOW))
     assert store.get(kept.request.id) == kept
 
 
@@ -576,7 +577,7 @@ class BothStores(RuleBasedStateMachine):
 
     @rule(name=NAMES, state=st.sampled_from(["claimed", "denied"]), owner=OWNERS, now=TIMES)
     def settle(self, name, state, owner, now):
-        self.same(lambda store: store.settle(name, state, by=owner, owner=owner, now=now))
+        self.same(lambda store: store.settle(name, Settlement(state, by=owner, owner=owner, now=now)))
 
     @rule(name=NAMES, one=OWNERS, other=OWNERS, now=TIMES)
     def reclaim(self, name, one, other, now):

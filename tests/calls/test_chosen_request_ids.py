@@ -148,22 +148,6 @@ async def test_a_denial_stays_a_denial(shop):
     assert again.error.message == "no"
 
 
-async def test_a_denial_in_a_store_without_a_place_for_its_reason_stays_a_denial():
-    """Such a store was written before there was one."""
-    store: Any = BasicStore()
-    settle = store.settle
-
-    def settle_without_reason(request_id: str, state: Any, *, by: Any, owner: Any, now: float) -> bool:
-        settled: bool = settle(request_id, state, by=by, owner=owner, now=now)
-        return settled
-
-    store.settle = settle_without_reason
-    shop = Shop(Approvals(store))
-    await shop.dispatcher.resume((await shop.send()).request, Decision.deny("no", by="ada"))
-    again = await shop.send()
-    assert (again.kind, again.error.message) == ("denied", "the user said no")
-
-
 async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop):
     """It was approved, and asks its user something."""
     question = await shop.dispatcher.resume((await shop.wrap()).request, Decision.approve())

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.context import Secret
 from toolkit.decisions import ApprovalRequest, ArgumentEdit, Decision
@@ -296,7 +297,7 @@ async def test_a_lost_call_is_reported_with_the_arguments_that_it_had(desk):
     request = (await dispatcher.call("send", {**LETTER, "key": "hunter1"})).request
     edited = {"to": "carol", "text": "hello", "copies": 1, "key": "hunter1"}
     store, now = approvals.store, approvals.clock()
-    assert store.settle(request.id, "claimed", by="ada", owner=owner(), now=now, arguments=edited)
+    assert store.settle(request.id, Settlement("claimed", by="ada", owner=owner(), now=now, arguments=edited))
     approvals.lost.add(request.id)
     result = await dispatcher.resume(request.id, Decision.approve())
     assert "may or may not have happened" in result.text

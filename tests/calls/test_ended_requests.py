@@ -14,6 +14,7 @@ import pytest
 from tests.cancellation import ENDINGS, JumpingClock, end_at_step, end_at_turn
 from tests.clocks import wait_until
 from toolkit.approvals import ApprovalError, Approvals, Callback, MemoryApprovals, PostgresApprovals, SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.decisions import Changed, Decision
 from toolkit.dispatcher import Dispatcher
@@ -149,7 +150,7 @@ class Mill:
     def deny_all(self):
         """Deny what waits, so that the next walk begins without it."""
         for request in self.store.pending():
-            self.store.settle(request.id, "denied", by="test", owner=None, now=request.created_at)
+            self.store.settle(request.id, Settlement("denied", by="test", now=request.created_at))
 
     def states(self):
         """Return how far each request of the store has come, by its id."""

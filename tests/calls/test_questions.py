@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals, file_change
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import ApprovalRequest, Decision
@@ -367,22 +368,6 @@ async def test_answers_are_kept_in_every_store(kind, tmp_path):
     assert restaurant.booked == [("Friday", 4, DECLINED, "Ada")]
 
 
-async def test_a_store_that_cannot_keep_answers_is_named():
-    """A store that a user wrote before there were questions says what it lacks, and the request stays open."""
-
-    class OldStore(MemoryApprovals):
-        def settle(self, request_id, state, *, by, owner, now, arguments=None):  # type: ignore[override]  # an old one
-            return super().settle(request_id, state, by=by, owner=owner, now=now, arguments=arguments)
-
-    restaurant = Restaurant()
-    store = OldStore()
-    dispatcher = restaurant.build(Approvals(store))
-    request = (await dispatcher.call("book", {"day": "Friday"})).request
-    error = await refuse(dispatcher, request, Decision.approve(answers={"people": 4, "late": True}))
-    assert "OldStore.settle cannot keep the answers" in str(error)
-    assert [waiting.id for waiting in store.pending()] == [request.id]
-
-
 async def test_an_altered_sealed_question_is_refused():
     """The seal covers the questions, and the answers given so far."""
     restaurant = Restaurant()
@@ -547,7 +532,7 @@ async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
         f"{current_owner().rsplit('/', 2)[0]}/1/{'0' * 16}"  # a process with this number, which started at another time
     )
     answered = AnsweredQuestion(question=request.questions[0], answer="first")
-    store.settle(request.id, "claimed", by="ada", owner=dead, now=request.created_at, answers=[answered])
+    store.settle(request.id, Settlement("claimed", by="ada", owner=dead, now=request.created_at, answers=[answered]))
     assert store.get(request.id).answers == (answered,)
     error = await refuse(dispatcher, request, Decision.approve(answers={"a": "second"}))
     assert error.why == "answered"

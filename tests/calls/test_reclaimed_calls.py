@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.calls.resume import resume_call
 from toolkit.catalog import Catalog
 from toolkit.context import Context
@@ -56,7 +57,9 @@ class Shop:
         claimed_by = claimed_by or owner(mark="step-mark")
         waiting = await self.dispatcher().call(self.call())
         assert waiting.kind == "waiting"
-        assert self.store.settle("step-7", "claimed", by="ada", owner=claimed_by, now=1.0, arguments=arguments)
+        assert self.store.settle(
+            "step-7", Settlement("claimed", by="ada", owner=claimed_by, now=1.0, arguments=arguments)
+        )
 
     async def resume(self, dispatcher: Dispatcher, decision: Decision) -> ToolResult:
         return await resume_call(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.decisions import AuthNeeded, AuthRequest, Changed, Decision
 from toolkit.dispatcher import Dispatcher
@@ -219,7 +220,7 @@ async def test_a_call_that_failed_is_not_run_again_and_one_that_never_began_is_a
     assert await shop.why(first.id) == "failed"
     assert ((await ask()).kind, shop.sent) == ("failed", ["fail"])
     store, request = shop.approvals.store, (await shop.ask()).request
-    assert store.settle(request.id, "claimed", by="ada", owner="me", now=shop.now)
+    assert store.settle(request.id, Settlement("claimed", by="ada", owner="me", now=shop.now))
     cut_short = {"kind": "cancelled", "error": {"message": "", "details": {"happened": "no"}}}
     assert store.finish(request.id, cut_short, owner="me")
     assert (await shop.ask()).kind == "waiting"
@@ -253,7 +254,7 @@ async def test_a_call_whose_process_died_is_not_run_again(shop):
     """It may or may not have happened, and the result says so."""
     request = (await shop.ask()).request
     dead = "0" * 16 + "/1/0/" + "0" * 16  # a process that this one cannot see
-    assert shop.approvals.store.settle(request.id, "claimed", by=None, owner=dead, now=shop.now)
+    assert shop.approvals.store.settle(request.id, Settlement("claimed", by=None, owner=dead, now=shop.now))
     assert "may run where this process cannot see it" in (await shop.ask()).text
     shop.now += 61
     lost = await shop.ask()

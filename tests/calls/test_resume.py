@@ -17,6 +17,7 @@ from tests.approvals.processes import running
 from tests.clocks import Clock, until
 from toolkit.access import Writes
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals, file_change
+from toolkit.approvals.store import Settlement
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
 from toolkit.decisions import ApprovalRequest, ArgumentEdit, Decision, Grant
@@ -269,10 +270,10 @@ async def test_a_record_that_was_altered_in_the_store_is_refused(shed, field, tm
     dispatcher = shed.dispatcher(Approvals(SQLiteApprovals(path)))
     request = await waiting(dispatcher)
     with sqlite3.connect(path) as connection:
-        record = json.loads(connection.execute("SELECT record FROM approvals").fetchone()[0])
+        record = json.loads(connection.execute("SELECT record FROM toolkit_approvals").fetchone()[0])
         part = record if field in ("arguments", "identity") else record["request"]
         part[field] = {"wood": "yew", "pieces": 99} if field == "arguments" else "0" * 64
-        connection.execute("UPDATE approvals SET record = ?", (json.dumps(record),))
+        connection.execute("UPDATE toolkit_approvals SET record = ?", (json.dumps(record),))
     connection.close()
     principal = "0" * 64 if field == "principal" else None
     why = await refusal(dispatcher, request.id, Decision.approve(principal=principal))
@@ -644,7 +645,9 @@ async def claimed_by_the_dead(store: Any, request: ApprovalRequest, arguments: A
         theirs = process.stdout.readline().strip()
         process.kill()
         process.wait()
-    assert store.settle(request.id, "claimed", by="ada", owner=theirs, now=request.created_at + 1, arguments=arguments)
+    assert store.settle(
+        request.id, Settlement("claimed", by="ada", owner=theirs, now=request.created_at + 1, arguments=arguments)
+    )
 
 
 @pytest.mark.parametrize(
@@ -743,7 +746,7 @@ async def test_a_call_that_a_living_process_runs_is_left_alone(shed):
     request = await waiting(dispatcher)
     with running("live") as process:
         theirs = process.stdout.readline().strip()
-        store.settle(request.id, "claimed", by="ada", owner=theirs, now=request.created_at)
+        store.settle(request.id, Settlement("claimed", by="ada", owner=theirs, now=request.created_at))
         assert await refusal(dispatcher, request.id) == "running"
         assert await refusal(dispatcher, request.id, Decision.deny()) == "answered"
     assert shed.ran == []
@@ -955,7 +958,7 @@ async def test_a_claim_out_of_sight_is_not_taken_over(shed):
     dispatcher = shed.dispatcher(Approvals(store, expires_seconds=60, clock=lambda: now[0]))
     request = await waiting(dispatcher)
     elsewhere = f"{'0' * 16}/1/1/{'0' * 16}"
-    assert store.settle(request.id, "claimed", by=None, owner=elsewhere, now=now[0])
+    assert store.settle(request.id, Settlement("claimed", by=None, owner=elsewhere, now=now[0]))
     assert await refusal(dispatcher, request) == "running"
     now[0] += 61
     lost = (await dispatcher.resume(request, Decision.approve())).text

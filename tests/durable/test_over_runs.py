@@ -9,7 +9,7 @@ import pytest
 from tests.durable.kit import running, wait_until
 from tests.durable.test_durable_agent import Shop
 from toolkit.agent import sub_run
-from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, SQLiteApprovals
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.durable import DurableHost
@@ -204,19 +204,3 @@ async def test_a_purge_deletes_the_requests_of_the_runs(tmp_path):
         ids = [request.id for request in (*run.requests, *last.requests, *other.requests)]
         assert await durable.purge(before=time.time() + 1) == 1
         assert [durable._store.get(request_id) is None for request_id in ids] == [True, True, False]
-
-
-async def test_a_store_that_knows_no_sessions_keeps_the_requests(tmp_path, caplog):
-    """The runs are deleted, and the log says what stays."""
-
-    class OldStore(SQLiteApprovals):
-        def purge(self, *, before):
-            return super().purge(before=before)
-
-    shop = Shop(tmp_path, approvals=Approvals(OldStore(tmp_path / "own.approvals.sqlite")))
-    async with shop.open() as durable:
-        run = await durable.run("Pay.", id="a")
-        await durable.cancel("a")
-        assert await durable.purge(before=time.time() + 1) == 1
-        assert shop.dispatcher.approvals.store.get(run.requests[0].id) is not None
-    assert "its purge has no parameter `sessions`" in caplog.text

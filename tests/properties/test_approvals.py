@@ -400,9 +400,9 @@ class Approving(RuleBasedStateMachine):
     def written(self, name: str, change: Any) -> Any:
         connection = sqlite3.connect(self.path)
         with connection:
-            row = connection.execute("SELECT record FROM approvals WHERE id = ?", (name.encode(),)).fetchone()
+            row = connection.execute("SELECT record FROM toolkit_approvals WHERE id = ?", (name.encode(),)).fetchone()
             new = json.dumps(change(json.loads(row[0])))
-            connection.execute("UPDATE approvals SET record = ? WHERE id = ?", (new, name.encode()))
+            connection.execute("UPDATE toolkit_approvals SET record = ? WHERE id = ?", (new, name.encode()))
         connection.close()
         return lambda: self.written(name, lambda _: json.loads(row[0]))
 

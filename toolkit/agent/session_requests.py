@@ -10,7 +10,7 @@ from functools import partial
 
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN
-from ..approvals.store import ApprovalStore, may_purge_sessions
+from ..approvals.store import ApprovalStore, Settlement
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..session import Session
@@ -65,21 +65,13 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
     return frozenset(withdrawn)
 
 
-async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> bool:
-    """
-    Delete the records of sessions whose requests are over. A claim without an outcome stays.
-
-    Return False if the store cannot do this for single sessions.
-    """
-    store = dispatcher.settings.approvals.store
-    if not may_purge_sessions(store):
-        return False
+async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> None:
+    """Delete the records of sessions whose requests are over. A claim without an outcome stays."""
 
     def purge(store: ApprovalStore) -> int:
         return store.purge(before=math.inf, sessions=session_ids)
 
     await dispatcher.settings.store_runner.run("delete requests", "", purge)
-    return True
 
 
 def _get(request_id: str, store: ApprovalStore) -> Record | None:
@@ -87,4 +79,4 @@ def _get(request_id: str, store: ApprovalStore) -> Record | None:
 
 
 def _deny(request_id: str, by: str | None, now: float, store: ApprovalStore) -> bool:
-    return store.settle(request_id, "denied", by=by, owner=None, now=now)
+    return store.settle(request_id, Settlement("denied", by=by, now=now))

@@ -173,15 +173,11 @@ async def withdraw_run_requests(
     await withdraw_session_requests(dispatcher, session_id, kept_ids=kept_ids, reason=reason, by=WITHDRAWN)
 
 
-async def delete_run_requests(agent: Agent[Any], runs: Iterable[tuple[str, str]]) -> bool:
-    """
-    Delete the records about requests of runs that are over and were deleted. *runs* are their ids and secrets.
-
-    Return False if the store of approvals cannot do this.
-    """
+async def delete_run_requests(agent: Agent[Any], runs: Iterable[tuple[str, str]]) -> None:
+    """Delete the records about requests of runs that are over and were deleted. *runs* are their ids and secrets."""
     session_ids = {_derive_session_id(run_id, secret) for run_id, secret in runs}
     dispatcher = agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
-    return await delete_session_requests(dispatcher, session_ids)
+    await delete_session_requests(dispatcher, session_ids)
 
 
 def _build_scope(

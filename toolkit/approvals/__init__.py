@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .postgres_store import PostgresApprovals
     from .previews import Preview, PreviewFailed, combined, file_change, find_changed_paths
     from .records import ApprovalError, Record
-    from .sqlite_store import SQLiteApprovals
-    from .store import ApprovalStore
+    from .sql_store import SQLiteApprovals
+    from .store import ApprovalStore, Settlement
     from .terminal.prompt import TerminalPrompt
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "PreviewFailed",
     "Record",
     "SQLiteApprovals",
+    "Settlement",
     "TerminalPrompt",
     "combined",
     "file_change",
@@ -47,11 +48,11 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("Asker", "Callback", "DenyAll"), "askers"),
         **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "find_changed_paths"), "previews"),
         **dict.fromkeys(("ApprovalError", "Record"), "records"),
-        "ApprovalStore": "store",
+        **dict.fromkeys(("ApprovalStore", "Settlement"), "store"),
         "Approvals": "policy",
         "MemoryApprovals": "memory_store",
         "PostgresApprovals": "postgres_store",
-        "SQLiteApprovals": "sqlite_store",
+        "SQLiteApprovals": "sql_store",
         "TerminalPrompt": "terminal.prompt",
     },
 )

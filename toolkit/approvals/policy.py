@@ -211,6 +211,6 @@ def _sign(store: ApprovalStore, key: bytes | str | Sequence[bytes | str]) -> Non
     if not hasattr(store, "sign_with"):
         raise TypeError(
             f"{type(store).__name__} cannot sign its records; give it the methods `sign_with` and `is_signed`, as "
-            "toolkit.approvals.store.Changing has them, or leave out the key"
+            "toolkit.approvals.store.ApprovalStoreBase has them, or leave out the key"
         )
     store.sign_with(seal)

@@ -7,10 +7,9 @@ it while no other caller can change the record. So if several callers want to ma
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -22,14 +21,59 @@ __all__ = [
     "ApprovalStore",
     "ApprovalStoreBase",
     "Change",
+    "Settlement",
     "SignsRecords",
-    "check_takes_answers",
     "is_pending",
-    "may_purge_sessions",
-    "may_settle_with",
 ]
 
 Change: TypeAlias = Callable[[Record], Record | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """
+    The answer to a request.
+
+    Attributes:
+        state: "denied", or "claimed" if the call was approved and a process is about to run it.
+        now: The time of the answer, in seconds since 1970.
+        by: The person who answered.
+        owner: The process that runs a claimed call, as `owner()` returns it.
+        arguments: The arguments that replace those of the record; None if they stay.
+        answers: The answers to the questions of a tool that replace those of the record; None if they stay.
+        denial: The reason of a denial, as the model is told.
+    """
+
+    state: Literal["denied", "claimed"]
+    _: KW_ONLY
+    now: float
+    by: str | None = None
+    owner: str | None = None
+    arguments: Any = field(default=None, repr=False)
+    answers: Sequence[AnsweredQuestion] | None = field(default=None, repr=False)
+    denial: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state not in ("denied", "claimed"):
+            raise ValueError(f"a request cannot be settled as {self.state!r}; use 'denied' or 'claimed'")
+        if self.state == "claimed" and not self.owner:
+            raise ValueError("a claim needs an owner; give owner=owner()")
+
+    def apply(self, record: Record) -> Record | None:
+        """Return *record* with this answer; return None if it was answered before, or is expired."""
+        if record.state != "pending" or record.is_expired(self.now):
+            return None
+        is_claimed = self.state == "claimed"
+        return replace(
+            record,
+            state=self.state,
+            claim=Claim(owner=self.owner, at=self.now) if self.owner and is_claimed else None,
+            arguments=record.arguments if self.arguments is None else self.arguments,
+            answers=record.answers if self.answers is None else tuple(self.answers),
+            decided_by=self.by,
+            decided_at=self.now,
+            denial="" if is_claimed else self.denial,
+        )
 
 
 class SignsRecords(Protocol):
@@ -68,25 +112,12 @@ class ApprovalStore(Protocol):
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
 
-    def settle(
-        self,
-        request_id: str,
-        state: Literal["denied", "claimed"],
-        *,
-        by: str | None,
-        owner: str | None,
-        now: float,
-        arguments: Any = None,
-        answers: Sequence[AnsweredQuestion] | None = None,
-        denial: str = "",
-    ) -> bool:
+    def settle(self, request_id: str, settlement: Settlement) -> bool:
         """
         Answer a request; return whether this was the answer that counts.
 
-        A request can be answered only while it is pending and not expired, and only once. A claimed request has an
-        *owner*, which is the process that runs the call. *arguments* and *answers* replace those of the record.
-        *answers* are given only for a call that asks its user questions. *denial* is the reason of a denial. It is
-        given only to a store that has the parameter.
+        A request can be answered only while it is pending and not expired, and only once: `settlement.apply` returns
+        the changed record, or None.
         """
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
@@ -113,8 +144,7 @@ class ApprovalStore(Protocol):
         """
         Delete the records that were denied, done or expired *before* that time, and return how many they were.
 
-        A claim without an outcome stays. With *sessions*, only records of these sessions are deleted. It is given only
-        to a store that has the parameter.
+        A claim without an outcome stays. With *sessions*, only records of these sessions are deleted.
         """
 
 
@@ -165,23 +195,9 @@ class ApprovalStoreBase(ABC):
         if self._seal is not None:
             self._seal.remember(record)
 
-    def settle(
-        self,
-        request_id: str,
-        state: Literal["denied", "claimed"],
-        *,
-        by: str | None,
-        owner: str | None,
-        now: float,
-        arguments: Any = None,
-        answers: Sequence[AnsweredQuestion] | None = None,
-        denial: str = "",
-    ) -> bool:
+    def settle(self, request_id: str, settlement: Settlement) -> bool:
         """Answer a request; return whether this was the answer that counts."""
-        return self._change(
-            request_id,
-            _build_settlement(state, by=by, owner=owner, now=now, arguments=arguments, answers=answers, denial=denial),
-        )
+        return self._change(request_id, settlement.apply)
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
         """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
@@ -193,39 +209,6 @@ class ApprovalStoreBase(ABC):
 
     @abstractmethod
     def _change(self, request_id: str, change: Change) -> bool: ...
-
-
-def _build_settlement(
-    state: Literal["denied", "claimed"],
-    *,
-    by: str | None,
-    owner: str | None,
-    now: float,
-    arguments: Any = None,
-    answers: Sequence[AnsweredQuestion] | None = None,
-    denial: str = "",
-) -> Change:
-    """Return the change from pending to *state*."""
-    if state not in ("denied", "claimed"):
-        raise ValueError(f"a request cannot be settled as {state!r}; use 'denied' or 'claimed'")
-    if state == "claimed" and not owner:
-        raise ValueError("a claim needs an owner; give owner=owner()")
-
-    def change(record: Record) -> Record | None:
-        if record.state != "pending" or record.is_expired(now):
-            return None
-        return replace(
-            record,
-            state=state,
-            claim=Claim(owner=owner, at=now) if owner and state == "claimed" else None,
-            arguments=record.arguments if arguments is None else arguments,
-            answers=record.answers if answers is None else tuple(answers),
-            decided_by=by,
-            decided_at=now,
-            denial=denial if state == "denied" else "",
-        )
-
-    return change
 
 
 def _build_reclaim(*, from_owner: str, owner: str, now: float) -> Change:
@@ -244,31 +227,6 @@ def _build_finish(outcome: Mapping[str, Any], *, owner: str) -> Change:
         return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
 
     return change
-
-
-def check_takes_answers(store: ApprovalStore) -> None:
-    """Raise `ApprovalError` if `settle` of *store*, which a user has written, cannot keep the answers of a tool."""
-    if not may_settle_with(store, "answers"):
-        raise ApprovalError(
-            f"{type(store).__name__}.settle cannot keep the answers to the questions of a tool; give it the parameter "
-            "`answers=None`, and put them into the record with replace(record, answers=tuple(answers))",
-            why="store",
-        )
-
-
-def may_settle_with(store: ApprovalStore, name: str) -> bool:
-    """Return whether `settle` of *store*, which a user may have written, has a parameter *name*."""
-    return _has_parameter(store.settle, name)
-
-
-def may_purge_sessions(store: ApprovalStore) -> bool:
-    """Return whether *store*, which a user may have written, can delete the records of single sessions."""
-    return _has_parameter(store.purge, "sessions")
-
-
-def _has_parameter(method: Callable[..., Any], name: str) -> bool:
-    parameters = inspect.signature(method).parameters
-    return name in parameters or any(value.kind is value.VAR_KEYWORD for value in parameters.values())
 
 
 def is_pending(

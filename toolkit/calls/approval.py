@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN, has_approved_askers
-from ..approvals.store import ApprovalStore, check_takes_answers, may_settle_with
+from ..approvals.store import ApprovalStore, Settlement
 from ..approvals.store_runner import StoreTimeoutError
 from ..decisions import Decision
 from ..questions import AnsweredQuestion
@@ -125,18 +125,15 @@ class CallApproval:
 
         *arguments* and *answers* replace those of the record, unless they are None.
         """
-        further: dict[str, Any] = (
-            {} if answers is None else {"answers": answers}
-        )  # a store of the user may not know the parameter
-        if answers is not None:
-            check_takes_answers(self._approvals.store)
         now, mine = find_decision_time(decision.decided_at, self._approvals), self._build_owner()
+
+        settlement = Settlement("claimed", by=decision.by, owner=mine, now=now, arguments=arguments, answers=answers)
 
         def claim(store: ApprovalStore) -> bool:
             name = record.request.id
             present: Record | None = record
             if record.state != "claimed":
-                if store.settle(name, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments, **further):
+                if store.settle(name, settlement):
                     return True
                 # An earlier attempt at the same step, whose process was replaced, may have been faster.
                 present = store.get(name) if self._is_step else None
@@ -171,16 +168,9 @@ class CallApproval:
 
     async def deny(self, record: Record, decision: Decision, reason: str) -> None:
         """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
-        name, by, now = record.request.id, decision.by, find_decision_time(decision.decided_at, self._approvals)
-        reason = self._frame.redaction().mask_text(reason)
-        further: dict[str, Any] = (
-            {"denial": reason} if reason and may_settle_with(self._approvals.store, "denial") else {}
-        )
-
-        def settle(store: ApprovalStore) -> bool:
-            return store.settle(name, "denied", by=by, owner=None, now=now, **further)
-
-        if not await self._store.run("deny request", name, settle):
+        name, now = record.request.id, find_decision_time(decision.decided_at, self._approvals)
+        settlement = Settlement("denied", by=decision.by, now=now, denial=self._frame.redaction().mask_text(reason))
+        if not await self._store.run("deny request", name, lambda store: store.settle(name, settlement)):
             raise ApprovalError(f"request {name} was answered before", why="answered")
         self.open_record = None
 
@@ -311,7 +301,7 @@ async def withdraw_undelivered(
     name, now = request.id, approvals.clock()
 
     def close(store: ApprovalStore) -> None:
-        store.settle(name, "denied", by=WITHDRAWN, owner=None, now=now)
+        store.settle(name, Settlement("denied", by=WITHDRAWN, now=now))
 
     if isinstance(error, GeneratorExit):
         settings.store_runner.detach("withdraw request", close)

@@ -24,7 +24,7 @@ from ..approvals.repeated_calls import (
     is_same_call,
     is_settled,
 )
-from ..approvals.store import ApprovalStore
+from ..approvals.store import ApprovalStore, Settlement
 from ..decisions import ApprovalRequest, Precondition
 from ..results import GeneratedId
 from .approval_request import RequestBuilder, is_unaltered
@@ -249,6 +249,6 @@ def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) ->
         if approvals.seal is not None and store.get(name) is None:
             # A sealed request travels, so the store must record here that it is closed.
             store.add(record)
-        store.settle(name, "denied", by=WITHDRAWN, owner=None, now=approvals.clock())
+        store.settle(name, Settlement("denied", by=WITHDRAWN, now=approvals.clock()))
     except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
         _log.exception("request %s could not be withdrawn", name)

@@ -25,8 +25,8 @@ from .settings_options import load_command_settings
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which other commands do not need
     from ..durable import Activation, DurableHost, Ended
-    from ..durable.journal.base import Journal
     from ..durable.journal.records import RunRow, RunStatus
+    from ..durable.journal.run_journal import Journal
 
 __all__ = [
     "AGENT",

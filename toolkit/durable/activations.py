@@ -23,9 +23,9 @@ from ..concurrency.uninterrupted import run_to_end
 from .decisions_json import decision_from_json
 from .engine import Delivery
 from .errors import DurableError, Fenced
-from .journal.base import Journal
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal.run_changes import CUT_SHORT
+from .journal.run_journal import Journal
 from .journal_steps import JournalSteps
 from .refusals import describe_refusals
 from .run_kinds import Activation, Ended, RunKinds

@@ -4,7 +4,6 @@ The requests for approval of an agent's durable runs, in its store of approvals.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -14,8 +13,6 @@ from .journal.records import RunRow
 from .run_kinds import RequestKeeper
 
 __all__ = ["AgentRequests"]
-
-_log = logging.getLogger("toolkit")
 
 
 class AgentRequests(RequestKeeper):
@@ -30,8 +27,4 @@ class AgentRequests(RequestKeeper):
 
     async def delete(self, rows: Sequence[RunRow]) -> None:
         """Delete what the store has about requests of runs that were deleted."""
-        if not await delete_run_requests(self._agent, [(row.id, row.secret) for row in rows]):
-            _log.warning(
-                "the requests of %d runs stay in the store of approvals, because its purge has no parameter `sessions`",
-                len(rows),
-            )
+        await delete_run_requests(self._agent, [(row.id, row.secret) for row in rows])

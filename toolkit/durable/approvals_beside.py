@@ -4,7 +4,7 @@ The store of approvals beside the runs of a database, for dispatchers that keep 
 
 from __future__ import annotations
 
-from ..approvals.sqlite_store import SQLiteApprovals
+from ..approvals.sql_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
 from .database_address import find_sqlite_path
 

@@ -34,9 +34,9 @@ from .database_address import resolve_address
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
-from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
+from .journal.run_journal import Journal
 from .local_runs import LocalRuns
 from .over_runs import OverRuns
 from .refusals import find_refusal

@@ -18,8 +18,8 @@ from ..concurrency.uninterrupted import run_to_end
 from .activations import Activations
 from .engine import Delivery, Engine, RunLimits
 from .errors import DurableError
-from .journal.base import Journal
 from .journal.records import RunRow
+from .journal.run_journal import Journal
 from .run_jobs import AT_REST
 from .run_kinds import RunKinds
 from .takeover import Takeover

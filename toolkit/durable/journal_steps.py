@@ -25,9 +25,9 @@ from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .errors import DurableError, Fenced
-from .journal.base import Journal
 from .journal.records import RunRow, StepRow
 from .journal.row_texts import shorten_key
+from .journal.run_journal import Journal
 from .store_retries import PERSIST_SECONDS, persist
 
 __all__ = ["JournalSteps"]

@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..approvals.records import ApprovalError
-from .journal.base import Journal
 from .journal.records import RunRow
+from .journal.run_journal import Journal
 from .run_jobs import AT_REST, job_ids
 from .run_kinds import RunKinds
 from .run_queue import RunQueue

@@ -10,8 +10,8 @@ from typing import Any
 from ..decisions import Decision
 from .decisions_json import decision_to_json
 from .errors import DurableError
-from .journal.base import Journal
 from .journal.records import RunRow
+from .journal.run_journal import Journal
 from .run_jobs import check_decided_requests
 from .run_kinds import RunKinds
 

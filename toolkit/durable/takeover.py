@@ -16,8 +16,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from .engine import Engine
-from .journal.base import Journal
 from .journal.records import RunRow
+from .journal.run_journal import Journal
 from .run_jobs import build_job, run_id_of
 from .run_kinds import RunKinds
 from .workers import Observer

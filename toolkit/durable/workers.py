@@ -20,7 +20,7 @@ from typing import Any
 from .._plumbing.forks import unlock_in_children
 from ..storage.process_owner import is_alive
 from .errors import DurableError
-from .journal.base import Journal
+from .journal.run_journal import Journal
 
 __all__ = ["BEATS_PER_TAKEOVER", "Heart", "Observer"]
 

@@ -4,7 +4,6 @@ The requests for approval of the durable runs of a flow, in its store of approva
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 
 from ..agent.session_requests import delete_session_requests, withdraw_session_requests
@@ -14,8 +13,6 @@ from ..durable.journal.records import RunRow
 from ..durable.run_kinds import RequestKeeper
 
 __all__ = ["FlowRequests"]
-
-_log = logging.getLogger("toolkit")
 
 
 class FlowRequests(RequestKeeper):
@@ -39,8 +36,4 @@ class FlowRequests(RequestKeeper):
 
     async def delete(self, rows: Sequence[RunRow]) -> None:
         """Delete what the store has about requests of runs that were deleted."""
-        if not await delete_session_requests(self._open_dispatcher(), {self._name_session(row) for row in rows}):
-            _log.warning(
-                "the requests of %d runs stay in the store of approvals, because its purge has no parameter `sessions`",
-                len(rows),
-            )
+        await delete_session_requests(self._open_dispatcher(), {self._name_session(row) for row in rows})

@@ -15,13 +15,13 @@ import hashlib
 import json
 import os
 import shlex
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._plumbing.regular_files import read_regular_file
+from ..storage.shared_files import hold_lock, write_atomically
 from ..values.visible import make_visible
 from .file_ownership import find_foreign_writer
 from .instruction_names import check_instruction_name, find_instruction_names, read_instruction_files
@@ -137,10 +137,8 @@ class Trust:
             "trusted_at": int(time.time()),
             "instructions": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
-        with self._hold_lock():
-            folders = self._read()
-            folders[real_path(folder)] = entry
-            self._write(folders)
+        with self._change() as entries:
+            entries[real_path(folder)] = entry
 
     def covers_content(self, path: str | os.PathLike[str], content: bytes) -> bool:
         """Return whether the user trusts the single file at *path* with this *content*."""
@@ -153,10 +151,8 @@ class Trust:
     def trust_content(self, path: str | os.PathLike[str], content: bytes) -> None:
         """Trust the single file at *path* with this *content*, which the user was shown."""
         entry = {"kind": _FILE, "sha256": hashlib.sha256(content).hexdigest(), "trusted_at": int(time.time())}
-        with self._hold_lock():
-            entries = self._read()
+        with self._change() as entries:
             entries[real_path(path)] = entry
-            self._write(entries)
 
     def revoke(self, folder: str | os.PathLike[str]) -> bool:
         """
@@ -164,12 +160,8 @@ class Trust:
 
         It need not exist any more.
         """
-        with self._hold_lock():
-            folders = self._read()
-            was_trusted = folders.pop(real_path(folder), None) is not None
-            if was_trusted:
-                self._write(folders)
-        return was_trusted
+        with self._change() as entries:
+            return entries.pop(real_path(folder), None) is not None
 
     def folders(self) -> tuple[Path, ...]:
         """Return the folders that were trusted, in that order, including those that have changed since."""
@@ -210,45 +202,19 @@ class Trust:
             raise TrustError(f"{self.path}: `folders` does not have the right shape, so it trusts nothing; {remedy}")
         return folders
 
-    def _write(self, folders: dict[str, dict[str, Any]]) -> None:
-        text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
-        target = os.path.realpath(self.path)  # A link stays a link; its target is replaced.
-        try:
-            # A temporary file replaces the old one in one step; only the user can read a file made by `mkstemp`.
-            handle, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".trust-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(name, target)
-            except BaseException:
-                os.unlink(name)
-                raise
-        except OSError as error:
-            raise TrustError(f"{self.path} cannot be written: {error}") from error
-
     @contextlib.contextmanager
-    def _hold_lock(self) -> Iterator[None]:
-        """Hold a lock against other writers. It is a separate lock file, because the trust file itself is replaced."""
+    def _change(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yield the entries, and write them afterwards if they have changed. Other processes wait meanwhile."""
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            with hold_lock(self.path):
+                entries = self._read()
+                before = dict(entries)
+                yield entries
+                if entries != before:
+                    text = json.dumps({"version": _VERSION, "folders": entries}, indent=2)
+                    write_atomically(os.path.realpath(self.path), text + "\n")  # A link stays a link.
         except OSError as error:
             raise TrustError(f"{self.path} cannot be written: {error}") from error
-        try:
-            _lock(handle)
-            yield
-        finally:
-            os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover -- Windows has no `fcntl`, so the last of two writers wins there
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 class IgnoredSetting(NamedTuple):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._plumbing.forks import renew_in_children
-from .postgres_connections import PostgresConnections, drop_inherited, import_psycopg
+from .postgres_database import PostgresDatabase, drop_inherited, import_psycopg
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,7 +39,7 @@ _TAKE = "SELECT pg_advisory_lock_shared(%s)"
 _FIND = (
     "SELECT count(*), pg_postmaster_start_time() FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    " AND classid::bigint = %s AND objid::bigint = %s"
+    " AND classid::bigint = ? AND objid::bigint = ?"
 )
 
 
@@ -51,7 +51,7 @@ def _build_lock_number(owner: str) -> int:
 
 def watch_owner(
     owner: str,
-    connections: PostgresConnections,
+    database: PostgresDatabase,
     *,
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
@@ -67,7 +67,7 @@ def watch_owner(
     key = number >> 32, number & 0xFFFFFFFF
     first, started_at = clock(), None
     while True:
-        held, server_start = connections.run(lambda connection: connection.execute(_FIND, key).fetchall()[0])
+        held, server_start = database.read(lambda execute: execute(_FIND, key).fetchone())
         if held:
             return True
         if started_at != server_start:
@@ -89,8 +89,8 @@ def _wait_for_input(descriptors: Sequence[int], seconds: float | None = None) ->
 class OwnerLock:
     """The lock of this process, which is taken at the first claim and held until the process ends or `close`."""
 
-    def __init__(self, connections: PostgresConnections) -> None:
-        self._connections = connections
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
         self._lock = threading.Lock()
         self._keeper: _Keeper | None = None
         self._closing: weakref.finalize[Any, Any] | None = None
@@ -101,12 +101,12 @@ class OwnerLock:
         Take the lock of *owner*, unless it is held already.
 
         Raises:
-            ApprovalError: The server is away, or has no room for a lock or a connection.
+            ToolkitError: The server is away, or has no room for a lock or a connection.
         """
         with self._lock:
             if self._keeper is None or self._keeper.owner != owner:
                 self.close()
-                keeper = _Keeper(owner, self._connections)
+                keeper = _Keeper(owner, self._database)
                 keeper.start()
                 self._closing = weakref.finalize(self, keeper.stop)
                 self._keeper = keeper
@@ -130,9 +130,9 @@ class OwnerLock:
 class _Keeper:
     """The thread that keeps the lock of *owner*, and takes it again if the connection is lost."""
 
-    def __init__(self, owner: str, connections: PostgresConnections) -> None:
+    def __init__(self, owner: str, database: PostgresDatabase) -> None:
         self.owner = owner
-        self._connections = connections
+        self._database = database
         self._error: type[psycopg.Error] = import_psycopg().Error
         self._connection: psycopg.Connection[Any] | None = None
         self._thread = threading.Thread(target=self._keep, name="toolkit-owner-lock", daemon=True)
@@ -144,7 +144,7 @@ class _Keeper:
         """Take the lock, and start the thread."""
         try:
             # The attempts and the errors are those of any other work.
-            self._connections.run(lambda _: self._take())
+            self._database.read(lambda _: self._take())
         except BaseException:
             self._close_pipe()
             raise
@@ -164,7 +164,7 @@ class _Keeper:
         self._close_pipe()
 
     def _take(self) -> None:
-        connection = self._connections.connect()
+        connection = self._database.connect()
         try:
             connection.execute(_SETTINGS)
             connection.execute(_TAKE, (_build_lock_number(self.owner),))
@@ -199,7 +199,7 @@ class _Keeper:
             self._take()
         except self._error as error:
             if not self._is_loss_logged:
-                problem = self._connections.translate(error)
+                problem = self._database.translate(error)
                 _log.warning("the lock that shows other machines that this process lives is lost: %s", problem)
             self._is_loss_logged = True
             _wait_for_input([self._wakeable], _RETRY_SECONDS)

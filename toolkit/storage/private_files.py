@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 
-__all__ = ["UnsafeFileError", "check_private", "make_private"]
+__all__ = ["UnsafeFileError", "check_folder", "check_private", "make_private"]
 
 
 class UnsafeFileError(Exception):
@@ -25,7 +25,7 @@ def make_private(path: str) -> None:
     Raises:
         UnsafeFileError: Others can write in the folder.
     """
-    _check_folder(os.path.dirname(path))
+    check_folder(os.path.dirname(path))
     if os.path.lexists(path):
         return
     # The file is created under a random name and closed before others can know it. Closing a file that
@@ -46,7 +46,7 @@ def check_private(path: str, *, user: int | None = None) -> None:
 
     By default, *user* is the effective user of this process.
     """
-    _check_folder(os.path.dirname(path), user)
+    check_folder(os.path.dirname(path), user)
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         raise UnsafeFileError("is a symbolic link; give the path that it leads to")
@@ -60,7 +60,8 @@ def check_private(path: str, *, user: int | None = None) -> None:
         raise UnsafeFileError(f"can be opened by others; check that it was not changed, then run `chmod 600 {path}`")
 
 
-def _check_folder(folder: str, user: int | None = None) -> None:
+def check_folder(folder: str | os.PathLike[str], user: int | None = None) -> None:
+    """Raise `UnsafeFileError` unless only *user*, or the administrator, can write in the folder."""
     status = os.stat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise UnsafeFileError("is not in a folder; give another path")

@@ -21,6 +21,7 @@ class FaultyDatabase:
 
     def __init__(self, real):
         self._real = real
+        self.dialect = real.dialect
         self.describe_error = real.describe_error
         self.close = real.close
         self.fault = None

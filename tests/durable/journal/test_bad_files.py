@@ -11,9 +11,9 @@ import pytest
 
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.row_texts import DamagedRowError, load_json
-from toolkit.durable.journal.sql_journal import SQLJournal
-from toolkit.durable.journal.sqlite_database import SQLiteDatabase
-from toolkit.durable.journal.statements import SQLITE, Statements
+from toolkit.durable.journal.run_journal import Journal
+from toolkit.durable.journal.statements import RUNS
+from toolkit.storage.sqlite_database import SQLiteDatabase
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def path(folder):
 
 def open_file(path, **options):
     """Open the journal in a file."""
-    statements = Statements(SQLITE)
-    return SQLJournal(SQLiteDatabase(path, statements, **options), statements)
+    return Journal(SQLiteDatabase(path, RUNS, **options))
 
 
 def fill(journal):
@@ -123,7 +122,7 @@ def test_a_file_of_another_application_is_refused(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE songs (title)")
     path.chmod(0o600)
-    expect_refusal(path, "is a SQLite file, but not one of runs; give another path")
+    expect_refusal(path, "is a SQLite file, but not one of runs, or one of an earlier version; give another path")
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("songs",)]
 

@@ -15,13 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.durable.journal.faulty_database import FaultyDatabase, Killed
 from tests.durable.journal.journal_model import JournalModel, RefusedError
 from toolkit.durable.errors import DurableError
-from toolkit.durable.journal.postgres_database import PostgresDatabase
-from toolkit.durable.journal.sql_journal import SQLJournal
-from toolkit.durable.journal.sqlite_database import SQLiteDatabase
-from toolkit.durable.journal.statements import POSTGRES, SQLITE, Statements
+from toolkit.durable.journal.run_journal import Journal
+from toolkit.durable.journal.statements import RUNS
+from toolkit.storage.postgres_database import PostgresDatabase
+from toolkit.storage.sqlite_database import SQLiteDatabase
 
 MAX_LIVES = 3
-RUNS = st.sampled_from(["a", "b/c"])
+RUN_IDS = st.sampled_from(["a", "b/c"])
 KEYS = st.sampled_from(["k1", "k2"])
 EPOCHS = st.integers(-1, 1)
 TIMES = st.sampled_from([0.0, 5.0, 10.0, 1e9])
@@ -56,9 +56,8 @@ class JournalMachine(RuleBasedStateMachine):
         """Go on in another process, whose clock may be behind."""
         if hasattr(self, "database"):
             self.database.close()
-        statements, real = self.open()
-        self.database = FaultyDatabase(real)
-        self.journal = SQLJournal(self.database, statements)
+        self.database = FaultyDatabase(self.open())
+        self.journal = Journal(self.database)
 
     def do(self, fault, change_journal, change_model):
         """Change both, and compare what came of it."""
@@ -90,12 +89,12 @@ class JournalMachine(RuleBasedStateMachine):
         self.database.fault = None
         self.model = expected
 
-    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, now=TIMES)
     def create(self, fault, run, now):
         """Create a run."""
         self.do(fault, lambda j: j.create(run, "agent", {}, now=now), lambda m: m.create(run, now))
 
-    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, now=TIMES)
     def activate(self, fault, run, now):
         """Take a run."""
         self.do(
@@ -108,19 +107,19 @@ class JournalMachine(RuleBasedStateMachine):
         """Return the epoch of a run, or one beside it."""
         return self.model.runs[run].epoch + difference if run in self.model.runs else 1
 
-    @rule(fault=FAULTS, run=RUNS, older=EPOCHS, key=KEYS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, older=EPOCHS, key=KEYS, now=TIMES)
     def begin(self, fault, run, older, key, now):
         """Begin a step."""
         epoch = self.find_epoch(run, min(older, 0))
         self.do(fault, lambda j: j.begin(run, epoch, key, {}, now=now), lambda m: m.begin(run, epoch, key))
 
-    @rule(fault=FAULTS, run=RUNS, older=EPOCHS, key=KEYS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, older=EPOCHS, key=KEYS, now=TIMES)
     def begin_again(self, fault, run, older, key, now):
         """Begin a step again."""
         epoch = self.find_epoch(run, min(older, 0))
         self.do(fault, lambda j: j.begin_again(run, epoch, key, now=now), lambda m: m.begin_again(run, epoch, key))
 
-    @rule(fault=FAULTS, run=RUNS, older=EPOCHS, key=KEYS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, older=EPOCHS, key=KEYS, now=TIMES)
     def finish(self, fault, run, older, key, now):
         """Finish a step, with a record of its own."""
         epoch = self.find_epoch(run, min(older, 0))
@@ -132,7 +131,7 @@ class JournalMachine(RuleBasedStateMachine):
             lambda m: m.finish(run, epoch, key, record),
         )
 
-    @rule(fault=FAULTS, run=RUNS, older=EPOCHS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, older=EPOCHS, now=TIMES)
     def note(self, fault, run, older, now):
         """Add an event."""
         epoch = self.find_epoch(run, min(older, 0))
@@ -140,7 +139,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(
         fault=FAULTS,
-        run=RUNS,
+        run=RUN_IDS,
         older=EPOCHS,
         status=st.sampled_from(["waiting", "planned", "done", "stopped", "failed"]),
         used=st.lists(REQUESTS, max_size=2),
@@ -157,29 +156,29 @@ class JournalMachine(RuleBasedStateMachine):
             lambda m: m.end(run, epoch, status, outcome, used, now),
         )
 
-    @rule(fault=FAULTS, run=RUNS, older=EPOCHS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, older=EPOCHS, now=TIMES)
     def give_back(self, fault, run, older, now):
         """Give a run back."""
         epoch = self.find_epoch(run, min(older, 0))
         self.do(fault, lambda j: j.give_back(run, epoch, now=now), lambda m: m.give_back(run, epoch, now))
 
-    @rule(fault=FAULTS, run=RUNS, requests=st.sets(REQUESTS, min_size=1, max_size=2), now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, requests=st.sets(REQUESTS, min_size=1, max_size=2), now=TIMES)
     def decide(self, fault, run, requests, now):
         """Decide on requests."""
         decisions = {request: {"approve": True} for request in requests}
         self.do(fault, lambda j: j.decide(run, decisions, now=now), lambda m: m.decide(run, decisions, now))
 
-    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, now=TIMES)
     def cancel(self, fault, run, now):
         """Cancel a run."""
         self.do(fault, lambda j: j.cancel(run, "", now=now), lambda m: m.cancel(run, now))
 
-    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, now=TIMES)
     def retry(self, fault, run, now):
         """Retry a run."""
         self.do(fault, lambda j: j.retry(run, now=now), lambda m: m.retry(run, now))
 
-    @rule(fault=FAULTS, run=RUNS, now=TIMES)
+    @rule(fault=FAULTS, run=RUN_IDS, now=TIMES)
     def execute(self, fault, run, now):
         """Carry out the plan of a run."""
         order = {"prompt": "Go.", "mode": "default"}
@@ -234,8 +233,7 @@ def build_sqlite_machine():
         def open(self):
             if not hasattr(self, "folder"):
                 self.folder = tempfile.mkdtemp(dir=FOLDER)
-            statements = Statements(SQLITE)
-            return statements, SQLiteDatabase(f"{self.folder}/runs.sqlite", statements)
+            return SQLiteDatabase(f"{self.folder}/runs.sqlite", RUNS)
 
         def teardown(self):
             super().teardown()
@@ -251,13 +249,12 @@ def build_postgres_machine(url):
         can_cut = True
 
         def open(self):
-            statements = Statements(POSTGRES)
-            database = PostgresDatabase(url, statements)
+            database = PostgresDatabase(url, RUNS)
             if not hasattr(self, "database"):
                 database.change(
                     lambda execute: execute("TRUNCATE toolkit_runs, toolkit_steps, toolkit_events, toolkit_workers", ())
                 )
-            return statements, database
+            return database
 
     return PostgresMachine
 

@@ -12,8 +12,8 @@ from typing import Any
 from ...approvals.answers import find_answer_problems
 from ...decisions import ApprovalRequest
 from ...durable.errors import DurableError
-from ...durable.journal.base import Journal
 from ...durable.journal.records import RunRow
+from ...durable.journal.run_journal import Journal
 from ...errors import BadArgs, Problem, find_nearest
 from ...questions import DECLINED
 from ..argument_values import arguments_of

@@ -17,8 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import click
 
 from ...approvals import SQLiteApprovals
+from ...storage.shared_files import write_atomically
 from ..approval_prompt import InterruptiblePrompt
-from ..atomic_files import write_atomically
 from ..exit_codes import INTERRUPTED
 from ..failures import Failure
 from ..settings_options import Body

@@ -22,7 +22,7 @@ from click.shell_completion import CompletionItem
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError
 from ...spec import Tool
-from ..atomic_files import write_atomically
+from ...storage.shared_files import write_atomically
 
 __all__ = [
     "BUILTIN",

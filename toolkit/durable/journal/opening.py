@@ -1,17 +1,15 @@
 """
-The door to a journal: a URL that names its database.
+The opening of a journal by the URL of its database.
 """
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
+from ...storage.postgres_database import PostgresDatabase
+from ...storage.sqlite_database import SQLiteDatabase
+from ..database_address import find_sqlite_path
 from ..errors import DurableError
-from .base import Journal
-from .postgres_database import PostgresDatabase
-from .sql_journal import SQLJournal
-from .sqlite_database import SQLiteDatabase
-from .statements import POSTGRES, SQLITE, Statements
+from .run_journal import Journal
+from .statements import RUNS
 
 __all__ = ["open_journal"]
 
@@ -31,17 +29,13 @@ def open_journal(database_url: str) -> Journal:
     """
     scheme = database_url.partition(":")[0]
     if scheme == "sqlite":
-        return _open_sqlite(database_url)
+        path = find_sqlite_path(database_url)
+        if path is None or "?" in path or "#" in path:
+            raise DurableError(f"{database_url!r} names no file for runs; {_REMEDY}", why="store")
+        return Journal(SQLiteDatabase(path, RUNS))
     if scheme.partition("+")[0].lower() in ("postgresql", "postgres"):
-        statements = Statements(POSTGRES)
-        return SQLJournal(PostgresDatabase(database_url, statements), statements)
+        try:
+            return Journal(PostgresDatabase(database_url, RUNS))
+        except ValueError as error:
+            raise DurableError(str(error), why="store") from None
     raise DurableError(f"{scheme!r} is no database for runs; {_REMEDY}", why="store")
-
-
-def _open_sqlite(database_url: str) -> Journal:
-    parts = urlsplit(database_url)
-    path = database_url.removeprefix("sqlite:///")
-    if not database_url.startswith("sqlite:///") or parts.query or parts.fragment or path in ("", ":memory:"):
-        raise DurableError(f"{database_url!r} names no file for runs; {_REMEDY}", why="store")
-    statements = Statements(SQLITE)
-    return SQLJournal(SQLiteDatabase(path, statements), statements)

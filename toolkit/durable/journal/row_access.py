@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...storage.database import Execute
 from ..errors import DurableError
-from .database import Execute
 from .records import RunRow, WorkerRow
 from .row_texts import check_id, load_json
 from .statements import Statements
@@ -76,12 +76,9 @@ class RowAccess:
         rows = self._execute(self._sql.read_steps, (run.number,)).fetchall()
         return [read_step(run.row.id, row) for row in rows]
 
-    def list_events(self, run: StoredRun, kind: str | None = None) -> Sequence[StoredEvent]:
-        """Return the events of a run that have rows of their own, or those of one *kind*."""
-        if kind is None:
-            rows = self._execute(self._sql.read_events, (run.number,)).fetchall()
-        else:
-            rows = self._execute(self._sql.read_events_of_kind, (run.number, kind)).fetchall()
+    def list_events(self, run: StoredRun) -> Sequence[StoredEvent]:
+        """Return the events of a run that have rows of their own."""
+        rows = self._execute(self._sql.read_events, (run.number,)).fetchall()
         return [read_event(run.number, row) for row in rows]
 
     def has_event(self, run: StoredRun, mark: str) -> bool:

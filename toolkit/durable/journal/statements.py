@@ -1,59 +1,13 @@
 """
-The SQL of the journal, for SQLite and PostgreSQL.
-
-A parameter is written `?`. The few words in which the databases differ are in `SQLDialect`.
+The tables of the journal and its SQL, for SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from ...storage.database import Layout, SQLDialect
+from ..errors import DurableError
 
-__all__ = ["FORMAT_VERSION", "POSTGRES", "RUN_COLUMNS", "SQLITE", "SQLDialect", "Statements"]
-
-FORMAT_VERSION = 2
-"""The version of the tables. It goes up when a version of toolkit before it could not read them any more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SQLDialect:
-    """
-    The words in which a database differs.
-
-    Attributes:
-        serial: The type of a column with the numbers of the rows, in the order in which they were added.
-        integer: The type of a column of 64-bit integers.
-        real: The type of a column of 64-bit floats.
-        lock_row: What makes a statement wait until no other process changes the row, and keeps them from it.
-        share_row: What does the same, and lets other processes do it too.
-        placeholder: How a parameter is written.
-    """
-
-    serial: str
-    integer: str
-    real: str
-    lock_row: str
-    share_row: str
-    placeholder: str
-
-
-# In SQLite a change has locked the whole file before it reads.
-SQLITE = SQLDialect(
-    serial="INTEGER PRIMARY KEY AUTOINCREMENT",
-    integer="INTEGER",
-    real="REAL",
-    lock_row="",
-    share_row="",
-    placeholder="?",
-)
-POSTGRES = SQLDialect(
-    serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-    integer="BIGINT",
-    real="DOUBLE PRECISION",
-    lock_row=" FOR UPDATE",
-    # Not FOR KEY SHARE: an activation changes no key, and would not wait for it.
-    share_row=" FOR SHARE",
-    placeholder="%s",
-)
+__all__ = ["RUNS", "RUN_COLUMNS", "Statements"]
 
 RUN_COLUMNS = (
     "id",
@@ -81,9 +35,7 @@ RUN_COLUMNS = (
 """The columns of a run that its checksum covers, and the checksum."""
 
 
-_SCHEMA = """
-CREATE TABLE toolkit_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-
+_TABLES = """
 CREATE TABLE toolkit_runs (
     number {serial}, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, status TEXT NOT NULL, epoch {integer} NOT NULL,
     lives {integer} NOT NULL, secret TEXT NOT NULL, principal TEXT, deadline {real}, problem TEXT NOT NULL,
@@ -113,6 +65,18 @@ CREATE TABLE toolkit_workers (worker TEXT PRIMARY KEY, beats {integer} NOT NULL,
 """
 # The columns of a step for "began" and for "done" are written at different times, and have a checksum of their own.
 
+RUNS = Layout(
+    subject="runs",
+    tables=_TABLES,
+    meta="toolkit_meta",
+    application="toolkit journal",
+    version=2,
+    error=DurableError,
+    stays_open=True,
+    neighbour="dbos_migrations",
+)
+"""The tables of the journal, which may be beside those of DBOS."""
+
 _PARTS = {
     "columns": ", ".join(RUN_COLUMNS),
     "column_values": ", ".join("?" * len(RUN_COLUMNS)),
@@ -131,14 +95,8 @@ class Statements:
     """All statements of the journal in the dialect of one database."""
 
     def __init__(self, dialect: SQLDialect) -> None:
-        words = {**asdict(dialect), **_PARTS}
-
         def adapt(statement: str) -> str:
-            return statement.format_map(words).replace("?", dialect.placeholder)
-
-        self.schema = tuple(statement.strip() for statement in adapt(_SCHEMA).split(";"))
-        self.add_meta = adapt("INSERT INTO toolkit_meta (name, value) VALUES (?, ?)")
-        self.read_meta = adapt("SELECT name, value FROM toolkit_meta")
+            return dialect.adapt(statement, **_PARTS)
 
         self.add_run = adapt(
             "INSERT INTO toolkit_runs ({columns}) VALUES ({column_values}) ON CONFLICT (id) DO NOTHING"
@@ -150,7 +108,6 @@ class Statements:
         self.list_runs = adapt(
             "SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE {{filters}} ORDER BY number DESC LIMIT ?"
         )
-        self.is_older, self.has_status, self.has_kind = map(adapt, ("number < ?", "status = ?", "kind = ?"))
         # What a run was given and has done is not read. Without an order, both indexes are used.
         self.list_due = adapt(
             "SELECT id, kind, status, epoch, principal, worker, version FROM toolkit_runs"
@@ -188,7 +145,6 @@ class Statements:
 
         self.add_event = adapt("INSERT INTO toolkit_events (run, {event}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         self.read_events = adapt("SELECT {event} FROM toolkit_events WHERE run = ?")
-        self.read_events_of_kind = adapt("SELECT {event} FROM toolkit_events WHERE run = ? AND kind = ?")
         self.has_event = adapt("SELECT 1 FROM toolkit_events WHERE run = ? AND mark = ?")
 
         self.beat = adapt(

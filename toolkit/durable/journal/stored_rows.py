@@ -99,28 +99,15 @@ def pack_run(row: RunRow, sequence: int, before: StoredRun | None = None) -> tup
     elif old is None or row.outcome is not old.outcome:
         text = dump_json(row.outcome, f"the outcome of the run {row.id!r}")
         outcome, paused = (None, text) if row.status in ("waiting", "planned") else (text, paused)
-    values = (
-        row.id,
-        row.kind,
-        row.status,
-        row.epoch,
-        row.lives,
-        texts["input"] if texts else dump_json(row.input, f"the input of the run {row.id!r}"),
-        outcome,
-        paused,
-        dump_json(row.decisions, f"a decision on the run {row.id!r}"),
-        row.secret,
-        row.principal,
-        row.deadline,
-        row.problem,
-        row.worker,
-        row.version,
-        row.due_at,
-        int(row.is_open),
-        row.created_at,
-        row.updated_at,
-        sequence,
-    )
+    changed = {
+        "input": texts["input"] if texts else dump_json(row.input, f"the input of the run {row.id!r}"),
+        "outcome": outcome,
+        "paused": paused,
+        "decisions": dump_json(row.decisions, f"a decision on the run {row.id!r}"),
+        "is_open": int(row.is_open),
+        "sequence": sequence,
+    }
+    values = [changed[name] if name in changed else getattr(row, name) for name in RUN_COLUMNS[:-1]]
     return (*values, compute_checksum(*values))
 
 
@@ -131,27 +118,11 @@ def read_run(stored: Sequence[Any]) -> StoredRun:
     subject = f"the run {columns['id']!r}"
     check_stored(compute_checksum(*values[:-1]) == values[-1], subject)
     outcome = columns["outcome"] if columns["outcome"] is not None else columns["paused"]
-    row = RunRow(
-        id=columns["id"],
-        kind=columns["kind"],
-        status=columns["status"],
-        input=load_json(columns["input"], subject),
-        outcome=None if outcome is None else load_json(outcome, subject),
-        decisions=load_json(columns["decisions"], subject),
-        epoch=columns["epoch"],
-        lives=columns["lives"],
-        secret=columns["secret"],
-        principal=columns["principal"],
-        deadline=columns["deadline"],
-        seconds=float(seconds),
-        created_at=columns["created_at"],
-        updated_at=columns["updated_at"],
-        problem=columns["problem"],
-        worker=columns["worker"],
-        version=columns["version"],
-        due_at=columns["due_at"],
-        is_open=bool(columns["is_open"]),
-    )
+    fields = {name: value for name, value in columns.items() if name not in ("paused", "sequence", "checksum")}
+    fields["input"] = load_json(columns["input"], subject)
+    fields["outcome"] = None if outcome is None else load_json(outcome, subject)
+    fields["decisions"] = load_json(columns["decisions"], subject)
+    row = RunRow(**{**fields, "seconds": float(seconds), "is_open": bool(columns["is_open"])})
     return StoredRun(number=number, row=row, sequence=columns["sequence"], texts=columns)
 
 

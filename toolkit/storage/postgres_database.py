@@ -1,5 +1,5 @@
 """
-Connections to a PostgreSQL server that may be away for a while.
+A database on a PostgreSQL server, which may be away for a while.
 
 Each thread that works with the database has a connection to itself meanwhile; afterwards it is kept for the next one.
 A forked child drops the connections of its parent without a word to the server, and opens its own. If the server goes
@@ -8,24 +8,25 @@ away, the work is done again on a new connection until the server is back or the
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._plumbing.distribution import install_hint
 from .._plumbing.forks import renew_in_children
 from .._plumbing.wording import format_seconds
 from ..errors import ToolkitError
+from .database import Database, Execute, Layout, SQLDialect
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresConnections", "drop_inherited", "import_psycopg"]
+__all__ = ["PostgresDatabase", "describe_place", "drop_inherited", "import_psycopg", "parse_address"]
 
 T = TypeVar("T")
 Connection: TypeAlias = "psycopg.Connection[Any]"
@@ -57,17 +58,18 @@ _REFUSED_STARTS: tuple[tuple[str, str], ...] = (
 )
 _RETRIED_STATES = frozenset(
     # The server shuts down, has crashed or starts; two transactions were in each other's way; a process that was
-    # frozen in a transaction has lost it; another process has just created the same table.
-    ("57P01", "57P02", "57P03", "57P05", "40001", "40P01", "25P03", "53300", "42P07")
+    # frozen in a transaction has lost it; the server has no connection left.
+    ("57P01", "57P02", "57P03", "57P05", "40001", "40P01", "25P03", "53300")
 )
 _PROBLEMS: dict[str, str] = {
     "42501": "does not let the user do this ({}); have its owner GRANT SELECT, INSERT, UPDATE, DELETE on the table, "
     "or CREATE on the schema if the table is to be made",
     "25006": "is read-only: it is a standby, or default_transaction_read_only is set; give the address of the primary",
-    "42P01": "has lost the table ({}); restore it from a copy, or make the store anew",
+    "42P01": "has lost the table ({}); restore it from a copy, or start the program again",
+    "42P07": "has a table of another application, or of an earlier version ({}); give another database",
     "42703": "has another table of the same name ({}); give another database",
     "53100": "cannot write: its disk is full; make room",
-    "55P03": "is busy: others have held the same rows for too long; try again{patience}",
+    "55P03": "is busy: others have held the same rows for too long; {if_busy}",
 }
 
 
@@ -81,84 +83,82 @@ def import_psycopg() -> Any:
     return psycopg
 
 
-class PostgresConnections:
+class PostgresDatabase(Database):
     """
-    The connections of one process to the database at *url*.
+    The PostgreSQL database at *url*.
 
     Args:
         url: The address of the database, `postgresql://user:password@host:port/name`.
+        layout: The tables.
         timeout_seconds: How long a server that is away is waited for, and a row that others have locked.
-        subject: What the database holds, for messages and for the list of connections on the server.
-        error_class: The class of the errors, which takes a message and `why="store"`.
-        has_timeout_option: Whether the user can choose *timeout_seconds*, so that messages may speak of it.
-        prepare_after: How often a statement runs before the server keeps its plan; None for never, because a pooler
-            between this process and the server may not know such plans.
 
     Attributes:
         place: The address without its password, for people.
+
+    Raises:
+        ValueError: The address cannot be read.
+        ToolkitError: The extra `durable` is not installed.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        timeout_seconds: float,
-        subject: str,
-        error_class: Callable[..., ToolkitError],
-        has_timeout_option: bool = True,
-        prepare_after: int | None = None,
-    ) -> None:
+    dialect = SQLDialect(
+        serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        integer="BIGINT",
+        real="DOUBLE PRECISION",
+        binary="BYTEA",
+        lock_row=" FOR UPDATE",
+        # Not FOR KEY SHARE: an activation changes no key, and would not wait for it.
+        share_row=" FOR SHARE",
+        lock_text="SELECT pg_advisory_xact_lock(hashtextextended(?, 0))",
+    )
+    _noun = "database"
+
+    def __init__(self, url: str, layout: Layout, *, timeout_seconds: float = 10.0) -> None:
         self._psycopg = import_psycopg()
-        self._subject = subject
-        self._error_class = error_class
-        self._patience = ", or raise timeout_seconds" if has_timeout_option else ""
-        self._prepare_after = prepare_after
-        self._parameters = self._parse(url)
+        self._parameters = {"application_name": f"toolkit {layout.subject}", **_DEFAULTS, **parse_address(url)}
+        super().__init__(layout, describe_place(self._parameters))
         password = str(self._parameters.get("password") or "")
         # A shorter one occurs in any text, and masking it there would tell what it is.
         self._password = password if len(password) >= _SHORTEST_MASKED else ""
         self._timeout = timeout_seconds
-        self.place = _describe_place(self._parameters)
         self._idle: list[Connection] = []
         self._in_use: set[Connection] = set()
         self._lock = threading.Lock()
         self._closing = weakref.finalize(self, _close_all, self._idle)
         renew_in_children(self)
-
-    def _parse(self, url: str) -> dict[str, Any]:
-        match = _SCHEME.match(url) if isinstance(url, str) else None
-        if match is None:
-            raise ValueError("the address of a PostgreSQL database begins with postgresql://")
-        rest = url[match.end() :]  # the part after a plus is for SQLAlchemy
         try:
-            given = self._psycopg.conninfo.conninfo_to_dict(f"postgresql://{rest}")
-            _check_parts(rest, given)
-        except (self._psycopg.Error, ValueError):
-            # Its text quotes parts of the address, and any of them may be the password.
-            raise ValueError(
-                "the address of the PostgreSQL database cannot be read; write postgresql://user:password@host:port/name,"
-                " with %25 for a percent sign, %40 for @ and %2F for a slash in the password"
-            ) from None
-        return {"application_name": f"toolkit {self._subject}", **_DEFAULTS, **given}
+            self.change(self._prepare)
+        except BaseException:
+            self.close()
+            raise
 
-    def run(self, work: Callable[[Connection], T], *, transaction: bool = True) -> T:
+    def read(self, work: Callable[[Execute], T]) -> T:
+        """Return what *work* returns, which changes nothing. Each statement is a transaction of its own."""
+        return self._run(work)
+
+    def change(self, work: Callable[[Execute], T], *, durable: bool = True) -> T:
+        """Return what *work* returns, in one transaction."""
+        return self._run(work, has_transaction=True)
+
+    def change_once(self, statement: str, parameters: Sequence[Any], *, durable: bool = True) -> int:
+        """Run one statement as one transaction, and return how many rows it has changed."""
+        return self._run(lambda execute: execute(statement, parameters).rowcount)
+
+    def compact(self) -> None:
+        """Do nothing: the server itself gives the space of deleted rows to later ones."""
+
+    def _run(self, work: Callable[[Execute], T], *, has_transaction: bool = False) -> T:
         """
-        Return what *work* returns in a transaction of its own, which is committed.
+        Return what *work* returns. If the server goes away, *work* is called once more.
 
-        If the server goes away, *work* is called once more. The transaction before it may have been committed. Without
-        a *transaction*, each statement is one of its own, which saves two messages to the server.
-
-        Raises:
-            ToolkitError: The server stays away, or refuses; `why` is "store".
+        Without a transaction around all of it, two messages to the server are saved.
         """
+        if self.layout.stays_open and not self._closing.alive:
+            raise self.describe_error("was closed; open it again")
         end, pause = time.monotonic() + self._timeout, 0.0
         while True:
             try:
-                with self._borrow() as connection:
-                    if not transaction:
-                        return work(connection)
-                    with connection.transaction():
-                        return work(connection)
+                with self._borrow() as connection, connection.transaction() if has_transaction else nullcontext():
+                    return work(_build_execute(connection))
             except self._psycopg.Error as error:
                 if not self.is_worth_retrying(error) or time.monotonic() + pause > end:
                     raise self.translate(error) from self._find_cause(error)
@@ -170,7 +170,7 @@ class PostgresConnections:
         connection: Connection = self._psycopg.connect(
             **{"connect_timeout": max(2, int(self._timeout)), **self._parameters},
             autocommit=True,
-            prepare_threshold=self._prepare_after,
+            prepare_threshold=2 if self.layout.stays_open else None,
         )
         try:
             connection.execute(
@@ -185,24 +185,20 @@ class PostgresConnections:
             raise
         return connection
 
-    def error(self, problem: str) -> ToolkitError:
-        """Return the error for a *problem*, such as "is read-only"."""
-        return self._error_class(f"the {self._subject} in {self.place}: the database {problem}", why="store")
-
     def translate(self, error: psycopg.Error) -> ToolkitError:
         """Return an error that says what is wrong and what to do, without the password."""
         text = " ".join(str(error).split())
         shown = text.replace(self._password, "***") if self._password else text
         for words, remedy in _REFUSED_STARTS if error.sqlstate is None else ():
             if words in text:
-                return self.error(f"cannot be used: {shown}; {remedy}")
+                return self.describe_error(f"cannot be used: {shown}; {remedy}")
         if self.is_worth_retrying(error):
-            return self.error(
+            return self.describe_error(
                 f"has been away for {format_seconds(self._timeout)}: {shown}; check that the server runs and can be "
-                f"reached from here{self._patience}"
+                f"reached from here, and {self.layout.if_busy}"
             )
         problem = _PROBLEMS.get(error.sqlstate or "", "cannot be used: {}")
-        return self.error(problem.format(shown, patience=self._patience))
+        return self.describe_error(problem.format(shown, if_busy=self.layout.if_busy))
 
     def is_worth_retrying(self, error: psycopg.Error) -> bool:
         """Return whether the same work may succeed a moment later, on a new connection."""
@@ -214,7 +210,7 @@ class PostgresConnections:
     def _find_cause(self, error: psycopg.Error) -> psycopg.Error | None:
         return None if self._password and self._password in str(error) else error
 
-    @contextlib.contextmanager
+    @contextmanager
     def _borrow(self) -> Iterator[Connection]:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
@@ -240,6 +236,10 @@ class PostgresConnections:
                 unused = []
         _close_all(unused)
 
+    def _has_tables(self, execute: Execute) -> bool:
+        """Return whether the database has the tables."""
+        return execute("SELECT to_regclass(?)", (self.layout.meta,)).fetchone() != (None,)
+
     def close(self) -> None:
         """Close the connections that are not in use, and each other one after its use."""
         self._closing()
@@ -253,9 +253,13 @@ class PostgresConnections:
         self._in_use.clear()
 
 
+def _build_execute(connection: Connection) -> Execute:
+    return lambda statement, parameters: connection.execute(statement.replace("?", "%s"), parameters)
+
+
 def drop_inherited(connection: Connection) -> None:
     """Close a connection of the parent process in a forked child, so that the server does not hear of it."""
-    with contextlib.suppress(Exception):  # it may have been closed before
+    with suppress(Exception):  # it may have been closed before
         nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(nowhere, connection.fileno(), inheritable=False)
         os.close(nowhere)
@@ -265,6 +269,25 @@ def drop_inherited(connection: Connection) -> None:
 def _close_all(connections: list[Connection]) -> None:
     while connections:
         connections.pop().close()
+
+
+def parse_address(url: str) -> dict[str, Any]:
+    """Return the parts of an address by their names in libpq; raise `ValueError` if it cannot be read."""
+    psycopg = import_psycopg()
+    match = _SCHEME.match(url) if isinstance(url, str) else None
+    if match is None:
+        raise ValueError("the address of a PostgreSQL database begins with postgresql://")
+    rest = url[match.end() :]  # the part after a plus is for SQLAlchemy
+    try:
+        parameters: dict[str, Any] = psycopg.conninfo.conninfo_to_dict(f"postgresql://{rest}")
+        _check_parts(rest, parameters)
+    except (psycopg.Error, ValueError):
+        # Its text quotes parts of the address, and any of them may be the password.
+        raise ValueError(
+            "the address of the PostgreSQL database cannot be read; write postgresql://user:password@host:port/name,"
+            " with %25 for a percent sign, %40 for @ and %2F for a slash in the password"
+        ) from None
+    return parameters
 
 
 def _check_parts(rest: str, parameters: dict[str, Any]) -> None:
@@ -280,7 +303,8 @@ def _check_parts(rest: str, parameters: dict[str, Any]) -> None:
         raise ValueError("a part of the address is in another place than it seems")
 
 
-def _describe_place(parameters: dict[str, Any]) -> str:
+def describe_place(parameters: dict[str, Any]) -> str:
+    """Return the address with these parts, without its password."""
     user, port = parameters.get("user"), parameters.get("port")
     host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
     name = parameters.get("dbname") or user or ""

@@ -1,0 +1,57 @@
+"""
+Files that several processes read and change: written in one step, by one process at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["hold_lock", "write_atomically"]
+
+
+def write_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """
+    Write *text* to the file at *path* in one step. Only its owner can read it.
+
+    Raises:
+        OSError: The file cannot be written. It is then as it was before, and no temporary file is left.
+    """
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
+    """
+    Keep other processes that want to change the file at *path* waiting. Its folder is made if there is none.
+
+    The lock is the file `PATH.lock`, because the file itself is replaced.
+
+    Raises:
+        OSError: The lock cannot be made.
+    """
+    path = Path(path)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
