@@ -321,18 +321,6 @@ def test_a_server_that_is_away_for_too_long_is_an_error_until_it_is_back(postgre
 # The table.
 
 
-def test_many_can_create_the_table_at_once(postgres_schema_url):
-    """One does."""
-    together = threading.Barrier(8)
-
-    def create(_):
-        together.wait()
-        PostgresApprovals(postgres_schema_url).close()
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(create, range(8))) == [None] * 8
-
-
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [

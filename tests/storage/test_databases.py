@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -45,6 +46,18 @@ def test_one_server_keeps_approvals_and_runs(postgres_schema_url):
         database = PostgresDatabase(postgres_schema_url, layout)
         database.read(database.check_format)
         database.close()
+
+
+@LAYOUTS
+def test_many_can_create_the_tables_of_a_server_at_once(postgres_schema_url, layout):
+    together = threading.Barrier(8)
+
+    def create(_):
+        together.wait()
+        PostgresDatabase(postgres_schema_url, layout).close()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(create, range(8))) == [None] * 8
 
 
 @LAYOUTS

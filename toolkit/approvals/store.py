@@ -11,18 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from types import EllipsisType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..decisions import ApprovalRequest
 from ..questions import AnsweredQuestion
 from .records import ApprovalError, Claim, Record
+
+if TYPE_CHECKING:
+    from .seal import RecordSeal
 
 __all__ = [
     "ApprovalStore",
     "ApprovalStoreBase",
     "Change",
     "Settlement",
-    "SignsRecords",
     "is_pending",
 ]
 
@@ -74,22 +76,6 @@ class Settlement:
             decided_at=self.now,
             denial="" if is_claimed else self.denial,
         )
-
-
-class SignsRecords(Protocol):
-    """The signing of records for a store with a key; `RecordSeal` implements it."""
-
-    def has_same_keys(self, other: Any) -> bool:
-        """Return whether this object and *other* sign and verify with the same keys."""
-
-    def sign(self, record: Record) -> Record:
-        """Return *record* with its signature. A store calls this just before it writes the record."""
-
-    def check(self, record: Record) -> None:
-        """Raise `ApprovalError` unless *record*, which was just read, is unchanged since it was signed."""
-
-    def remember(self, record: Record) -> None:
-        """Remember that *record* is in the store now."""
 
 
 class ApprovalStore(Protocol):
@@ -156,14 +142,14 @@ class ApprovalStoreBase(ABC):
     that it reads through `_verify`.
     """
 
-    _seal: SignsRecords | None = None
+    _seal: RecordSeal | None = None
 
     @property
     def is_signed(self) -> bool:
         """Whether the records carry signatures, and are refused without them."""
         return self._seal is not None
 
-    def sign_with(self, seal: SignsRecords) -> None:
+    def sign_with(self, seal: RecordSeal) -> None:
         """
         Sign every record from now on, and refuse records without a valid signature.
 
@@ -201,32 +187,22 @@ class ApprovalStoreBase(ABC):
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
         """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
-        return self._change(request_id, _build_reclaim(from_owner=from_owner, owner=owner, now=now))
+
+        def change(record: Record) -> Record | None:
+            return replace(record, claim=Claim(owner=owner, at=now)) if _is_claimed_by(from_owner, record) else None
+
+        return self._change(request_id, change)
 
     def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
         """Keep the outcome of a call; return whether *owner* still had the claim."""
-        return self._change(request_id, _build_finish(outcome, owner=owner))
+
+        def change(record: Record) -> Record | None:
+            return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
+
+        return self._change(request_id, change)
 
     @abstractmethod
     def _change(self, request_id: str, change: Change) -> bool: ...
-
-
-def _build_reclaim(*, from_owner: str, owner: str, now: float) -> Change:
-    """Return the change from the claim of *from_owner* to the claim of *owner*."""
-
-    def change(record: Record) -> Record | None:
-        return replace(record, claim=Claim(owner=owner, at=now)) if _is_claimed_by(from_owner, record) else None
-
-    return change
-
-
-def _build_finish(outcome: Mapping[str, Any], *, owner: str) -> Change:
-    """Return the change from claimed to done."""
-
-    def change(record: Record) -> Record | None:
-        return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
-
-    return change
 
 
 def is_pending(

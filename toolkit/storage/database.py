@@ -173,9 +173,9 @@ class Database(ABC):
     def _prepare(self, execute: Execute) -> None:
         """Create the tables if there are none, and check their format."""
         meta = self.layout.meta
-        if not self._has_tables(execute):
-            # Of two processes that create the tables at once, the second waits here until they are there.
-            execute(self.dialect.lock_text, (meta,))
+        # Of two processes that create the tables at once, the second waits here until they are there. It must not look
+        # for them before: PostgreSQL would remember that they are missing.
+        execute(self.dialect.lock_text, (meta,))
         if not self._has_tables(execute):
             execute(f"CREATE TABLE {meta} (name TEXT PRIMARY KEY, value TEXT NOT NULL)", ())
             for statement in self.dialect.adapt(self.layout.tables).split(";"):

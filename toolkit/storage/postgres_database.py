@@ -238,7 +238,8 @@ class PostgresDatabase(Database):
 
     def _has_tables(self, execute: Execute) -> bool:
         """Return whether the database has the tables."""
-        return execute("SELECT to_regclass(?)", (self.layout.meta,)).fetchone() != (None,)
+        (table,) = execute("SELECT to_regclass(?)", (self.layout.meta,)).fetchone()
+        return table is not None
 
     def close(self) -> None:
         """Close the connections that are not in use, and each other one after its use."""

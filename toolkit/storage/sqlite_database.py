@@ -138,7 +138,7 @@ class SQLiteDatabase(Database):
     @contextmanager
     def _write_in_turn(self) -> Iterator[None]:
         """Let the threads of this process wait in turn. SQLite itself would let them sleep and try again."""
-        if not self._write_lock.acquire(timeout=self._timeout):
+        if not self._write_lock.acquire(timeout=min(max(self._timeout, 0), threading.TIMEOUT_MAX)):
             raise self.describe_error(_BUSY.format(if_busy=self.layout.if_busy))
         try:
             yield
