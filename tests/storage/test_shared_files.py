@@ -21,7 +21,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path):
 
 
 def test_writers_that_hold_the_lock_lose_no_change(tmp_path):
-    path = tmp_path / "made" / "count"
+    path = tmp_path / "count"
 
     def add():
         with hold_lock(path):

@@ -126,7 +126,6 @@ class CallApproval:
         *arguments* and *answers* replace those of the record, unless they are None.
         """
         now, mine = find_decision_time(decision.decided_at, self._approvals), self._build_owner()
-
         settlement = Settlement("claimed", by=decision.by, owner=mine, now=now, arguments=arguments, answers=answers)
 
         def claim(store: ApprovalStore) -> bool:

@@ -206,6 +206,7 @@ class Trust:
     def _change(self) -> Iterator[dict[str, dict[str, Any]]]:
         """Yield the entries, and write them afterwards if they have changed. Other processes wait meanwhile."""
         try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with hold_lock(self.path):
                 entries = self._read()
                 before = dict(entries)

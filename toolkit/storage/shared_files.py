@@ -37,16 +37,14 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 @contextlib.contextmanager
 def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
     """
-    Keep other processes that want to change the file at *path* waiting. Its folder is made if there is none.
+    Keep other processes that want to change the file at *path* waiting. Its folder exists.
 
     The lock is the file `PATH.lock`, because the file itself is replaced.
 
     Raises:
         OSError: The lock cannot be made.
     """
-    path = Path(path)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(f"{os.fspath(path)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there
             import fcntl

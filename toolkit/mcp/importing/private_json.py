@@ -63,8 +63,9 @@ class PrivateJson:
     def change(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Apply *change* to the object and write it. Other processes wait meanwhile."""
         try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_folder(self.path.parent)
             with hold_lock(self.path):
-                check_folder(self.path.parent)
                 content = self.read()
                 change(content)
                 write_atomically(self.path, json.dumps({"version": _VERSION, self._key: content}, indent=1))
