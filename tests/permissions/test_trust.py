@@ -347,10 +347,15 @@ def test_a_write_that_fails_leaves_the_old_file(trust, project, tmp_path):
     """It is put in place at once, or not at all."""
     trust.trust(project)
     before = trust.path.read_bytes()
-    with pytest.raises(TrustError, match="cannot be written"), trust._change() as entries:
-        entries.clear()
-        trust.path.unlink()
-        trust.path.mkdir()
+
+    def spoil():
+        with trust._change() as entries:
+            entries.clear()
+            trust.path.unlink()
+            trust.path.mkdir()
+
+    with pytest.raises(TrustError, match="cannot be written"):
+        spoil()
     assert sorted(os.listdir(trust.path.parent)) == ["trust.json", "trust.json.lock"]
     trust.path.rmdir()
     trust.path.write_bytes(before)
