@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
     "agent": "budgets call_pauses compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps nested_runs run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
@@ -47,7 +47,7 @@ ORDER = {
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations session_owners listing answers questions progress client_log calling call_shortcut header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard event_response http_shortcut http_app web_protocol __init__",
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
-    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust rule_gaps policy tool_names tool_statements judgement __init__",
+    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules rule_gaps policy tool_names tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
@@ -59,7 +59,7 @@ ORDER = {
     "sandbox": "launcher/ base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock unconfined probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
-    "settings": "mcp_servers records instruction_files key_checks keys trusted_scripts hook_tables layers merge loading builders __init__",
+    "settings": "toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust mcp_servers records instruction_files key_checks keys trusted_scripts hook_tables layers merge loading __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",

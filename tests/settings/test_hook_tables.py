@@ -14,8 +14,7 @@ from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import ShellHooks
 from toolkit.hooks.shell.records import ShellHook
-from toolkit.permissions import Trust
-from toolkit.settings import MergedSettings, SettingsError, load_settings
+from toolkit.settings import MergedSettings, SettingsError, Trust, load_settings
 
 USER = """
 [[hooks]]

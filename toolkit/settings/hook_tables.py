@@ -24,10 +24,10 @@ from typing import Any, Literal, TypeAlias
 from .._option_checks import explain_unknown_choice
 from .._plumbing.wording import in_backticks
 from ..hooks.shell.records import ShellHook, find_mistakes
-from ..permissions.hook_scripts import MAX_HOOK_CHARS, are_too_long, why_unresolved
-from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import Trust, why_not_trusted
+from .hook_scripts import MAX_HOOK_CHARS, are_too_long, why_unresolved
+from .project_files import PROJECT_FOLDER, ProjectFiles
+from .toml_files import TomlFile
+from .trust import Trust, why_not_trusted
 from .trusted_scripts import TrustedScripts
 
 __all__ = ["read_hook_tables"]

@@ -12,12 +12,12 @@ from typing import Any
 
 from .._option_checks import explain_unknown_choice
 from ..errors import find_nearest
-from ..permissions.instruction_names import check_instruction_name
 from ..permissions.modes import FORMER_NAMES, MODES
 from ..permissions.rules import Rule
 from ..providers.prices import Price
 from ..safety.protected_files import BUILT_IN, Protected, ProtectedFiles
 from ..verdicts import Word
+from .instruction_names import check_instruction_name
 
 __all__ = [
     "check_database",

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..agent.budgets import Budget
-from ..permissions.instruction_names import INSTRUCTION_NAMES
 from ..permissions.modes import TABLE, Mode
 from .instruction_files import MAX_INSTRUCTION_CHARS
+from .instruction_names import INSTRUCTION_NAMES
 from .key_checks import (
     check_database,
     check_instruction_names,

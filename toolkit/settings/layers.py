@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import find_nearest
-from ..permissions.project_files import SETTINGS_FILE, ProjectFiles
 from ..permissions.rules import Rule, RuleError, read_rule
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import PROJECT_FOLDER
 from .key_checks import check_price
 from .keys import KEYS, TABLES, SettingKey
 from .mcp_servers import McpServer, find_server_mistakes
+from .project_files import SETTINGS_FILE, ProjectFiles
 from .records import Layer, SettingPart
+from .toml_files import TomlFile
+from .trust import PROJECT_FOLDER
 
 __all__ = [
     "FileLayer",

@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..permissions.project_files import ProjectFiles
 from ..permissions.rules import Rule
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
 from .hook_tables import read_hook_tables
 from .key_checks import write_command_rule
 from .layers import FileLayer, read_environment, read_overrides, read_session_rules
 from .merge import merge_parts
+from .project_files import ProjectFiles
 from .records import MergedSettings, ProblemList, SettingPart, SettingsError
+from .toml_files import TomlFile
+from .trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["load_layers", "load_settings"]
 

@@ -14,10 +14,10 @@ from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..hooks.shell.records import ShellHook
 from ..permissions.rules import Rule
-from ..permissions.trust import IgnoredSetting, Trust
 from ..providers.prices import Price
 from ..values.visible import make_visible
 from .mcp_servers import McpServer, without_credentials
+from .trust import IgnoredSetting, Trust
 
 __all__ = ["LAYERS", "Layer", "MergedSettings", "ProblemList", "SettingPart", "SettingsError"]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from .._plumbing.forks import unlock_in_children
 from ..hooks.shell.process import NotRun
-from ..permissions.hook_scripts import replace_scripts
-from ..permissions.project_files import ProjectEntry, ProjectFiles
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import Trust, why_not_trusted
+from .hook_scripts import replace_scripts
+from .project_files import ProjectEntry, ProjectFiles
+from .toml_files import TomlFile
+from .trust import Trust, why_not_trusted
 
 __all__ = ["TrustedScripts"]
 

@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from toolkit.permissions.hook_scripts import why_unresolved
-from toolkit.permissions.project_files import ProjectFiles
-from toolkit.permissions.trust import Trust, TrustError, why_not_trusted
+from toolkit.settings.hook_scripts import why_unresolved
+from toolkit.settings.project_files import ProjectFiles
+from toolkit.settings.trust import Trust, TrustError, why_not_trusted
 
 
 @pytest.fixture
