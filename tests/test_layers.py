@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
-    "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
+    "_plumbing": "atomic_files attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
     "agent": "budgets call_pauses compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps nested_runs run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
@@ -30,7 +30,7 @@ ORDER = {
     "calls": "background_jobs resources progress question_timer streams propagation attempt hook_runner settings tool_logger plan error_results call_frame argument_check call_store approval_steps approval_request request_opening approval_results approval call_audit approval_stage verdict_stage kept_outputs truncation render_result question_book live_questions attempts tool_run call_end call_failures hook_stages around_hooks pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
-    "cli": "argument_values atomic_files output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop run_database confirmation commands/ main __init__",
+    "cli": "argument_values output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop run_database confirmation commands/ main __init__",
     "cli/commands": "prompt_text saved_files run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
@@ -59,7 +59,7 @@ ORDER = {
     "sandbox": "launcher/ base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock unconfined probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
-    "settings": "toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust mcp_servers records instruction_files key_checks keys trusted_scripts hook_tables layers merge loading __init__",
+    "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files key_checks keys trusted_scripts hook_tables layers loading __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",

@@ -7,21 +7,19 @@ The file is changed as text, so that its comments stay, and is read again before
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
+from .._plumbing.atomic_files import hold_lock, write_atomically
 from ..decisions import ApprovalRequest, Grant
 from ..errors import ToolkitError
 from ..permissions.rules import RuleError, read_rule
 from ..settings.file_ownership import find_foreign_writer
 from ..settings.project_files import SETTINGS_FILE
 from ..settings.trust import configuration_folder
-from .atomic_files import write_atomically
 
 __all__ = ["UserRules"]
 
@@ -70,7 +68,7 @@ class UserRules:
             problem = find_foreign_writer(self.path)
             if problem is not None:
                 raise ToolkitError(f"{self.path} was not changed: {problem}")
-            with _hold_lock(self.path.with_name(f"{self.path.name}.lock")):
+            with hold_lock(self.path):
                 path = Path(os.path.realpath(self.path))  # a link stays a link
                 text = path.read_text(encoding="utf-8") if path.exists() else ""
                 changed = _add_rule(text, rule)
@@ -113,17 +111,3 @@ def _insert_entry(text: str, entry: str, *, has_rules: bool) -> str:
         gap = "" if table[0].endswith("\n") else "\n"
         return f"{text[: table.end()]}{gap}allow = [{entry}]\n{text[table.end() :]}"
     return f"{text[: key.end()]}{entry}{', ' if has_rules else ''}{text[key.end() :]}"
-
-
-@contextlib.contextmanager
-def _hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock against other commands. It is a file of its own, because the settings file is replaced."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        with contextlib.suppress(ImportError):  # some systems have no `fcntl`; the last of two writers wins there
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

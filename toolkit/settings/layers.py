@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 from ..errors import find_nearest
 from ..permissions.rules import Rule, RuleError, read_rule
+from .hook_tables import read_hook_tables
 from .key_checks import check_price
 from .keys import KEYS, TABLES, SettingKey
 from .mcp_servers import McpServer, find_server_mistakes
 from .project_files import SETTINGS_FILE, ProjectFiles
 from .records import Layer, SettingPart
 from .toml_files import TomlFile
-from .trust import PROJECT_FOLDER
+from .trust import PROJECT_FOLDER, Trust
 
 __all__ = [
     "FileLayer",
@@ -52,30 +53,24 @@ class FileLayer:
     The settings file of the user or of a project.
 
     Args:
-        layer: Whose file it is.
-        folder: The folder that holds `toolkit.toml`.
-        base: The folder at which relative paths in the settings start.
+        source: The folder of the user's files, or the files of the project. Relative paths start there.
+        trust: The folders that the user trusts.
         problems: The list to which mistakes are added.
-        project: The files of the project, if it is the project's.
 
     Attributes:
         file: The settings file.
-        parts: What the file gives, but for hooks.
+        parts: What the file gives.
     """
 
-    def __init__(
-        self,
-        layer: Literal["user", "project"],
-        folder: Path,
-        base: Path,
-        problems: list[str],
-        *,
-        project: ProjectFiles | None = None,
-    ) -> None:
-        self.file = TomlFile(folder / SETTINGS_FILE, problems, project=project)
-        self._layer = layer
-        self._base = base
+    def __init__(self, source: Path | ProjectFiles, trust: Trust, problems: list[str]) -> None:
+        self._project = source.folder if isinstance(source, ProjectFiles) else None
+        self._layer: Literal["user", "project"] = "user" if self._project is None else "project"
+        self._base = source.folder if isinstance(source, ProjectFiles) else source
+        self._trust = trust
         self._problems = problems
+        folder = self._base if self._project is None else self._base / PROJECT_FOLDER
+        read = source.read_settings if isinstance(source, ProjectFiles) else None
+        self.file = TomlFile(folder / SETTINGS_FILE, problems, read=read)
         self.parts = list(self._read_settings())
         for name, remedy in _FORMER_FILES.items():
             if os.path.lexists(folder / name):
@@ -104,7 +99,9 @@ class FileLayer:
             yield from self._read_servers(value, path)
         elif key.name == "prices":
             yield from self._read_prices(value, path)
-        elif key.kind != "tables":  # the hooks have a reader of their own
+        elif key.name == "hooks":
+            yield from read_hook_tables(value, self.file, self._project, self._trust, self._problems)
+        else:
             yield from self._read_plain(key, value, path)
 
     def _read_plain(self, key: SettingKey, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:

@@ -10,17 +10,16 @@ own: if one of them changes, that file does not count, and the rest of the trust
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import shlex
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from .._plumbing.atomic_files import hold_lock, write_atomically
 from .._plumbing.regular_files import read_regular_file
 from ..values.visible import make_visible
 from .file_ownership import find_foreign_writer
@@ -137,10 +136,7 @@ class Trust:
             "trusted_at": int(time.time()),
             "instructions": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
-        with self._hold_lock():
-            folders = self._read()
-            folders[real_path(folder)] = entry
-            self._write(folders)
+        self._change(lambda folders: folders.update({real_path(folder): entry}))
 
     def covers_content(self, path: str | os.PathLike[str], content: bytes) -> bool:
         """Return whether the user trusts the single file at *path* with this *content*."""
@@ -153,10 +149,7 @@ class Trust:
     def trust_content(self, path: str | os.PathLike[str], content: bytes) -> None:
         """Trust the single file at *path* with this *content*, which the user was shown."""
         entry = {"kind": _FILE, "sha256": hashlib.sha256(content).hexdigest(), "trusted_at": int(time.time())}
-        with self._hold_lock():
-            entries = self._read()
-            entries[real_path(path)] = entry
-            self._write(entries)
+        self._change(lambda entries: entries.update({real_path(path): entry}))
 
     def revoke(self, folder: str | os.PathLike[str]) -> bool:
         """
@@ -164,11 +157,10 @@ class Trust:
 
         It need not exist any more.
         """
-        with self._hold_lock():
-            folders = self._read()
-            was_trusted = folders.pop(real_path(folder), None) is not None
-            if was_trusted:
-                self._write(folders)
+        path = real_path(folder)
+        was_trusted = path in self._read()
+        if was_trusted:
+            self._change(lambda folders: folders.pop(path, None))
         return was_trusted
 
     def folders(self) -> tuple[Path, ...]:
@@ -210,45 +202,18 @@ class Trust:
             raise TrustError(f"{self.path}: `folders` does not have the right shape, so it trusts nothing; {remedy}")
         return folders
 
-    def _write(self, folders: dict[str, dict[str, Any]]) -> None:
-        text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
-        target = os.path.realpath(self.path)  # A link stays a link; its target is replaced.
-        try:
-            # A temporary file replaces the old one in one step; only the user can read a file made by `mkstemp`.
-            handle, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".trust-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(name, target)
-            except BaseException:
-                os.unlink(name)
-                raise
-        except OSError as error:
-            raise TrustError(f"{self.path} cannot be written: {error}") from error
-
-    @contextlib.contextmanager
-    def _hold_lock(self) -> Iterator[None]:
-        """Hold a lock against other writers. It is a separate lock file, because the trust file itself is replaced."""
+    def _change(self, change: Callable[[dict[str, dict[str, Any]]], object]) -> None:
+        """Apply *change* to the entries and write them; other processes wait meanwhile."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            with hold_lock(self.path):
+                folders = self._read()
+                change(folders)
+                text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
+                # A link stays a link; its target is replaced.
+                write_atomically(Path(os.path.realpath(self.path)), text + "\n")
         except OSError as error:
             raise TrustError(f"{self.path} cannot be written: {error}") from error
-        try:
-            _lock(handle)
-            yield
-        finally:
-            os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover -- Windows has no `fcntl`, so the last of two writers wins there
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 class IgnoredSetting(NamedTuple):

@@ -52,7 +52,7 @@ class TrustedScripts:
         """
         files = ProjectFiles(self._project)
         why = why_not_trusted(self._trust, files)
-        if why is None and TomlFile(self._file.path, [], project=files).content != self._file.content:
+        if why is None and TomlFile(self._file.path, [], read=files.read_settings).content != self._file.content:
             why = f"{self._file.path} changed since it was read; load its hooks again"
         if why is not None:
             raise NotRun(why)

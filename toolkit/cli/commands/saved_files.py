@@ -16,9 +16,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import click
 
+from ..._plumbing.atomic_files import write_atomically
 from ...approvals import SQLiteApprovals
 from ..approval_prompt import InterruptiblePrompt
-from ..atomic_files import write_atomically
 from ..exit_codes import INTERRUPTED
 from ..failures import Failure
 from ..settings_options import Body

@@ -19,10 +19,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ..._plumbing.atomic_files import write_atomically
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError
 from ...spec import Tool
-from ..atomic_files import write_atomically
 
 __all__ = [
     "BUILTIN",

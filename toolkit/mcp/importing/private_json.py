@@ -4,13 +4,13 @@ A JSON file that belongs to the user alone, and that several processes may chang
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..._plumbing.atomic_files import hold_lock, write_atomically
 from ..._plumbing.versioned_json import split_version
 from ...approvals.private_files import UnsafeFileError, check_private, make_private
 from ...errors import ToolkitError
@@ -64,10 +64,11 @@ class PrivateJson:
         """Apply *change* to the object and write it. Other processes wait meanwhile."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._hold_lock():
+            make_private(f"{self.path}.lock")
+            with hold_lock(self.path):
                 content = self.read()
                 change(content)
-                self._write(content)
+                write_atomically(self.path, json.dumps({"version": _VERSION, self._key: content}, indent=1))
         except (OSError, UnsafeFileError) as error:
             raise PrivateFileError(f"{self.path} cannot be written: {error}; give another path") from None
 
@@ -75,24 +76,3 @@ class PrivateJson:
         return PrivateFileError(
             f"{self.path} cannot be read as {self._what}: {reason}; restore it, or remove it to start anew"
         )
-
-    def _write(self, content: dict[str, Any]) -> None:
-        temporary = self.path.with_name(f"{self.path.name}.new")
-        temporary.unlink(missing_ok=True)
-        make_private(str(temporary))
-        temporary.write_text(json.dumps({"version": _VERSION, self._key: content}, indent=1), encoding="utf-8")
-        temporary.replace(self.path)
-
-    @contextlib.contextmanager
-    def _hold_lock(self) -> Iterator[None]:
-        lock = f"{self.path}.lock"
-        make_private(lock)
-        handle = os.open(lock, os.O_RDWR)
-        try:
-            with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there
-                import fcntl
-
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
