@@ -19,13 +19,19 @@ from ..workspace import Workspace
 from .base import LEVELS, LevelName, Sandbox
 from .bubblewrap import bubblewrap
 from .landlock import find_landlock_version, landlock
+from .launcher.messages import LaunchRequest
 from .limits import Limits
 from .probe import ProbeError, probe_sandbox, run_trial
 from .system_paths import find_trusted_program
-from .unconfined import limits_only, no_sandbox
 from .visible_files import VisibleFiles, visible_files_of
 
-__all__ = ["best_sandbox", "sandboxes"]
+__all__ = ["best_sandbox", "no_sandbox", "sandboxes"]
+
+_NOT_PREVENTED = (
+    "it reads and writes everything that the user may, protected files included; as root, also the kernel's settings",
+    "it reaches the network, and by unix sockets the services of this machine",
+    "it can signal the user's other processes, the launcher too, and so leave a process behind",
+)
 
 
 def best_sandbox(
@@ -155,7 +161,7 @@ def _build_landlock(visible_files: VisibleFiles, options: _SandboxOptions) -> Sa
 _BUILDERS: dict[LevelName, Callable[[VisibleFiles, _SandboxOptions], Sandbox | str]] = {
     "bubblewrap": _build_bubblewrap,
     "landlock": _build_landlock,
-    "limits": lambda visible_files, options: limits_only(limits=options.limits),
+    "limits": lambda visible_files, options: _limits_only(limits=options.limits),
     "none": lambda visible_files, options: no_sandbox(),
 }
 
@@ -168,3 +174,33 @@ def _problem_of(visible_files: VisibleFiles) -> str | None:
         if f"{folder}/".startswith(("/proc/", "/sys/", "/dev/")) and not f"{folder}/".startswith("/dev/shm/"):  # noqa: S108 -- it is compared
             return f"{folder} belongs to the kernel, and writing there changes the machine; choose another root"
     return None
+
+
+def _limits_only(*, limits: Limits | None = None) -> Sandbox:
+    """Return a sandbox that limits what a command uses. The command may do everything that its user may do."""
+    bounds = limits or Limits()
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        return {
+            "argv": list(argv),
+            "cwd": cwd,
+            "limits": bounds.resource_limits(),
+            "max_processes": bounds.counted_processes,
+        }
+
+    return Sandbox(
+        name="limits",
+        network=True,
+        does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
+        does_not=_NOT_PREVENTED,
+        plan=plan,
+    )
+
+
+def no_sandbox() -> Sandbox:
+    """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        return {"argv": list(argv), "cwd": cwd}
+
+    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_NOT_PREVENTED, plan=plan)
