@@ -16,8 +16,7 @@ from typing import Any, Literal
 from ..errors import find_nearest
 from ..permissions.rules import Rule, RuleError, read_rule
 from .hook_tables import read_hook_tables
-from .key_checks import check_price
-from .keys import KEYS, TABLES, SettingKey
+from .keys import KEYS, TABLES, SettingKey, check_price
 from .mcp_servers import McpServer, find_server_mistakes
 from .project_files import SETTINGS_FILE, ProjectFiles
 from .records import Layer, SettingPart

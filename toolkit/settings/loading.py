@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..permissions.rules import Rule
-from .key_checks import write_command_rule
-from .keys import KEYS, SettingKey, is_stricter_mode
+from .keys import KEYS, SettingKey, is_stricter_mode, write_command_rule
 from .layers import FileLayer, read_environment, read_overrides, read_session_rules
 from .project_files import ProjectFiles
 from .records import Layer, MergedSettings, ProblemList, SettingPart, SettingsError, shown_value
