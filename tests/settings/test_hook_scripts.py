@@ -55,6 +55,7 @@ def find_scripts(project):
         ("/bin/true tools", []),
         ("~/bin/check", []),
         ("[ -f x.sh ] && sh x.sh", ["x.sh"]),
+        ("bash -euo pipefail x.sh", ["x.sh"]),
         ('sh x.sh "$HOOK_TOOL_NAME"', ["x.sh"]),
         ("if sh x.sh; then exit 2; fi", ["x.sh"]),
         ("python3 -I -c 'import json, sys; sys.exit(2)'", []),
@@ -117,6 +118,7 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("sh not-there.sh", "there is no file `not-there.sh`"),
         ("timeout 5 python -B tools/later.py", "there is no file `tools/later.py`"),
         (". ./later.sh", "there is no file `./later.sh`"),
+        ("sh -e later.sh", "there is no file `later.sh`"),
     ],
 )
 def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):

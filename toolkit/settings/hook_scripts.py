@@ -18,7 +18,7 @@ from typing import Any
 
 from .._plumbing.wording import in_backticks
 from ..safety.commands.inline_code import language_of_program
-from ..safety.shell.known_input import SHELLS, STANDARD_INPUT
+from ..safety.shell.known_input import SHELLS, STANDARD_INPUT, skip_shell_options
 from ..safety.shell.nodes import MAX_COMMANDS
 from ..safety.shell.outline import read_outline
 from ..safety.shell.prefix_programs import PREFIXES
@@ -152,11 +152,10 @@ def _why_unresolved(command: SimpleCommand, root: str) -> str | None:
         return f"`{name}` runs a file of the folder {in_backticks(command.plain[at][:60])}"
     if (missing := _find_missing_script(command, root)) is not None:
         return f"there is no file {in_backticks(missing[:60])} in the project"
-    if at is None and _is_interpreter(name):
-        if not any(map(_CODE_OPTION.fullmatch, _options(words))):
-            return f"`{name}` runs what it is given"
-        if (why := _why_loading_code(name, words)) is not None:
-            return why
+    if at is None and name in SHELLS and not skip_shell_options(command)[1]:
+        return f"`{name}` runs what it is given"
+    if at is None and _is_interpreter(name) and (why := _why_loading_code(name, words)) is not None:
+        return why
     for word in command.plain:
         if not os.path.isabs(word) and _leads_outside(root, word):
             return f"{in_backticks(word[:60])} leads out of the project"
@@ -182,14 +181,16 @@ def _changes_folder(command: SimpleCommand) -> bool:
 def _find_script(command: SimpleCommand) -> int | None:
     """Return the place of the script among the words of an interpreter; None if it runs code or its input."""
     name, words = _name(command.plain[0]), command.plain[1:]
-    if name in ("source", "."):
-        return 1 if words else None
-    options = _options(words)
-    if not _is_interpreter(name) or any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words):
+    at = 1
+    if name in SHELLS:
+        at, has_text = skip_shell_options(command)
+        at = len(command.plain) if has_text else at
+    elif _is_interpreter(name):
+        options = _options(words)
+        at = len(command.plain) if any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words) else 1 + len(options)
+    elif name not in ("source", "."):
         return None
-    reads_input = name in SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
-    after = words[len(options) : len(options) + 1]
-    return None if reads_input or not after or after[0] in STANDARD_INPUT else 1 + len(options)
+    return at if at < len(command.plain) and command.plain[at] not in STANDARD_INPUT else None
 
 
 def _find_missing_script(command: SimpleCommand, root: str) -> str | None:
@@ -222,8 +223,10 @@ def _has_module(words: Sequence[str]) -> bool:
 def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
     """Return why code on the command line of an interpreter may load files of the project; None if it may not."""
     options = _options(words)
-    if tool in SHELLS or not options or not _CODE_OPTION.fullmatch(options[-1]):
-        return None
+    if tool in SHELLS:
+        return None  # The commands in its text are read too.
+    if not options or not _CODE_OPTION.fullmatch(options[-1]):
+        return f"`{tool}` runs what it is given"
     if tool in ("python", "pypy"):
         # Without these options, Python looks for modules in the current folder first, even for its own modules.
         if any(re.match(r"-[A-Za-z]*[IP]", option) for option in options):
