@@ -379,7 +379,8 @@ def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, tru
     ("lines", "problem"),
     [
         ('command = "make check"', 'list the project\'s files that it runs: files = ["tools/check.py"], or files = []'),
-        ('command = "sh ../x.sh $A"', "known only when it runs"),
+        ('command = "sh ../x.sh $A"', "`../x.sh` leads out of the project"),
+        ('command = "sh $A"', "known only when it runs"),
         ('command = "make"\nfiles = "Makefile"', "files: has to be a list of paths in the project"),
         ('command = "make"\nfiles = [5]', "files: has to be a list of paths in the project"),
         ('command = "make"\nfiles = ["../x"]', "files: `../x` is not in the project"),

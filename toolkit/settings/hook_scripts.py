@@ -156,8 +156,8 @@ def _why_unresolved(command: SimpleCommand, root: str) -> str | None:
         return f"`{name}` runs what it is given"
     if at is None and _is_interpreter(name) and (why := _why_loading_code(name, words)) is not None:
         return why
-    for word in command.plain:
-        if not os.path.isabs(word) and _leads_outside(root, word):
+    for word_at, word in enumerate(command.plain):
+        if _leads_outside(root, word, is_script=word_at == at):
             return f"{in_backticks(word[:60])} leads out of the project"
     return None
 
@@ -333,11 +333,12 @@ def _find_place(root: str, word: str) -> str | None:
         return None
 
 
-def _leads_outside(root: str, word: str) -> bool:
-    """Return whether *word* names a file that is reached from the project but lies outside of it."""
+def _leads_outside(root: str, word: str, *, is_script: bool) -> bool:
+    """Return whether *word* is a path from the project to a file outside of it; a script need not exist yet."""
     try:
         path = os.path.realpath(os.path.join(root, word))
-        return os.path.isfile(path) and not _is_within(root, path)
+        is_from_project = not os.path.isabs(word) and not _HOME.match(word)
+        return is_from_project and (is_script or os.path.isfile(path)) and not _is_within(root, path)
     except (OSError, ValueError):
         return False
 
