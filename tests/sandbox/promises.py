@@ -25,8 +25,9 @@ from pathlib import Path
 
 from toolkit.sandbox import LEVELS, Limits, Sandbox, sandboxes
 from toolkit.sandbox.launcher.confine import _apply_seccomp
+from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.probe import _bind, probe_sandbox
-from toolkit.sandbox.selection import _BUILDERS, _SandboxOptions
+from toolkit.sandbox.selection import _BUILDERS
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
@@ -66,7 +67,7 @@ def measure(level):
         sandbox = sandboxes(workspace, limits=Limits(processes=40))[level]
         if not isinstance(sandbox, Sandbox):
             return sandbox
-        options = _SandboxOptions(False, Limits(), (), False)
+        options = SandboxOptions()
         findings = try_all_escapes(lambda visible: _BUILDERS[level](visible, options), workspace)
         column = {row: OPEN if findings[row] else HELD for row in ROWS if row in findings}
         return column | {"count": HELD if _is_bounded(sandbox, folder) else OPEN}

@@ -12,9 +12,10 @@ import tempfile
 import pytest
 
 from toolkit.errors import ToolError
-from toolkit.sandbox import Limits, best_sandbox, probe, sandboxes
+from toolkit.sandbox import best_sandbox, probe, sandboxes
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.selection import _BUILDERS, _SandboxOptions, no_sandbox
+from toolkit.sandbox.limits import SandboxOptions
+from toolkit.sandbox.selection import _BUILDERS, no_sandbox
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
@@ -198,7 +199,7 @@ def test_without_a_sandbox_the_attempts_succeed(workspace, try_list, attempts):
 
 def test_bubblewrap_prevents_every_attempt_of_the_long_list(workspace):
     level(workspace, "bubblewrap")
-    options = _SandboxOptions(False, Limits(), (), False)
+    options = SandboxOptions()
     findings = try_all_escapes(lambda visible: _BUILDERS["bubblewrap"](visible, options), workspace)
     assert findings == dict.fromkeys(ALL_ATTEMPTS, [])
 

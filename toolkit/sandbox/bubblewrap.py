@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator, Sequence
 from ..errors import ToolError
 from .base import Sandbox
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import Limits
+from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
@@ -38,58 +38,41 @@ _TMPFS_BYTES = str(256 << 20)
 # The limit that is built into `bwrap`, minus the arguments that the launcher adds.
 _MAX_ARGUMENTS = 9000 - 40
 _TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
+_DEFAULTS = SandboxOptions()
 
 
-def bubblewrap(
-    visible_files: VisibleFiles,
-    *,
-    program: str,
-    network: bool = False,
-    limits: Limits | None = None,
-    extra_folders: Sequence[str] = (),
-    read_only: bool = False,
-    local_sockets: bool = False,
-    machine: str | None = None,
-) -> Sandbox:
+def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOptions = _DEFAULTS) -> Sandbox:
     """
     Return the bubblewrap sandbox that uses the `bwrap` at *program*.
 
-    Args:
-        visible_files: The folders of the workspace, and what is protected in them.
-        program: The path of `bwrap`.
-        network: Whether a command may reach the network.
-        limits: How much a command may use.
-        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
-        read_only: Whether a command can write nothing in the workspace.
-        local_sockets: Whether a command can open unix sockets: its own, and those of other programs in the workspace.
-        machine: The machine whose system calls are filtered, by default this one.
+    *visible_files* are the folders of the workspace, and what is protected in them.
     """
-    bounds = limits or Limits()
-    is_filtered = supports_machine(machine)
-    is_local = local_sockets or not is_filtered
+    network, bounds, extra_folders = options.network, options.limits, options.extra_folders
+    is_filtered = supports_machine(options.machine)
+    is_local = options.local_sockets or not is_filtered
     user = choose_user()
     own_lines = {} if user is None else _account_lines(user)
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
-    families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if local_sockets else ()))
+    families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if options.local_sockets else ()))
 
     def find_hidden() -> HiddenFiles:
-        return {"protected_mounts": list(_workspace_mounts(visible_files, read_only))}
+        return {"protected_mounts": list(_workspace_mounts(visible_files, options.read_only))}
 
     recheck_server = RecheckServer(find_hidden)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
-        options += [*_system_options(network, extra_folders, own_lines), *_mask_kernel_files()]
-        mounts = list(_workspace_mounts(visible_files, read_only))
+        first_options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
+        first_options += [*_system_options(network, extra_folders, own_lines), *_mask_kernel_files()]
+        mounts = list(_workspace_mounts(visible_files, options.read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
         _check_argument_count(
-            len(options) + sum(map(len, mounts)) + len(last_options) + len(argv),
+            len(first_options) + sum(map(len, mounts)) + len(last_options) + len(argv),
             len(mounts) - len(visible_files.workspace_folders),
         )
         request: LaunchRequest = {
             "argv": [program, *argv],
-            "bubblewrap_options": options,
+            "bubblewrap_options": first_options,
             "protected_mounts": mounts,
             "bubblewrap_last_options": last_options,
             "workspace_folders": list(visible_files.workspace_folders),
@@ -100,7 +83,7 @@ def bubblewrap(
             "max_processes": bounds.counted_processes,
         }
         if is_filtered:
-            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=machine)).decode()
+            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=options.machine)).decode()
         return request
 
     return Sandbox(
