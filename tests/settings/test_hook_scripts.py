@@ -151,7 +151,13 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
     assert find_scripts(project) == ["data.json", "tools/check.py", "x.sh"]
 
 
-@pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
+@pytest.mark.parametrize("command", ["5\nfiles = 5", "[]", '""', '[""]', "[5]", '"\'"', '["sh", "-c"]', '["env"]'])
+def test_a_command_that_makes_no_sense_names_nothing(project, command):
+    (project / ".toolkit/toolkit.toml").write_text(f"[[hooks]]\ncommand = {command}\n")
+    assert find_scripts(project) == []
+
+
+@pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\nfiles = 5", "hooks = [5]", "{", "\xff"])
 def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
     """The loader of hooks says what is wrong."""
     (project / ".toolkit/toolkit.toml").write_bytes(text.encode("latin-1"))

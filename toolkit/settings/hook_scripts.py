@@ -280,7 +280,7 @@ def _read_commands(command: str | Sequence[str]) -> list[SimpleCommand]:
         CannotParse: A part is not understood.
     """
     first = command if isinstance(command, str) else _build_command(command, [True] * len(command))
-    waiting: list[SimpleCommand | str] = [first]
+    waiting: list[SimpleCommand | str] = [first] if command else []
     commands: list[SimpleCommand] = []
     while waiting:
         part = waiting.pop(0)
