@@ -119,6 +119,11 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("timeout 5 python -B tools/later.py", "there is no file `tools/later.py`"),
         (". ./later.sh", "there is no file `./later.sh`"),
         ("sh -e later.sh", "there is no file `later.sh`"),
+        ("env P''ATH=tools check", "`PATH` makes programs load files"),
+        ("[m]ake check", "known only when it runs"),
+        ('[ -n "$(make check)" ]', "`make` runs files"),
+        ("flock lock -c 'make check'", "`make` runs files"),
+        ("watch 'make check'", "`make` runs files"),
     ],
 )
 def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):

@@ -49,6 +49,7 @@ _LOAD_PATH_SETTING = re.compile(
 _ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/)")
 _UNSAFE = re.compile(r"[^\w./-]")
+_TEST = re.compile(r"\[\[?\s")
 # What stands between the parts of a command, and of a word such as `--config=tools/check.cfg`.
 _SEPARATORS = re.compile(r"[\s;&|()<>\"'`=]+")
 
@@ -116,7 +117,8 @@ def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]
         commands = _read_commands(command)
     except CannotParse as error:
         return f"it cannot be read ({error})"
-    texts = [command] if isinstance(command, str) else command
+    # The words that are read show no assignments, and the text may hide a name in quotes: `env P''ATH=tools`.
+    texts = [*([command] if isinstance(command, str) else ()), *(word for inner in commands for word in inner.plain)]
     reasons = [_why_loading(text, root) for text in texts] + [_why_unresolved(inner, root) for inner in commands]
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -299,7 +301,7 @@ def _split_text(text: str) -> Iterator[SimpleCommand | str]:
     spans_by_command, backticks, _ = read_outline(text)
     for spans in sorted(spans_by_command):
         words = [_read_word(text[start:end]) for start, end in spans]
-        if not words[0].plain.startswith("["):  # a test such as `[ -f x ]` is one word, and runs nothing
+        if not _TEST.match(text, spans[0][0]):  # it is one word, and runs nothing
             yield _build_command([word.plain for word in words], [word.is_literal for word in words])
     yield from (text[start + 1 : end - 1] for start, end in sorted(backticks))
 
