@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 from .._option_checks import explain_unknown_choice
 from ..agent.budgets import Budget
 from ..errors import find_nearest
-from ..permissions.modes import FORMER_NAMES, MODES, TABLE, Mode
+from ..permissions.modes import MODES, TABLE, Mode
 from ..permissions.rules import Rule
 from ..providers.prices import Price
 from ..safety.protected_files import BUILT_IN, Protected, ProtectedFiles
@@ -101,10 +101,6 @@ def _choice_check(choices: Sequence[str]) -> Callable[[Any], str]:
         return value
 
     return check
-
-
-def _check_mode_name(value: Any) -> str:
-    return _choice_check(MODES)(FORMER_NAMES.get(value, value) if isinstance(value, str) else value)
 
 
 def _check_url(value: Any) -> str:
@@ -222,7 +218,7 @@ _ROWS = [
     SettingKey("base_url", "text", _check_url, "trusted", None, "another server that uses the provider's format"),
     SettingKey("key_from", "text", _check_variable, "trusted", None, "the environment variable that holds the key"),
     SettingKey("system", "text", _check_prompt, "trusted", "", "the system prompt"),
-    SettingKey("mode", "text", _check_mode_name, "stricter", "default", "the permission mode"),
+    SettingKey("mode", "text", _choice_check(MODES), "stricter", "default", "the permission mode"),
     SettingKey("limits.max_turns", "value", _COUNT, "smaller", 50, "requests to the model for one prompt"),
     SettingKey("limits.timeout_seconds", "value", _AMOUNT_OR_NONE, "smaller", None, "time of one attempt of a call"),
     SettingKey("limits.max_chars", "value", _limit_check(50), "smaller", 100_000, "length of a result's text"),

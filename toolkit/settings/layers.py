@@ -106,20 +106,8 @@ class FileLayer:
     def _read_plain(self, key: SettingKey, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
         for inner_path, checked in _check_values(key, value, lambda index, why: self._report((*path, *index), why)):
             place = self.file.place_of(*path, *inner_path)
-            if key.name not in _PATH_KEYS:
-                yield SettingPart(key=key.name, value=checked, layer=self._layer, place=place)
-            elif (whole_path := self._resolve_path(checked, place)) is not None:
-                yield SettingPart(key=key.name, value=whole_path, layer=self._layer, place=place)
-
-    def _resolve_path(self, path: str, place: str) -> str | None:
-        """Return *path* from the root of the disk; report it and return None if a project may not name it."""
-        whole_path = os.path.normpath(self._base / os.path.expanduser(path))
-        if self._layer == "project" and not Path(whole_path).is_relative_to(self._base / PROJECT_FOLDER):
-            self._problems.append(
-                f"{place}: `{path:.80}` lies outside {PROJECT_FOLDER}, which is what you trust; put it in there"
-            )
-            return None
-        return whole_path
+            final_value = _resolve_path(key, checked, self._base)
+            yield SettingPart(key=key.name, value=final_value, layer=self._layer, place=place)
 
     def _read_prices(self, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
         if not isinstance(value, dict):
@@ -236,9 +224,12 @@ def _read_given(
         return
     label = place or f"{layer}: {key.name}"
     for _, checked in _check_values(key, value, lambda index, why: problems.append(f"{_at(label, index)}: {why}")):
-        is_path = key.name in _PATH_KEYS
-        final_value = os.path.normpath(base / os.path.expanduser(checked)) if is_path else checked
-        yield SettingPart(key=key.name, value=final_value, layer=layer, place=place)
+        yield SettingPart(key=key.name, value=_resolve_path(key, checked, base), layer=layer, place=place)
+
+
+def _resolve_path(key: SettingKey, value: Any, base: Path) -> Any:
+    """Return *value*, with the folder *base* before it if the key is about paths."""
+    return os.path.normpath(base / os.path.expanduser(value)) if key.name in _PATH_KEYS else value
 
 
 def _check_values(
