@@ -29,8 +29,7 @@ from typing import Literal, TypeAlias
 from toolkit import Catalog, Dispatcher
 from toolkit.hooks import ShellHooks
 from toolkit.mcp.importing.server_file import ServerFileError, check_trusted, read_server_file
-from toolkit.permissions import Trust
-from toolkit.settings import MergedSettings, SettingsError, load_settings, read_instructions
+from toolkit.settings import MergedSettings, SettingsError, Trust, load_settings, read_instructions
 from toolkit.skills import Skills
 
 from .violations import Report

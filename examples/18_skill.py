@@ -8,8 +8,8 @@ from pathlib import Path
 from toolkit import Decision, Dispatcher, Permissions, ToolCall
 from toolkit.agent import Agent
 from toolkit.builtin import Workspace, builtin_catalog
-from toolkit.permissions import Trust
 from toolkit.providers import ScriptedProvider
+from toolkit.settings import Trust
 from toolkit.skills import Skills
 
 

@@ -16,7 +16,7 @@ from tests.cli.terminals import Terminal
 from toolkit.cli.kept_rules import UserRules, _add_rule
 from toolkit.decisions import ApprovalRequest, Grant
 from toolkit.errors import ToolkitError
-from toolkit.permissions.trust import configuration_folder
+from toolkit.settings.trust import configuration_folder
 
 
 def request(*askers, tool="bash"):

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.providers.stub import KEY
 from tests.skills.kit import written
-from toolkit.permissions.trust import Trust
+from toolkit.settings.trust import Trust
 
 BLOCK = """
 [[hooks]]

@@ -47,9 +47,3 @@ def test_anything_else_is_no_mode(mode):
     """The error names it, and the five that are."""
     with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, deny_unlisted, bypass"):
         check_mode(mode)
-
-
-def test_a_former_name_of_a_mode_is_refused_with_the_new_one():
-    """Code says which mode it wants; only files may keep the old word."""
-    with pytest.raises(ValueError, match="'dont_ask' is called 'deny_unlisted' now"):
-        check_mode("dont_ask")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles, find_built_in_rule, fold_names
+from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles, fold_names
 
 SECRETS = """
     .env .env.local .env.production .env.example.local .env~ .env-prod prod.env .envrc app/.env
@@ -56,6 +56,8 @@ HARMLESS = """
     x.git/description mise.md
     workflows/ci.yml .ssher/notes .env.d/notes .envs/notes docs/.env/notes.md
 """
+
+find_built_in_rule = ProtectedFiles(BUILT_IN).find_rule
 
 
 @pytest.mark.parametrize("path", SECRETS.split())

@@ -138,8 +138,8 @@ def write_protected_files(targets: dict[str, Any]) -> Iterator[str]:
 
 def write_read_only_folders(targets: dict[str, Any]) -> Iterator[str]:
     """Open a file and a FIFO for writing in a folder that may only be read."""
-    for name in ("read_only_file", "read_only_fifo"):
-        yield from _list_writable_files(targets[name])
+    for path in (targets["read_only_file"], f"{targets['read_only']}/fifo"):
+        yield from _list_writable_files(path)
 
 
 def reach_unix_sockets(targets: dict[str, Any]) -> Iterator[str]:

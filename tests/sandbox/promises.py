@@ -8,6 +8,7 @@ What a sandbox holds, measured: the probe's attempts for each level, as root, as
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import errno
 import json
@@ -15,6 +16,7 @@ import os
 import platform
 import shutil
 import site
+import socket
 import struct
 import subprocess
 import sys
@@ -23,8 +25,9 @@ from pathlib import Path
 
 from toolkit.sandbox import LEVELS, Limits, Sandbox, sandboxes
 from toolkit.sandbox.launcher.confine import _apply_seccomp
-from toolkit.sandbox.probe import probe_sandbox
-from toolkit.sandbox.selection import _BUILDERS, _SandboxOptions
+from toolkit.sandbox.limits import SandboxOptions
+from toolkit.sandbox.probe import _bind, probe_sandbox
+from toolkit.sandbox.selection import _BUILDERS
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
@@ -64,12 +67,28 @@ def measure(level):
         sandbox = sandboxes(workspace, limits=Limits(processes=40))[level]
         if not isinstance(sandbox, Sandbox):
             return sandbox
-        options = _SandboxOptions(False, Limits(), (), False)
-        findings = probe_sandbox(
-            lambda visible: _BUILDERS[level](visible, options), visible_files_of(workspace), escapes_file=ALL_ESCAPES
-        )
+        options = SandboxOptions()
+        findings = try_all_escapes(lambda visible: _BUILDERS[level](visible, options), workspace)
         column = {row: OPEN if findings[row] else HELD for row in ROWS if row in findings}
         return column | {"count": HELD if _is_bounded(sandbox, folder) else OPEN}
+
+
+def try_all_escapes(build_sandbox, workspace):
+    """Return what the long list reaches. It needs a FIFO and sockets for datagrams besides what the probe makes."""
+    with contextlib.ExitStack() as stack:
+
+        def build(visible):
+            inside, read_only = visible.writable[-1], visible.read_only[-1]
+            os.mkfifo(f"{read_only}/fifo")
+            # Without a reader, a FIFO cannot be opened for writing even if this is allowed.
+            stack.callback(os.close, os.open(f"{read_only}/fifo", os.O_RDWR))
+            abstract = f"\0toolkit-{Path(inside, 'secret').read_text()}"
+            for address in (f"{inside}/socket", f"{read_only}/socket", abstract):
+                listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+                _bind(listener, f"{address}.datagram")
+            return build_sandbox(visible)
+
+        return probe_sandbox(build, visible_files_of(workspace), escapes_file=ALL_ESCAPES)
 
 
 def _is_bounded(sandbox, folder):

@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from toolkit.sandbox import sandboxes
-from toolkit.sandbox.accounts import USER_NAME, choose_user
-from toolkit.sandbox.kernel_files import DEVICES, list_masked_files
+from toolkit.sandbox.bubblewrap import DEVICES, USER_NAME, choose_user, list_masked_files
 from toolkit.workspace import Workspace
 
 from .levels import REAL, level, run

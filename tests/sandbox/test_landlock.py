@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.sandbox.landlock import NEWEST_VERSION, find_landlock_version, landlock
+from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 
@@ -22,7 +23,8 @@ def visible(tmp_path):
 
 
 def rules(visible, **options):
-    asked = landlock(visible, version=NEWEST_VERSION, **options).plan(["true"], visible.writable[0], None)["landlock"]
+    sandbox = landlock(visible, version=NEWEST_VERSION, options=SandboxOptions(**options))
+    asked = sandbox.plan(["true"], visible.writable[0], None)["landlock"]
     return asked, dict(asked["rules"])
 
 
@@ -86,7 +88,7 @@ def test_beside_a_secret_nothing_can_be_made(tmp_path):
 def test_an_old_kernel_without_a_filter_has_a_network(visible):
     """If nothing shuts it off, the level does not claim that it is off."""
     for number, has_network in ((1, True), (4, False)):
-        sandbox = landlock(visible, version=number, machine="riscv64")
+        sandbox = landlock(visible, version=number, options=SandboxOptions(machine="riscv64"))
         assert sandbox.network is has_network
         assert not sandbox.contained
         assert "are not known" in sandbox.describe()

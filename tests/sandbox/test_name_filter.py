@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.safety.protected_files import Protected
-from toolkit.sandbox.name_filter import build_suspect_finder
+from toolkit.sandbox.visible_files import build_suspect_finder
 from toolkit.workspace import Workspace
 
 PIECES = [".git", "config", "hooks", ".aws", "credentials", "sso", ".env", ".env.example", "x.pem", "a", "lib", "keys"]

@@ -15,6 +15,7 @@ from toolkit.errors import ToolError
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import find_landlock_version, landlock
+from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
@@ -38,7 +39,7 @@ def folder(tmp_path):
 def bwrap(visible, **options):
     """Bubblewrap with these visible files; the test is skipped, and says why, where it cannot be used."""
     level(Workspace(visible.workspace_folders.popitem()[0]), "bubblewrap")
-    return bubblewrap(visible, program=find_trusted_program("bwrap", ()), **options)
+    return bubblewrap(visible, program=find_trusted_program("bwrap", ()), options=SandboxOptions(**options))
 
 
 def of_level(name, visible):

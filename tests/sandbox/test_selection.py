@@ -15,6 +15,7 @@ from toolkit.sandbox import selection as choosing_module
 from toolkit.sandbox.base import launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import landlock
+from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.system_paths import list_readable_folders, list_settings
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
@@ -139,8 +140,12 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory):
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
     """And the description says so."""
     visible = visible_files_of(workspace)
-    unknown = {"machine": "riscv64"}
-    for sandbox in (bubblewrap(visible, program="bwrap", **unknown), landlock(visible, version=7, **unknown)):
+    unknown = SandboxOptions(machine="riscv64")
+    sandboxes_of_unknown = (
+        bubblewrap(visible, program="bwrap", options=unknown),
+        landlock(visible, version=7, options=unknown),
+    )
+    for sandbox in sandboxes_of_unknown:
         assert not {"bubblewrap_filter", "seccomp_filter"} & set(sandbox.plan(["true"], "/", None))
         assert "dangerous system calls are not refused" in sandbox.describe()
 

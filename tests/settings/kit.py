@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolkit.permissions import Trust
-from toolkit.settings import MergedSettings, load_settings
+from toolkit.settings import MergedSettings, Trust, load_settings
 
 __all__ = ["Place", "as_toml"]
 

@@ -8,11 +8,11 @@ from typing import Annotated
 import pytest
 
 from toolkit import Agent, Catalog, Command, Permissions, Reads, ToolCall
+from toolkit.builders import build_agent, build_budget, build_dispatcher, build_provider
 from toolkit.errors import ProviderError
 from toolkit.hooks import Proceed
 from toolkit.providers import AnthropicProvider, ScriptedProvider
-from toolkit.settings import SettingsError, build_agent, build_dispatcher, build_provider
-from toolkit.settings.builders import build_budget
+from toolkit.settings import SettingsError
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import ShellHooks
 from toolkit.hooks.shell.records import ShellHook
-from toolkit.permissions import Trust
-from toolkit.settings import MergedSettings, SettingsError, load_settings
+from toolkit.settings import MergedSettings, SettingsError, Trust, load_settings
 
 USER = """
 [[hooks]]
@@ -380,7 +379,8 @@ def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, tru
     ("lines", "problem"),
     [
         ('command = "make check"', 'list the project\'s files that it runs: files = ["tools/check.py"], or files = []'),
-        ('command = "sh ../x.sh $A"', "known only when it runs"),
+        ('command = "sh ../x.sh $A"', "`../x.sh` leads out of the project"),
+        ('command = "sh $A"', "known only when it runs"),
         ('command = "make"\nfiles = "Makefile"', "files: has to be a list of paths in the project"),
         ('command = "make"\nfiles = [5]', "files: has to be a list of paths in the project"),
         ('command = "make"\nfiles = ["../x"]', "files: `../x` is not in the project"),

@@ -91,7 +91,7 @@ def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, mo
         (HOOK.format("a " * 50_000), "more than 20,000 characters"),
         (HOOK.format("a") + "files = [" + "'aaaaaaa'," * 5_000 + "]\n", "more than 20,000 characters"),
         (HOOK.format("a " * 1200) * 50, "more than 20,000 characters"),
-        (HOOK.format("env " * 2400), "programs in it run each other"),
+        (HOOK.format("env " * 2400), "it runs too many commands"),
     ],
     ids=["hooks", "a command", "files", "commands", "programs"],
 )

@@ -11,9 +11,9 @@ import os
 import pytest
 
 from toolkit import Agent, Catalog
+from toolkit.builders import build_agent, find_instructions
 from toolkit.providers import ScriptedProvider
-from toolkit.settings import build_agent, read_instructions
-from toolkit.settings.builders import find_instructions
+from toolkit.settings import read_instructions
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.settings.kit import as_toml
 from toolkit import Catalog, Command, Reads
+from toolkit.builders import build_dispatcher
 from toolkit.permissions.patterns.commands import commands_concerned
 from toolkit.permissions.rules import Rule
-from toolkit.settings import build_dispatcher
-from toolkit.settings.key_checks import write_command_rule
+from toolkit.settings.keys import write_command_rule
 
 WORDS = st.lists(
     st.sampled_from(["git", "push", "rm", "-r", "-C", "x", "'a b'", "sudo", "echo"]), min_size=1, max_size=4

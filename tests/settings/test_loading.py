@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from tests.settings.kit import Place, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
+from toolkit.builders import dispatcher_options
 from toolkit.hooks import ShellHook
 from toolkit.hooks.shell.process import NotRun
 from toolkit.permissions import MODES
-from toolkit.permissions.trust import why_not_trusted
 from toolkit.settings import SettingsError
-from toolkit.settings.builders import dispatcher_options
 from toolkit.settings.keys import KEYS, is_stricter_mode
+from toolkit.settings.trust import why_not_trusted
 
 
 def test_without_files_the_defaults_count(place):

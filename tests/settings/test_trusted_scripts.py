@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from toolkit.hooks.shell.process import NotRun
-from toolkit.permissions.toml_files import TomlFile
-from toolkit.permissions.trust import Trust
+from toolkit.settings.toml_files import TomlFile
+from toolkit.settings.trust import Trust
 from toolkit.settings.trusted_scripts import TrustedScripts
 
 SCRIPT = "#!/bin/sh\necho checked $1\n"

@@ -17,7 +17,7 @@ from tests.agent.kit import Shed
 from tests.skills.kit import written
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions, Rule
-from toolkit.permissions.trust import Trust
+from toolkit.settings.trust import Trust
 from toolkit.skills import Skills, user_skills
 
 ROOT = Path(__file__).parents[2]

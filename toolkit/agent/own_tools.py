@@ -57,7 +57,7 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
 
 @cache
 def _build_job_tools() -> tuple[Tool, Tool]:
-    from ..builtin.commands.job_output_tool import job_output_for  # few agents have a tool for the background
-    from ..builtin.commands.job_stop_tool import job_stop_for
+    # Few agents have a tool for the background.
+    from ..builtin.commands.job_tools import job_output_for, job_stop_for
 
     return job_output_for(), job_stop_for()

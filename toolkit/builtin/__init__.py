@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .ask_user_tool import ask_user_for
     from .bundle import builtin_catalog
     from .commands.bash_tool import bash_for
-    from .commands.job_output_tool import job_output_for
-    from .commands.job_stop_tool import job_stop_for
+    from .commands.job_tools import job_output_for, job_stop_for
     from .commands.shell_state import end_shells
     from .files.edit_tool import edit_for
     from .files.read_tool import read_for
@@ -37,8 +36,6 @@ _FOLDERS = {
     "edit": "files.",
     "glob": "search.",
     "grep": "search.",
-    "job_output": "commands.",
-    "job_stop": "commands.",
     "read": "files.",
     "read_output": "",
     "tool_search": "",
@@ -77,6 +74,7 @@ __getattr__ = _lazy_getattr(
         **{f"{name}_for": f"{folder}{name}_tool" for name, folder in _FOLDERS.items()},
         **dict.fromkeys(("Sandbox", "Workspace", "best_sandbox", "builtin_catalog"), "bundle"),
         "end_shells": "commands.shell_state",
+        **dict.fromkeys(("job_output_for", "job_stop_for"), "commands.job_tools"),
         "MemoryFolder": "memory.memory_folder",
         "memory_tools": "memory.memory_tools",
         **dict.fromkeys(("MemoryNote", "MemoryStore"), "memory.notes"),

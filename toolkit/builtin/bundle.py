@@ -13,8 +13,7 @@ from ..catalog import Catalog
 from ..sandbox import Sandbox, best_sandbox
 from ..workspace import Workspace
 from .commands.bash_tool import bash_for
-from .commands.job_output_tool import job_output_for
-from .commands.job_stop_tool import job_stop_for
+from .commands.job_tools import job_output_for, job_stop_for
 from .files.edit_tool import edit_for
 from .files.read_tool import read_for
 from .files.write_tool import write_for

@@ -15,10 +15,10 @@ from typing import Any
 import click
 
 from ..approvals import Approvals, ApprovalStore, Asker
+from ..builders import dispatcher_options
 from ..dispatcher import Dispatcher
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
-from ..settings.builders import dispatcher_options
 from .failures import Failure
 from .output import Output
 from .resources import complete_resources, load_resources, with_option

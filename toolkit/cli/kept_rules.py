@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ..decisions import ApprovalRequest, Grant
 from ..errors import ToolkitError
-from ..permissions.file_ownership import find_foreign_writer
-from ..permissions.project_files import SETTINGS_FILE
 from ..permissions.rules import RuleError, read_rule
-from ..permissions.trust import configuration_folder
+from ..settings.file_ownership import find_foreign_writer
+from ..settings.project_files import SETTINGS_FILE
+from ..settings.trust import configuration_folder
 from ..storage.shared_files import hold_lock, write_atomically
 
 __all__ = ["UserRules"]

@@ -25,7 +25,7 @@ import click
 
 from ..catalogs.views import CatalogView
 from ..errors import CatalogError, DefinitionError
-from ..permissions.trust import configuration_folder
+from ..settings.trust import configuration_folder
 from ..values.visible import make_visible
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import click
 
 from ..permissions import MODES, Mode
-from ..permissions.project_files import ProjectFiles
-from ..permissions.trust import Trust, configuration_folder
 from ..settings import Instructions, MergedSettings, SettingPart
 from ..settings.keys import KEYS, PROVIDERS
 from ..settings.layers import parse_setting, read_overrides, read_session_rules
 from ..settings.loading import load_layers
+from ..settings.project_files import ProjectFiles
+from ..settings.trust import Trust, configuration_folder
 from .output import Output
 
 __all__ = [

@@ -18,7 +18,7 @@ from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
 from ..hooks import ShellHooks
 from ..permissions.tool_names import names_of
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
+from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
 from ..spec import Tool
 from .output import Output
 from .targets import Target

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
     from .rules import Rule, RuleError, read_rule
-    from .trust import Trust, TrustError
 
 __all__ = [
     "MODES",
@@ -25,8 +24,6 @@ __all__ = [
     "Permissions",
     "Rule",
     "RuleError",
-    "Trust",
-    "TrustError",
     "read_rule",
 ]
 
@@ -37,6 +34,5 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
         **dict.fromkeys(("Judge", "PermissionGate", "PermissionRequest"), "judge"),
         "Permissions": "policy",
-        **dict.fromkeys(("Trust", "TrustError"), "trust"),
     },
 )

@@ -9,15 +9,12 @@ from typing import Literal, get_args
 from ..facts import Facts
 from ..verdicts import Word
 
-__all__ = ["FORMER_NAMES", "MODES", "TABLE", "Mode", "Row", "check_mode", "row_of"]
+__all__ = ["MODES", "TABLE", "Mode", "Row", "check_mode", "row_of"]
 
 Mode = Literal["plan", "default", "auto", "deny_unlisted", "bypass"]
 Row = Literal["refused", "asked", "read_only", "write", "destructive"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-
-FORMER_NAMES: dict[str, Mode] = {"dont_ask": "deny_unlisted"}
-"""The modes that had another name before. Rule files may still use that name."""
 
 _COLUMNS: dict[Row, tuple[Word, Word, Word, Word, Word]] = {
     # in the order of `MODES`: plan, default, auto, deny_unlisted, bypass
@@ -52,7 +49,5 @@ def row_of(facts: Facts, *, is_contained: bool = False) -> Row:
 def check_mode(mode: object) -> Mode:
     """Return *mode* if it is a mode; raise `ValueError` if not."""
     if mode not in MODES:
-        if isinstance(mode, str) and mode in FORMER_NAMES:
-            raise ValueError(f"the mode {mode!r} is called {FORMER_NAMES[mode]!r} now")
         raise ValueError(f"there is no mode {mode!r}; use one of {', '.join(MODES)}")
     return mode

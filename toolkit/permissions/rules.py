@@ -40,10 +40,9 @@ from ..errors import ToolkitError, find_nearest
 from ..spec import Tool
 from ..verdicts import Word
 from .judge import PermissionRequest
-from .patterns.commands import CommandPattern, commands_allowed, commands_concerned
+from .patterns.commands import CommandPattern, commands_allowed, commands_concerned, find_redirected_paths
 from .patterns.names import NamePattern, compile_wildcard, fold_case
 from .patterns.paths import PathPattern
-from .patterns.redirections import find_redirected_paths
 from .patterns.urls import UrlPattern
 from .rule_texts import RuleParts, read_parts
 from .rule_values import (

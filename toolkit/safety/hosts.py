@@ -246,31 +246,12 @@ _NETWORKS = [
     ]
 ]
 _METADATA_NAMES = {
-    "instance-data",
-    "instance-data.ec2.internal",
-    "metadata",
-    "metadata.goog",
-    "metadata.google.internal",
-    "metadata.platformequinix.com",
-    "metadata.tencentyun.com",
-}
+    "instance-data", "instance-data.ec2.internal", "metadata", "metadata.goog", "metadata.google.internal",
+    "metadata.platformequinix.com", "metadata.tencentyun.com",
+}  # fmt: skip
 _PRIVATE_NAMES = (
-    ".localhost",
-    ".local",
-    ".localdomain",
-    ".internal",
-    ".intranet",
-    ".private",
-    ".corp",
-    ".home",
-    ".home.arpa",
-    ".lan",
+    ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".corp", ".home",
+    ".home.arpa", ".lan",
     # These names resolve to the address that is written in them, or to this machine.
-    ".nip.io",
-    ".sslip.io",
-    ".xip.io",
-    ".localtest.me",
-    ".lvh.me",
-    ".vcap.me",
-    ".lacolhost.com",
-)
+    ".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me", ".lacolhost.com",
+)  # fmt: skip

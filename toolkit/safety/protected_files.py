@@ -16,12 +16,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from .name_globs import is_glob, may_overlap, regex_of
 
-__all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "find_built_in_rule", "fold_names"]
+__all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "fold_names"]
 
 _MAX_CACHED_GLOBS = 1_000
 Level = Literal["neither read nor written", "not written"]
@@ -141,11 +141,6 @@ class ProtectedFiles:
         if len(self._patterns_by_glob) < _MAX_CACHED_GLOBS:
             self._patterns_by_glob[name, dots] = shapes
         return shapes
-
-
-def find_built_in_rule(path: str, access: Literal["read", "write"]) -> Protected | None:
-    """Return the rule that protects *path* by the built-in patterns, or None if no rule does."""
-    return _default_table().find_rule(path, access)
 
 
 def fold_names(path: str) -> tuple[str, ...]:
@@ -376,8 +371,3 @@ BUILT_IN: tuple[Protected, ...] = (
     *_build_rules("neither read nor written", _SECRETS, _EXCEPTIONS),
     *_build_rules("not written", _RUN_CODE, _EXCEPTIONS),
 )
-
-
-@cache
-def _default_table() -> ProtectedFiles:
-    return ProtectedFiles(BUILT_IN)

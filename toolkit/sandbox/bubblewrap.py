@@ -8,78 +8,71 @@ for the files that exist when the command begins, and for as long as it runs.
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
+import stat
 from collections.abc import Container, Iterator, Sequence
 
 from ..errors import ToolError
-from .accounts import USER_NAME, account_lines, choose_user
 from .base import Sandbox
-from .kernel_files import DEVICES, mask_kernel_files
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import Limits
+from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
 from .visible_files import VisibleFiles
 
-__all__ = ["bubblewrap"]
+__all__ = ["DEVICES", "USER_NAME", "bubblewrap", "choose_user", "list_masked_files"]
+
+USER_NAME = "sandbox"
+_FIRST_NUMBER, _LAST_NUMBER = 1000, 60_000
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+"""The host's devices that bubblewrap shows to a command. Their modes are the host's modes, too."""
+
+# The files that container runtimes mask, although every user may read them.
+_MASKED_FILES = ("kcore", "keys", "key-users", "latency_stats", "sched_debug", "timer_list", "timer_stats", "vmcore")
+_MASKED_FOLDERS = ("acpi", "asound", "scsi")
 
 _TMPFS_BYTES = str(256 << 20)
 # The limit that is built into `bwrap`, minus the arguments that the launcher adds.
 _MAX_ARGUMENTS = 9000 - 40
 _TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
+_DEFAULTS = SandboxOptions()
 
 
-def bubblewrap(
-    visible_files: VisibleFiles,
-    *,
-    program: str,
-    network: bool = False,
-    limits: Limits | None = None,
-    extra_folders: Sequence[str] = (),
-    read_only: bool = False,
-    local_sockets: bool = False,
-    machine: str | None = None,
-) -> Sandbox:
+def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOptions = _DEFAULTS) -> Sandbox:
     """
     Return the bubblewrap sandbox that uses the `bwrap` at *program*.
 
-    Args:
-        visible_files: The folders of the workspace, and what is protected in them.
-        program: The path of `bwrap`.
-        network: Whether a command may reach the network.
-        limits: How much a command may use.
-        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
-        read_only: Whether a command can write nothing in the workspace.
-        local_sockets: Whether a command can open unix sockets: its own, and those of other programs in the workspace.
-        machine: The machine whose system calls are filtered, by default this one.
+    *visible_files* are the folders of the workspace, and what is protected in them.
     """
-    bounds = limits or Limits()
-    is_filtered = supports_machine(machine)
-    is_local = local_sockets or not is_filtered
+    network, bounds, extra_folders = options.network, options.limits, options.extra_folders
+    is_filtered = supports_machine(options.machine)
+    is_local = options.local_sockets or not is_filtered
     user = choose_user()
-    own_lines = {} if user is None else account_lines(user)
+    own_lines = {} if user is None else _account_lines(user)
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
-    families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if local_sockets else ()))
+    families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if options.local_sockets else ()))
 
     def find_hidden() -> HiddenFiles:
-        return {"protected_mounts": list(_workspace_mounts(visible_files, read_only))}
+        return {"protected_mounts": list(_workspace_mounts(visible_files, options.read_only))}
 
     recheck_server = RecheckServer(find_hidden)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
-        options += [*_system_options(network, extra_folders, own_lines), *mask_kernel_files()]
-        mounts = list(_workspace_mounts(visible_files, read_only))
+        first_options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
+        first_options += [*_system_options(network, extra_folders, own_lines), *_mask_kernel_files()]
+        mounts = list(_workspace_mounts(visible_files, options.read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
         _check_argument_count(
-            len(options) + sum(map(len, mounts)) + len(last_options) + len(argv),
+            len(first_options) + sum(map(len, mounts)) + len(last_options) + len(argv),
             len(mounts) - len(visible_files.workspace_folders),
         )
         request: LaunchRequest = {
             "argv": [program, *argv],
-            "bubblewrap_options": options,
+            "bubblewrap_options": first_options,
             "protected_mounts": mounts,
             "bubblewrap_last_options": last_options,
             "workspace_folders": list(visible_files.workspace_folders),
@@ -90,7 +83,7 @@ def bubblewrap(
             "max_processes": bounds.counted_processes,
         }
         if is_filtered:
-            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=machine)).decode()
+            request["bubblewrap_filter"] = base64.b64encode(build_filter(families, machine=options.machine)).decode()
         return request
 
     return Sandbox(
@@ -204,3 +197,65 @@ def _check_argument_count(arguments: int, files: int) -> None:
             f"{_MAX_ARGUMENTS:,} arguments, about three for each; choose a smaller root, lift patterns with "
             f'Workspace(unprotected=...), or take best_sandbox(workspace, level="landlock")'
         )
+
+
+def list_masked_files(proc: str = "/proc") -> list[str]:
+    """Return the files of *proc* that only root may read, and those that container runtimes mask."""
+    paths = []
+    with os.scandir(proc) as entries:
+        for entry in entries:
+            if entry.name.isdigit() or not entry.is_file(follow_symlinks=False):
+                continue
+            if entry.name in _MASKED_FILES or not entry.stat().st_mode & stat.S_IROTH:
+                paths.append(entry.path)
+    return sorted(paths)
+
+
+def _mask_kernel_files() -> Iterator[str]:
+    """
+    Yield the options that make the new `/proc` and `/dev` read-only, and cover the files for root alone in `/proc`.
+
+    For many files in `/proc`, the kernel checks only the user: a process of root may write them, even in a user
+    namespace and without any capability. One of them, `/proc/sys/kernel/core_pattern`, names a program that the kernel
+    starts outside of every sandbox.
+    """
+    for path in list_masked_files():
+        yield from ("--ro-bind", "/dev/null", path)
+    for name in _MASKED_FOLDERS:
+        if os.path.isdir(path := f"/proc/{name}"):
+            yield from ("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
+    yield from ("--remount-ro", "/proc", "--remount-ro", "/dev")
+
+
+def choose_user() -> int | None:
+    """
+    Return a number that no user and no group of this machine has, or None if commands keep their user.
+
+    Only commands of root get another user, so that programs treat it as an ordinary one. Its number stands for root:
+    the command owns the files of root in the workspace, and the kernel still treats it as root where files are
+    concerned. So the account alone protects nothing; the mounts do.
+    """
+    if os.geteuid() != 0:
+        return None
+    import grp
+    import pwd
+
+    # The numbers are tried one by one, because listing all users may take minutes with a directory service.
+    for number in range(_FIRST_NUMBER, _LAST_NUMBER):
+        with contextlib.suppress(KeyError):
+            pwd.getpwuid(number)
+            continue
+        with contextlib.suppress(KeyError):
+            grp.getgrgid(number)
+            continue
+        return number
+    return _LAST_NUMBER
+
+
+def _account_lines(number: int) -> dict[str, str]:
+    """Return the line of the account that the launcher adds to each list of names, by the path of the list."""
+    home = "/tmp/home"  # noqa: S108 -- a private folder inside the sandbox
+    return {
+        "/etc/passwd": f"{USER_NAME}:x:{number}:{number}::{home}:/bin/sh\n",
+        "/etc/group": f"{USER_NAME}:x:{number}:\n",
+    }

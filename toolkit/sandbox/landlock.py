@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from .base import Sandbox
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import Limits
+from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
@@ -52,6 +52,7 @@ _DEVICES = {
     "/proc": _READ | _LIST,
 }
 _READ_RIGHTS = _EXECUTE | _READ | _LIST
+_DEFAULTS = SandboxOptions()
 
 
 def find_landlock_version() -> int:
@@ -62,30 +63,16 @@ def find_landlock_version() -> int:
     return max(0, int(libc.syscall(ctypes.c_long(444), None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
-def landlock(
-    visible_files: VisibleFiles,
-    *,
-    version: int,
-    network: bool = False,
-    limits: Limits | None = None,
-    extra_folders: Sequence[str] = (),
-    machine: str | None = None,
-) -> Sandbox:
+def landlock(visible_files: VisibleFiles, *, version: int, options: SandboxOptions = _DEFAULTS) -> Sandbox:
     """
-    Return the Landlock sandbox, as far as *version* of the interface supports it.
+    Return the Landlock sandbox, as far as *version* of the interface supports it, which is the kernel's.
 
-    Args:
-        visible_files: The folders of the workspace, and what is protected in them.
-        version: The version of Landlock that the kernel has.
-        network: Whether a command may reach the network.
-        limits: How much a command may use.
-        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
-        machine: The machine whose system calls are filtered, by default this one.
+    *visible_files* are the folders of the workspace, and what is protected in them.
     """
+    network, bounds, extra_folders = options.network, options.limits, options.extra_folders
     abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
-    bounds = limits or Limits()
-    is_filtered = supports_machine(machine)
+    is_filtered = supports_machine(options.machine)
 
     def find_hidden() -> HiddenFiles:
         hidden = [protected.path for protected in visible_files.find_protected() if protected.level == "hidden"]
@@ -119,7 +106,7 @@ def landlock(
         }
         if is_filtered:
             request["seccomp_filter"] = base64.b64encode(
-                build_filter(NETWORK_FAMILIES if network else (), machine=machine)
+                build_filter(NETWORK_FAMILIES if network else (), machine=options.machine)
             ).decode()
         return request
 

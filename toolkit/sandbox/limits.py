@@ -1,11 +1,11 @@
-"""The limits on how much of the machine one command may use."""
+"""What the caller wants of a sandbox, and how much of the machine one command may use."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "SandboxOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +30,10 @@ class Limits:
     open_files: int = 4096
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"Limits: `{field.name}` has to be a whole number above 0, got {value!r}")
+                raise ValueError(f"Limits: `{limit.name}` has to be a whole number above 0, got {value!r}")
 
     @property
     def counted_processes(self) -> int | None:
@@ -50,3 +50,26 @@ class Limits:
             "NOFILE": self.open_files,
             "CORE": 0,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """
+    The wishes of the caller, which are the same for every level.
+
+    Attributes:
+        network: Whether a command may reach the network.
+        limits: How much a command may use.
+        extra_folders: Folders that a command can read, besides the workspace and the system's folders.
+        read_only: Whether a command in bubblewrap can write nothing in the workspace.
+        local_sockets: Whether a command in bubblewrap can open unix sockets: its own, and those of other programs in
+            the workspace.
+        machine: The machine whose system calls are filtered, by default this one.
+    """
+
+    network: bool = False
+    limits: Limits = field(default_factory=Limits)
+    extra_folders: tuple[str, ...] = ()
+    read_only: bool = False
+    local_sockets: bool = False
+    machine: str | None = None

@@ -17,8 +17,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,69 +41,6 @@ class ProbeError(Exception):
     """No command runs in the sandbox. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ProbeSetup:
-    """
-    The folder in which a probe runs.
-
-    Attributes:
-        folder: The path of the folder.
-        token: A random word that occurs nowhere else. It is the content of the files that must not be read.
-    """
-
-    folder: str
-    token: str
-
-    @property
-    def inside(self) -> str:
-        return f"{self.folder}/workspace"
-
-    @property
-    def read_only(self) -> str:
-        return f"{self.folder}/read-only"
-
-    @property
-    def outside(self) -> str:
-        return f"{self.folder}/outside"
-
-    def add_folders(self, visible_files: VisibleFiles) -> VisibleFiles:
-        """Return *visible_files* with the folders of the probe added. Only these are searched for protected files."""
-
-        def is_protected(path: str, access: Literal["read", "write"]) -> bool:
-            names = {"secret"} if access == "read" else {"secret", "protected"}
-            return os.path.dirname(path) == self.inside and os.path.basename(path) in names
-
-        return replace(
-            visible_files,
-            writable=(*visible_files.writable, self.inside),
-            read_only=(*visible_files.read_only, self.read_only),
-            is_protected=is_protected,
-            find_suspects=lambda folder, names: set(names),
-            search_roots=(self.inside, self.read_only),
-        )
-
-    def list_targets(self) -> dict[str, Any]:
-        """Return the facts that the attempts need, such as the paths that they must not reach."""
-        with open("/proc/self/stat", "rb") as file:
-            started = file.read().rpartition(b") ")[2].split()[19].decode()
-        return {
-            "token": self.token,
-            "inside": self.inside,
-            "outside": self.outside,
-            "outside_file": f"{self.outside}/file",
-            "secret": f"{self.inside}/secret",
-            "protected": f"{self.inside}/protected",
-            "read_only_file": f"{self.read_only}/file",
-            "read_only_fifo": f"{self.read_only}/fifo",
-            "socket": f"{self.inside}/socket",
-            "read_only_socket": f"{self.read_only}/socket",
-            "abstract": f"toolkit-{self.token}",
-            "pid": os.getpid(),
-            "started": started,
-            "port": 0,
-        }
-
-
 def probe_sandbox(
     build_sandbox: Callable[[VisibleFiles], Sandbox | str],
     visible_files: VisibleFiles,
@@ -113,29 +50,47 @@ def probe_sandbox(
     """
     Run every attempt to escape from a sandbox, and return what each attempt reached.
 
-    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe. The tests give the file of a
-    longer list of attempts, which needs a FIFO and sockets for datagrams too.
+    *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe, which exist by then. The tests
+    give the file of a longer list of attempts.
 
     Raises:
         ProbeError: No command runs in the sandbox.
     """
     with contextlib.ExitStack() as stack:
         try:
-            setup, targets = stack.enter_context(_make_probe_setup())
+            targets = _make_targets(stack)
         except OSError as error:
             raise ProbeError(f"a trial run could not be prepared: {error}") from error
-        sandbox = build_sandbox(setup.add_folders(visible_files))
+        sandbox = build_sandbox(_add_folders(visible_files, targets["inside"], targets["read_only"]))
         if isinstance(sandbox, str):
             raise ProbeError(sandbox)
         program = [sys.executable, "-I", "-S", "-c", (escapes_file or ESCAPES).read_text(), json.dumps(targets)]
-        output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], setup.inside)
+        output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], targets["inside"])
         try:
             escapes: EscapesByAttempt = json.loads(output)
         except ValueError:
             return {"not be run": [errors or "it wrote no message"]}
-        if os.path.exists(f"{setup.outside}/{setup.token}"):
-            escapes["write_outside"].append(setup.outside)
-        return {name: [place.removeprefix(f"{setup.folder}/") for place in places] for name, places in escapes.items()}
+        if os.path.exists(f"{targets['outside']}/{targets['token']}"):
+            escapes["write_outside"].append(targets["outside"])
+        folder = os.path.dirname(targets["inside"])
+        return {name: [place.removeprefix(f"{folder}/") for place in places] for name, places in escapes.items()}
+
+
+def _add_folders(visible_files: VisibleFiles, inside: str, read_only: str) -> VisibleFiles:
+    """Return *visible_files* with the folders of the probe added. Only these are searched for protected files."""
+
+    def is_protected(path: str, access: Literal["read", "write"]) -> bool:
+        names = {"secret"} if access == "read" else {"secret", "protected"}
+        return os.path.dirname(path) == inside and os.path.basename(path) in names
+
+    return replace(
+        visible_files,
+        writable=(*visible_files.writable, inside),
+        read_only=(*visible_files.read_only, read_only),
+        is_protected=is_protected,
+        find_suspects=lambda folder, names: set(names),
+        search_roots=(inside, read_only),
+    )
 
 
 def run_trial(sandbox: Sandbox, root: str) -> None:
@@ -170,34 +125,35 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
     return rest, errors
 
 
-@contextlib.contextmanager
-def _make_probe_setup() -> Iterator[tuple[_ProbeSetup, dict[str, Any]]]:
-    """Make the folder of a probe, with listening sockets. Both are removed at the end."""
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-"))
-        setup = _ProbeSetup(os.path.realpath(folder), secrets.token_hex(8))
-        for place, names in (
-            (setup.inside, ("secret", "protected")),
-            (setup.read_only, ("file",)),
-            (setup.outside, ("file",)),
-        ):
-            os.mkdir(place, 0o700)
-            for name in names:
-                Path(place, name).write_text(setup.token)
-        targets = setup.list_targets()
-        os.mkfifo(targets["read_only_fifo"])
-        # Without a reader, a FIFO cannot be opened for writing even if this is allowed.
-        stack.callback(os.close, os.open(targets["read_only_fifo"], os.O_RDWR))
-        for address in (targets["socket"], targets["read_only_socket"], f"\0{targets['abstract']}"):
-            for kind, name in ((socket.SOCK_STREAM, address), (socket.SOCK_DGRAM, f"{address}.datagram")):
-                listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
-                _bind(listener, name)
-                if kind == socket.SOCK_STREAM:
-                    listener.listen()
-        with contextlib.suppress(OSError):  # a machine without a loopback
-            port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            targets["port"] = port.getsockname()[1]
-        yield setup, targets
+def _make_targets(stack: contextlib.ExitStack) -> dict[str, Any]:
+    """
+    Make the folder of a probe, with files and listening sockets that *stack* removes at its end.
+
+    Return the facts that the attempts need: what they must not reach, and the random word in the files.
+    """
+    folder = os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-")))
+    folders = {"inside": f"{folder}/workspace", "read_only": f"{folder}/read-only", "outside": f"{folder}/outside"}
+    files = {
+        "secret": f"{folders['inside']}/secret",
+        "protected": f"{folders['inside']}/protected",
+        "read_only_file": f"{folders['read_only']}/file",
+        "outside_file": f"{folders['outside']}/file",
+    }
+    sockets = {"socket": f"{folders['inside']}/socket", "read_only_socket": f"{folders['read_only']}/socket"}
+    token = secrets.token_hex(8)
+    for place in folders.values():
+        os.mkdir(place, 0o700)
+    for path in files.values():
+        Path(path).write_text(token)
+    for address in (*sockets.values(), f"\0toolkit-{token}"):
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        _bind(listener, address)
+        listener.listen()
+    port = 0
+    with contextlib.suppress(OSError):  # a machine without a loopback
+        port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+    process = {"pid": os.getpid(), "started": Path("/proc/self/stat").read_text().rpartition(") ")[2].split()[19]}
+    return {**folders, **files, **sockets, **process, "token": token, "abstract": f"toolkit-{token}", "port": port}
 
 
 def _bind(listener: socket.socket, address: str) -> None:

@@ -12,20 +12,26 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..errors import ToolError
 from ..workspace import Workspace
 from .base import LEVELS, LevelName, Sandbox
 from .bubblewrap import bubblewrap
 from .landlock import find_landlock_version, landlock
-from .limits import Limits
+from .launcher.messages import LaunchRequest
+from .limits import Limits, SandboxOptions
 from .probe import ProbeError, probe_sandbox, run_trial
 from .system_paths import find_trusted_program
-from .unconfined import limits_only, no_sandbox
 from .visible_files import VisibleFiles, visible_files_of
 
-__all__ = ["best_sandbox", "sandboxes"]
+__all__ = ["best_sandbox", "no_sandbox", "sandboxes"]
+
+_NOT_PREVENTED = (
+    "it reads and writes everything that the user may, protected files included; as root, also the kernel's settings",
+    "it reaches the network, and by unix sockets the services of this machine",
+    "it can signal the user's other processes, the launcher too, and so leave a process behind",
+)
 
 
 def best_sandbox(
@@ -61,8 +67,9 @@ def best_sandbox(
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
-    options = _SandboxOptions(
-        network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets
+    folders = tuple(os.fspath(folder) for folder in readable)
+    options = SandboxOptions(
+        network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
     )
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
@@ -85,23 +92,14 @@ def sandboxes(
     """
     Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
     """
-    options = _SandboxOptions(
-        network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets
+    folders = tuple(os.fspath(folder) for folder in readable)
+    options = SandboxOptions(
+        network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
     )
     return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
 
 
-@dataclass(frozen=True, slots=True)
-class _SandboxOptions:
-    """The options of the caller, which are the same for every level."""
-
-    network: bool
-    limits: Limits
-    extra_folders: tuple[str, ...]
-    local_sockets: bool
-
-
-def _try_level(name: LevelName, workspace: Workspace, options: _SandboxOptions, *, probe: bool) -> Sandbox | str:
+def _try_level(name: LevelName, workspace: Workspace, options: SandboxOptions, *, probe: bool) -> Sandbox | str:
     """Return the sandbox of the level after a trial, or the reason why it is not available."""
     if os.name != "posix":
         return "commands need a POSIX system"
@@ -120,42 +118,33 @@ def _try_level(name: LevelName, workspace: Workspace, options: _SandboxOptions, 
     return sandbox
 
 
-def _describe_escapes(visible_files: VisibleFiles, options: _SandboxOptions) -> list[str]:
+def _describe_escapes(visible_files: VisibleFiles, options: SandboxOptions) -> list[str]:
     """Return how a probe escapes from bubblewrap, in sentences."""
     escapes = probe_sandbox(lambda probe_files: _build_bubblewrap(probe_files, options), visible_files)
     reached = {name.replace("_", " "): ", ".join(places) for name, places in escapes.items() if places}
     return [f"a probe could {attempt}: {places}" for attempt, places in reached.items()]
 
 
-def _build_bubblewrap(visible_files: VisibleFiles, options: _SandboxOptions) -> Sandbox | str:
+def _build_bubblewrap(visible_files: VisibleFiles, options: SandboxOptions) -> Sandbox | str:
     if problem := _problem_of(visible_files):
         return problem
     path = find_trusted_program("bwrap", visible_files.writable) if sys.platform == "linux" else None
     if path is None:
         return "`bwrap` is not on PATH outside the workspace; install the package bubblewrap"
-    return bubblewrap(
-        visible_files,
-        program=path,
-        network=options.network,
-        limits=options.limits,
-        extra_folders=options.extra_folders,
-        local_sockets=options.local_sockets,
-    )
+    return bubblewrap(visible_files, program=path, options=options)
 
 
-def _build_landlock(visible_files: VisibleFiles, options: _SandboxOptions) -> Sandbox | str:
+def _build_landlock(visible_files: VisibleFiles, options: SandboxOptions) -> Sandbox | str:
     abi = find_landlock_version()
     if not abi:
         return "this kernel has no Landlock, or it is switched off"
-    return _problem_of(visible_files) or landlock(
-        visible_files, version=abi, network=options.network, limits=options.limits, extra_folders=options.extra_folders
-    )
+    return _problem_of(visible_files) or landlock(visible_files, version=abi, options=options)
 
 
-_BUILDERS: dict[LevelName, Callable[[VisibleFiles, _SandboxOptions], Sandbox | str]] = {
+_BUILDERS: dict[LevelName, Callable[[VisibleFiles, SandboxOptions], Sandbox | str]] = {
     "bubblewrap": _build_bubblewrap,
     "landlock": _build_landlock,
-    "limits": lambda visible_files, options: limits_only(limits=options.limits),
+    "limits": lambda visible_files, options: _limits_only(options.limits),
     "none": lambda visible_files, options: no_sandbox(),
 }
 
@@ -168,3 +157,32 @@ def _problem_of(visible_files: VisibleFiles) -> str | None:
         if f"{folder}/".startswith(("/proc/", "/sys/", "/dev/")) and not f"{folder}/".startswith("/dev/shm/"):  # noqa: S108 -- it is compared
             return f"{folder} belongs to the kernel, and writing there changes the machine; choose another root"
     return None
+
+
+def _limits_only(limits: Limits) -> Sandbox:
+    """Return a sandbox that limits what a command uses. The command may do everything that its user may do."""
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        return {
+            "argv": list(argv),
+            "cwd": cwd,
+            "limits": limits.resource_limits(),
+            "max_processes": limits.counted_processes,
+        }
+
+    return Sandbox(
+        name="limits",
+        network=True,
+        does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
+        does_not=_NOT_PREVENTED,
+        plan=plan,
+    )
+
+
+def no_sandbox() -> Sandbox:
+    """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
+        return {"argv": list(argv), "cwd": cwd}
+
+    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_NOT_PREVENTED, plan=plan)

@@ -11,17 +11,35 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..errors import ToolError
+from ..safety.protected_files import fold_names
 from ..workspace import Workspace
-from .name_filter import PROBE_NAME, FindSuspects, IsProtected, build_suspect_finder
 
-__all__ = ["ProtectedPath", "VisibleFiles", "visible_files_of"]
+__all__ = ["ProtectedPath", "VisibleFiles", "build_suspect_finder", "visible_files_of"]
+
+_IsProtected: TypeAlias = Callable[[str, Literal["read", "write"]], bool]
+"""A function that says whether the file with this absolute path is protected from reading, or from writing."""
+
+_FindSuspects: TypeAlias = Callable[[str, Sequence[str]], set[str]]
+"""
+A function that returns those names in a folder that may be protected. It never returns too few names, and seldom more
+than a few.
+"""
+
+_PROBE_NAME = "\0"
+"""
+A name that no file has and that no pattern is about. An ordinary name would not do: `*file` would match "some file".
+"""
+
+# Some systems read any other name, or a name that ends with a dot, as a different name: `.env ` or `.env::$DATA`.
+_ORDINARY = re.compile(r"[!-9;-\[\]-~]*")
 
 ProtectionLevel = Literal["hidden", "read-only", "pinned"]
 _LEVEL_ORDER: dict[ProtectionLevel, int] = {"hidden": 0, "read-only": 1, "pinned": 2}
@@ -79,8 +97,8 @@ class VisibleFiles:
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
-    is_protected: IsProtected
-    find_suspects: FindSuspects = lambda folder, names: set(names)
+    is_protected: _IsProtected
+    find_suspects: _FindSuspects = lambda folder, names: set(names)
     search_roots: tuple[str, ...] | None = None
     max_names: int = _MAX_NAMES
     clock: Callable[[], int] = time.time_ns
@@ -208,7 +226,7 @@ class VisibleFiles:
         if not self.is_protected(path, "write"):
             return None
         # A pattern for files does not protect a folder that happens to have such a name.
-        inner = f"{path}/{PROBE_NAME}" if is_folder else path
+        inner = f"{path}/{_PROBE_NAME}" if is_folder else path
         if self.is_protected(inner, "read"):
             return "hidden"
         if self.is_protected(inner, "write"):
@@ -281,3 +299,40 @@ def visible_files_of(workspace: Workspace) -> VisibleFiles:
         VisibleFiles, VisibleFiles(workspace.folders, workspace.read_only, is_protected, find_suspects)
     )
     return visible_files
+
+
+def build_suspect_finder(patterns: Iterable[str], is_protected: _IsProtected) -> _FindSuspects:
+    """
+    Return the function that finds suspects for *patterns*.
+
+    It joins the names of a folder into one text. If the text has nothing that a pattern needs, no name is protected. In
+    most folders only the names of the files matter, and only the first name of each pattern. The exceptions are
+    folders that a pattern is about: as a whole, or as a part of the path to a protected file.
+
+    Args:
+        patterns: The patterns, as `ProtectedFiles` has them.
+        is_protected: The verdict of the patterns on one path.
+    """
+    first_names = [fold_names(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
+    plain = {first for first in first_names if not _split_at_wildcards(first)[1:]}
+    clues = {max(_split_at_wildcards(first), key=len) for first in first_names if first not in plain}
+
+    def may_contain_protected(names: str) -> bool:
+        if _ORDINARY.fullmatch(names) is None or "./" in f"{names}/":
+            return True
+        lowered = names.lower()
+        return not plain.isdisjoint(lowered.split("/")) or any(clue in lowered for clue in clues)
+
+    def find_suspects(folder: str, names: Sequence[str]) -> set[str]:
+        if is_protected(folder, "write") or is_protected(f"{folder}/{_PROBE_NAME}", "write"):
+            return set(names)
+        if not may_contain_protected("/".join(names)):
+            return set()
+        return {name for name in names if may_contain_protected(name)}
+
+    return find_suspects
+
+
+def _split_at_wildcards(name: str) -> list[str]:
+    """Return the texts between the wildcards of a pattern's name, or the whole name if it has no wildcard."""
+    return re.split(r"[*?]", name)

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._plumbing.regular_files import explain_file_error
-from ..permissions.instruction_names import (
+from .instruction_names import (
     INSTRUCTION_NAMES,
     check_instruction_name,
     find_instruction_names,
     read_instruction_file,
 )
-from ..permissions.project_files import ProjectFiles
-from ..permissions.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from .project_files import ProjectFiles
+from .trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["MAX_INSTRUCTION_CHARS", "InstructionFile", "Instructions", "read_instructions"]
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import find_nearest
-from ..permissions.project_files import SETTINGS_FILE, ProjectFiles
 from ..permissions.rules import Rule, RuleError, read_rule
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import PROJECT_FOLDER
-from .key_checks import check_price
-from .keys import KEYS, TABLES, SettingKey
+from .hook_tables import read_hook_tables
+from .keys import KEYS, TABLES, SettingKey, check_price
 from .mcp_servers import McpServer, find_server_mistakes
+from .project_files import SETTINGS_FILE, ProjectFiles
 from .records import Layer, SettingPart
+from .toml_files import TomlFile
+from .trust import PROJECT_FOLDER, Trust
 
 __all__ = [
     "FileLayer",
@@ -52,30 +52,24 @@ class FileLayer:
     The settings file of the user or of a project.
 
     Args:
-        layer: Whose file it is.
-        folder: The folder that holds `toolkit.toml`.
-        base: The folder at which relative paths in the settings start.
+        source: The folder of the user's files, or the files of the project. Relative paths start there.
+        trust: The folders that the user trusts.
         problems: The list to which mistakes are added.
-        project: The files of the project, if it is the project's.
 
     Attributes:
         file: The settings file.
-        parts: What the file gives, but for hooks.
+        parts: What the file gives.
     """
 
-    def __init__(
-        self,
-        layer: Literal["user", "project"],
-        folder: Path,
-        base: Path,
-        problems: list[str],
-        *,
-        project: ProjectFiles | None = None,
-    ) -> None:
-        self.file = TomlFile(folder / SETTINGS_FILE, problems, project=project)
-        self._layer = layer
-        self._base = base
+    def __init__(self, source: Path | ProjectFiles, trust: Trust, problems: list[str]) -> None:
+        self._project = source.folder if isinstance(source, ProjectFiles) else None
+        self._layer: Literal["user", "project"] = "user" if self._project is None else "project"
+        self._base = source.folder if isinstance(source, ProjectFiles) else source
+        self._trust = trust
         self._problems = problems
+        folder = self._base if self._project is None else self._base / PROJECT_FOLDER
+        read = source.read_settings if isinstance(source, ProjectFiles) else None
+        self.file = TomlFile(folder / SETTINGS_FILE, problems, read=read)
         self.parts = list(self._read_settings())
         for name, remedy in _FORMER_FILES.items():
             if os.path.lexists(folder / name):
@@ -104,26 +98,16 @@ class FileLayer:
             yield from self._read_servers(value, path)
         elif key.name == "prices":
             yield from self._read_prices(value, path)
-        elif key.kind != "tables":  # the hooks have a reader of their own
+        elif key.name == "hooks":
+            yield from read_hook_tables(value, self.file, self._project, self._trust, self._problems)
+        else:
             yield from self._read_plain(key, value, path)
 
     def _read_plain(self, key: SettingKey, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
         for inner_path, checked in _check_values(key, value, lambda index, why: self._report((*path, *index), why)):
             place = self.file.place_of(*path, *inner_path)
-            if key.name not in _PATH_KEYS:
-                yield SettingPart(key=key.name, value=checked, layer=self._layer, place=place)
-            elif (whole_path := self._resolve_path(checked, place)) is not None:
-                yield SettingPart(key=key.name, value=whole_path, layer=self._layer, place=place)
-
-    def _resolve_path(self, path: str, place: str) -> str | None:
-        """Return *path* from the root of the disk; report it and return None if a project may not name it."""
-        whole_path = os.path.normpath(self._base / os.path.expanduser(path))
-        if self._layer == "project" and not Path(whole_path).is_relative_to(self._base / PROJECT_FOLDER):
-            self._problems.append(
-                f"{place}: `{path:.80}` lies outside {PROJECT_FOLDER}, which is what you trust; put it in there"
-            )
-            return None
-        return whole_path
+            final_value = _resolve_path(key, checked, self._base)
+            yield SettingPart(key=key.name, value=final_value, layer=self._layer, place=place)
 
     def _read_prices(self, value: Any, path: tuple[str, ...]) -> Iterator[SettingPart]:
         if not isinstance(value, dict):
@@ -240,9 +224,12 @@ def _read_given(
         return
     label = place or f"{layer}: {key.name}"
     for _, checked in _check_values(key, value, lambda index, why: problems.append(f"{_at(label, index)}: {why}")):
-        is_path = key.name in _PATH_KEYS
-        final_value = os.path.normpath(base / os.path.expanduser(checked)) if is_path else checked
-        yield SettingPart(key=key.name, value=final_value, layer=layer, place=place)
+        yield SettingPart(key=key.name, value=_resolve_path(key, checked, base), layer=layer, place=place)
+
+
+def _resolve_path(key: SettingKey, value: Any, base: Path) -> Any:
+    """Return *value*, with the folder *base* before it if the key is about paths."""
+    return os.path.normpath(base / os.path.expanduser(value)) if key.name in _PATH_KEYS else value
 
 
 def _check_values(

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from ..permissions.project_files import ProjectFiles
 from ..permissions.rules import Rule
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
-from .hook_tables import read_hook_tables
-from .key_checks import write_command_rule
+from .keys import KEYS, SettingKey, is_stricter_mode, write_command_rule
 from .layers import FileLayer, read_environment, read_overrides, read_session_rules
-from .merge import merge_parts
-from .records import MergedSettings, ProblemList, SettingPart, SettingsError
+from .project_files import ProjectFiles
+from .records import Layer, MergedSettings, ProblemList, SettingPart, SettingsError, shown_value
+from .trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["load_layers", "load_settings"]
 
@@ -80,20 +78,18 @@ def load_layers(
     """
     folder = project.folder
     problems = ProblemList()
-    from_user = FileLayer("user", user_folder, user_folder, problems)
-    from_project = FileLayer("project", folder / PROJECT_FOLDER, folder, problems, project=project)
+    from_user = FileLayer(user_folder, trust, problems)
+    from_project = FileLayer(project, trust, problems)
     parts = [
-        *_find_skill_folders(user_folder, project, trust),
+        *_find_skill_folders(user_folder, project),
         *from_user.parts,
         *from_project.parts,
-        *_read_hooks("user", from_user.file, project, trust, problems),
-        *_read_hooks("project", from_project.file, project, trust, problems),
         *read_environment(environ, folder, problems),
         *read_last_layer(problems),
     ]
     if problems:
         raise SettingsError(problems)
-    judged, values = merge_parts(parts, functools.cache(lambda: why_not_trusted(trust, project)))
+    judged, values = _merge_parts(parts, functools.cache(lambda: why_not_trusted(trust, project)))
     return MergedSettings(
         folder=folder,
         user_folder=user_folder,
@@ -101,30 +97,16 @@ def load_layers(
         parts=tuple(judged),
         rules=tuple(_build_rules(judged)),
         trust=trust,
-        files=tuple(layer.file.path for layer in (from_user, from_project) if layer.file.exists and layer.file.path),
+        files=tuple(layer.file.path for layer in (from_user, from_project) if layer.file.exists),
     )
 
 
-def _read_hooks(
-    layer: Literal["user", "project"], file: TomlFile, project: ProjectFiles, trust: Trust, problems: list[str]
-) -> Iterator[SettingPart]:
-    hooks = read_hook_tables(file, layer, project=project, trust=trust, problems=problems)
-    for index, (hook, why) in enumerate(hooks):
-        place = file.place_of("hooks", index)
-        yield SettingPart(key="hooks", value=hook, layer=layer, place=place, why_ignored=why or "")
-
-
-def _find_skill_folders(user_folder: Path, project: ProjectFiles, trust: Trust) -> list[SettingPart]:
-    """Return the folders of skills that need no setting, if they exist: the user's, and the project's."""
-    parts = []
-    own = user_folder / "skills"
-    if os.path.isdir(own):
-        parts.append(SettingPart(key="skills.folders", value=str(own), layer="user"))
-    theirs = project.folder / PROJECT_FOLDER / "skills"
-    if os.path.isdir(theirs):
-        why = why_not_trusted(trust, project) or ""
-        parts.append(SettingPart(key="skills.folders", value=str(theirs), layer="project", why_ignored=why))
-    return parts
+def _find_skill_folders(user_folder: Path, project: ProjectFiles) -> Iterator[SettingPart]:
+    """Yield the folders of skills that need no setting, if they exist: the user's, and the project's."""
+    folders: dict[Layer, Path] = {"user": user_folder, "project": project.folder / PROJECT_FOLDER}
+    for layer, folder in folders.items():
+        if os.path.isdir(folder / "skills"):
+            yield SettingPart(key="skills.folders", value=str(folder / "skills"), layer=layer)
 
 
 def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:
@@ -137,3 +119,57 @@ def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:
             # A rule without a source is meant for the tools of this program, so a misspelt name in it gives a warning.
             rules.append(Rule(word, text, part.origin if part.place else ""))  # type: ignore[arg-type]  # the line above proves the word
     return rules
+
+
+def _merge_parts(
+    parts: Iterable[SettingPart], explain_distrust: Callable[[], str | None]
+) -> tuple[list[SettingPart], dict[str, Any]]:
+    """
+    Return *parts* with the reason on each that does not count, and the value of each key.
+
+    Args:
+        parts: The parts in the order of their layers, without the defaults.
+        explain_distrust: A function that returns why the user does not trust the project, or None if the user does. It
+            is called only if a part of the project needs the trust.
+    """
+    judged: list[SettingPart] = []
+    values: dict[str, Any] = {}
+    for key in KEYS.values():
+        value = key.default
+        judged.append(SettingPart(key=key.name, value=value, layer="default"))
+        for part in parts:
+            if part.key != key.name:
+                continue
+            why = part.why_ignored or _find_objection(key, part, value, explain_distrust)
+            judged.append(replace(part, why_ignored=why))
+            if not why:
+                value = _combine(key, value, part)
+        values[key.name] = value
+    judged += [part for part in parts if part.key not in KEYS]
+    return [part for part in judged if part.layer != "default" or part.value not in ((), {})], values
+
+
+def _find_objection(key: SettingKey, part: SettingPart, value: Any, explain_distrust: Callable[[], str | None]) -> str:
+    """Return why *part* does not count after *value*; the text is empty if it counts."""
+    if part.layer != "project" or key.project == "adds":
+        return ""
+    is_tighter = (key.project == "smaller" and _is_at_most(part.value, value)) or (
+        key.project == "stricter" and is_stricter_mode(part.value, value)
+    )
+    why = None if is_tighter else explain_distrust()
+    if why is None or key.project in ("trusted", "never"):
+        return why or ""
+    return f"it is not stricter than {shown_value(value)}; {why}"
+
+
+def _is_at_most(limit: float | None, other: float | None) -> bool:
+    """Return whether *limit* is as small as *other* or smaller; None is no limit."""
+    return other is None or (limit is not None and limit <= other)
+
+
+def _combine(key: SettingKey, value: Any, part: SettingPart) -> Any:
+    if isinstance(key.default, dict):
+        return {**value, part.name: part.value}
+    if key.kind in ("list", "tables"):
+        return value if part.value in value else (*value, part.value)
+    return part.value

@@ -14,16 +14,14 @@ from .._option_checks import explain_unknown_choice
 from ..errors import ToolkitError
 from ..hooks.shell.records import ShellHook
 from ..permissions.rules import Rule
-from ..permissions.trust import IgnoredSetting, Trust
 from ..providers.prices import Price
 from ..values.visible import make_visible
 from .mcp_servers import McpServer, without_credentials
+from .trust import IgnoredSetting, Trust
 
-__all__ = ["LAYERS", "Layer", "MergedSettings", "ProblemList", "SettingPart", "SettingsError"]
+__all__ = ["Layer", "MergedSettings", "ProblemList", "SettingPart", "SettingsError"]
 
 Layer: TypeAlias = Literal["default", "user", "project", "environment", "command line", "program"]
-
-LAYERS: tuple[Layer, ...] = ("default", "user", "project", "environment", "command line", "program")
 """The layers in order: a later one counts before an earlier one."""
 
 

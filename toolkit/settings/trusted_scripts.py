@@ -18,10 +18,10 @@ from pathlib import Path
 
 from .._plumbing.forks import unlock_in_children
 from ..hooks.shell.process import NotRun
-from ..permissions.hook_scripts import replace_scripts
-from ..permissions.project_files import ProjectEntry, ProjectFiles
-from ..permissions.toml_files import TomlFile
-from ..permissions.trust import Trust, why_not_trusted
+from .hook_scripts import replace_scripts
+from .project_files import ProjectEntry, ProjectFiles
+from .toml_files import TomlFile
+from .trust import Trust, why_not_trusted
 
 __all__ = ["TrustedScripts"]
 
@@ -52,7 +52,7 @@ class TrustedScripts:
         """
         files = ProjectFiles(self._project)
         why = why_not_trusted(self._trust, files)
-        if why is None and TomlFile(self._file.path, [], project=files).content != self._file.content:
+        if why is None and TomlFile(self._file.path, [], read=files.read_settings).content != self._file.content:
             why = f"{self._file.path} changed since it was read; load its hooks again"
         if why is not None:
             raise NotRun(why)

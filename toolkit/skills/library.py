@@ -23,7 +23,7 @@ from .._plumbing.forks import renew_in_children
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, Problem
-from ..permissions.trust import IgnoredSetting, Trust
+from ..settings.trust import IgnoredSetting, Trust
 from .catalog_join import JoinedTable, SkillJoiner
 from .front_matter import check_yaml_installed
 from .loaded_skills import LoadedSkills

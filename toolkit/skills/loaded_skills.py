@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..catalog import Catalog
-from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
-from ..permissions.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
+from ..settings.project_files import PROJECT_FOLDER, ProjectFiles
+from ..settings.trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 from ..spec import Tool
 from ..values.visible import make_visible
 from .parsing import read_skill

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from .._plumbing.regular_files import read_regular_file
-from ..permissions.project_files import PROJECT_FOLDER, ProjectFiles
+from ..settings.project_files import PROJECT_FOLDER, ProjectFiles
 from .parsing import SKILL_FILE_NAME
 from .records import SkillProblem
 

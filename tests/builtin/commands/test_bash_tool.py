@@ -12,7 +12,7 @@ from tests.clocks import block_until, wait_until
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session, ToolError
 from toolkit.approvals.read_only_guard import read_only
 from toolkit.builtin.commands.bash_tool import bash_for
-from toolkit.builtin.commands.job_output_tool import job_output_for
+from toolkit.builtin.commands.job_tools import job_output_for
 from toolkit.builtin.commands.shell_state import (
     Shell,
     build_environment,

@@ -12,8 +12,7 @@ import pytest
 from tests.clocks import block_until
 from toolkit import Catalog, Dispatcher, Session
 from toolkit.builtin.commands.bash_tool import bash_for
-from toolkit.builtin.commands.job_output_tool import job_output_for
-from toolkit.builtin.commands.job_stop_tool import job_stop_for
+from toolkit.builtin.commands.job_tools import job_output_for, job_stop_for
 from toolkit.builtin.commands.jobs import start_command
 from toolkit.builtin.commands.process import CommandSpec
 from toolkit.builtin.commands.shell_state import end_shells, shell_of

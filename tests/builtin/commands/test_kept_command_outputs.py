@@ -9,7 +9,7 @@ import pytest
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.builtin import read_output_for
 from toolkit.builtin.commands.bash_tool import bash_for
-from toolkit.builtin.commands.job_output_tool import job_output_for
+from toolkit.builtin.commands.job_tools import job_output_for
 from toolkit.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from toolkit.builtin.web import addresses as fetch_addresses
 from toolkit.builtin.web.addresses import ReachableHosts, resolve_by_system
-from toolkit.builtin.web.bodies import choose_inflater, read_body
-from toolkit.builtin.web.fetcher import Fetcher, FetchLimits
+from toolkit.builtin.web.fetcher import Fetcher, FetchLimits, choose_inflater, read_body
 from toolkit.errors import Safety, ToolError, Transient
 
 from .hostile_server import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher
 from toolkit.builtin import web_fetch_for
-from toolkit.builtin.web.page_frame import frame_page
+from toolkit.builtin.web.web_fetch_tool import frame_page
 
 from .hostile_server import SERVER_PORTS, answer, loopback_is_public, names, redirect, serving
 

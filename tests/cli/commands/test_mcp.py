@@ -10,7 +10,7 @@ import pytest
 from tests.cli.terminals import Terminal
 from tests.mcp.importing.oauth_site import serving_site
 from toolkit.mcp.importing.logins import Logins
-from toolkit.permissions.trust import Trust
+from toolkit.settings.trust import Trust
 
 SERVERS = {"mcpServers": {"git": {"command": "npx", "args": ["-y", "git mcp"]}, "wrong": {}}}
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model
 from tests.providers.stub import KEY
-from toolkit.permissions.trust import Trust
 from toolkit.settings.keys import KEYS
+from toolkit.settings.trust import Trust
 
 AGENT = ["agent", "tools.py", "Which days are free?"]
 

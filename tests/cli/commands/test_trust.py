@@ -17,7 +17,7 @@ from tests.skills.kit import written
 from toolkit.cli.commands.trust import _ask
 from toolkit.cli.commands.trust_report import read_report
 from toolkit.cli.output import Output
-from toolkit.permissions.trust import Trust
+from toolkit.settings.trust import Trust
 
 HOOKS = """
 [[hooks]]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
+from toolkit.builders import find_instructions
 from toolkit.cli.commands.trust_report import read_report
-from toolkit.permissions.trust import Trust, TrustError, configuration_folder
 from toolkit.settings import load_settings
-from toolkit.settings.builders import find_instructions
+from toolkit.settings.trust import Trust, TrustError, configuration_folder
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from toolkit import Dispatcher
 from toolkit.mcp import ServerFileError, Servers
 from toolkit.mcp.importing.server_file import check_trusted, read_server_file
-from toolkit.permissions.trust import Trust, configuration_folder
+from toolkit.settings.trust import Trust, configuration_folder
 
 from .kit import SCRIPT
 

@@ -11,11 +11,11 @@ import pytest
 from tests.clocks import wait_until
 from tests.settings.kit import Place
 from toolkit import Catalog, Permissions, ToolCall
+from toolkit.builders import build_agent, build_dispatcher
 from toolkit.mcp import Pins, Servers
 from toolkit.mcp.importing.private_json import PrivateFileError
 from toolkit.mcp.importing.settings_servers import read_settings_servers
 from toolkit.providers import ScriptedProvider
-from toolkit.settings import build_agent, build_dispatcher
 
 from .kit import SCRIPT, is_alive
 

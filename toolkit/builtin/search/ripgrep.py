@@ -20,6 +20,7 @@ from contextlib import suppress
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...sandbox.bubblewrap import bubblewrap
+from ...sandbox.limits import SandboxOptions
 from ...sandbox.system_paths import find_trusted_program
 from ...sandbox.visible_files import visible_files_of
 from ...workspace import Entry, Workspace
@@ -185,4 +186,4 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
 
 def _build_sandbox(workspace: Workspace, program: str) -> Sandbox:
     """Return a sandbox in which the workspace is read-only and its secrets are hidden."""
-    return bubblewrap(visible_files_of(workspace), program=program, read_only=True)
+    return bubblewrap(visible_files_of(workspace), program=program, options=SandboxOptions(read_only=True))

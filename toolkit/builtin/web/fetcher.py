@@ -17,18 +17,17 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from ..._plumbing.decompression import ENCODINGS
+from ..._plumbing.decompression import ENCODINGS, Inflater, inflater_for
 from ..._plumbing.wording import format_count, format_seconds
 from ...errors import Safety, ToolError, Transient
 from ...policies.classify import classify_error, parse_retry_after
 from .addresses import ReachableHosts, WebTarget
-from .bodies import Body, choose_inflater, read_body
 from .page_text import MediaType, parse_media_type
 
 if TYPE_CHECKING:  # httpx takes long to load
     import httpx
 
-__all__ = ["FetchLimits", "FetchedPage", "Fetcher"]
+__all__ = ["FetchLimits", "FetchedPage", "Fetcher", "choose_inflater", "read_body"]
 
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _MAX_ERROR_BYTES = 20_000
@@ -293,3 +292,46 @@ def _explain_error(error: Exception, target: WebTarget) -> ToolError:
         if isinstance(classified_error, Transient)
         else ToolError(message)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """
+    The decompressed body of an answer.
+
+    Attributes:
+        cut_reason: Why the body is not complete; None if it is.
+    """
+
+    data: bytes
+    cut_reason: str | None = None
+
+
+def choose_inflater(encoding: str) -> Inflater:
+    """
+    Return the decompressor for *encoding*, the value of a Content-Encoding header.
+
+    Raise `ToolError` for an unknown one.
+    """
+    try:
+        return inflater_for(encoding)
+    except ValueError as error:
+        raise ToolError(f"{error}; try another page") from error
+
+
+async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
+    """Return all data of *chunks*, at most *max_bytes* before decompression and after."""
+    data = bytearray()
+    received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        try:
+            for piece in inflate.decompress(chunk, 65536):
+                data += piece
+                if len(data) > max_bytes:
+                    return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
+        except ValueError as error:
+            raise ToolError(f"{error}; try another page") from error
+        if received > max_bytes:
+            return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
+    return Body(bytes(data), None if inflate.is_complete else "cut short by the server: its compressed data has no end")

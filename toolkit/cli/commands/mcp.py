@@ -14,7 +14,7 @@ from ...mcp.importing.remote_server import RemoteServer, read_server
 from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file
 from ...mcp.importing.settings_servers import read_settings_servers
 from ...mcp.sdk import check_sdk_installed
-from ...permissions.trust import Trust
+from ...settings.trust import Trust
 from ..command import subcommand
 from ..confirmation import confirm
 from ..exit_codes import EXITS

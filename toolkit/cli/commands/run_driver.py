@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
+from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
 from ...providers.messages import AssistantMessage
-from ...settings import build_agent, build_provider
-from ...settings.builders import find_instructions
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..call_policy import CallOptions, dispatcher_for
 from ..confirmation import confirm

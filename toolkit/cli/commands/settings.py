@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.text import Text
 
+from ...builders import find_instructions
 from ...settings import Instructions, MergedSettings
-from ...settings.builders import find_instructions
 from ...settings.keys import KEYS
 from ...settings.records import shown_value
 from ..command import subcommand

@@ -74,7 +74,8 @@ from pathlib import Path
 
 from hypothesis import given
 from toolkit import Dispatcher
-from toolkit.settings import build_dispatcher, load_settings
+from toolkit.builders import build_dispatcher
+from toolkit.settings import load_settings
 from toolkit.testing import arguments, check_catalog
 
 from {package}.tools import catalog, count_words

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from ...permissions.trust import Trust
+from ...settings.trust import Trust
 from ...values.visible import make_visible
 from ..command import subcommand
 from ..confirmation import confirm

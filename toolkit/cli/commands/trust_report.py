@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...permissions.project_files import ProjectFiles
-from ...permissions.trust import Trust, configuration_folder, read_all_instructions
 from ...settings import SettingPart, SettingsError, load_settings
 from ...settings.loading import load_layers
+from ...settings.project_files import ProjectFiles
+from ...settings.trust import Trust, configuration_folder, read_all_instructions
 from ...skills.skill_files import read_project_contents
 from ..settings_options import read_assignments
 

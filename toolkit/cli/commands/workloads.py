@@ -18,10 +18,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agent import Agent
+from ...builders import build_agent, build_provider, find_instructions
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
-from ...settings import build_agent, build_provider
-from ...settings.builders import find_instructions
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
 from ..call_policy import CallOptions, dispatcher_for

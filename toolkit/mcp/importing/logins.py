@@ -19,7 +19,7 @@ from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
-from ...permissions.trust import configuration_folder
+from ...settings.trust import configuration_folder
 from .private_json import PrivateFileError, PrivateJson
 
 __all__ = ["LoginStorage", "Logins", "StoredLogin", "build_client_metadata", "is_legal_token"]

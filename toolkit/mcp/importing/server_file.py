@@ -23,8 +23,8 @@ from typing import Any
 
 from ..._plumbing.regular_files import explain_file_error, read_regular_file
 from ...errors import DefinitionError, ToolkitError
-from ...permissions.trust import Trust, configuration_folder
 from ...settings.mcp_servers import McpServer, find_server_mistakes, without_credentials
+from ...settings.trust import Trust, configuration_folder
 from ...values.visible import make_visible
 from .remote_server import RemoteServer, read_server
 

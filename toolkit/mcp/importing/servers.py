@@ -23,8 +23,8 @@ from ...catalogs.foreign_names import fold_name
 from ...catalogs.snapshot import Table
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError, ToolError
-from ...permissions.trust import Trust
 from ...settings.records import MergedSettings
+from ...settings.trust import Trust
 from ...spec import Tool
 from .connection import Connection
 from .imported_tool import build_tool

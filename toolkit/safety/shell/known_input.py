@@ -9,41 +9,11 @@ from .records import SimpleCommand
 
 __all__ = ["SHELLS", "STANDARD_INPUT", "KnownInput", "find_known_input", "find_shell_script", "skip_shell_options"]
 
-SHELLS = frozenset(
-    [
-        "sh",
-        "bash",
-        "zsh",
-        "dash",
-        "ksh",
-        "mksh",
-        "ash",
-        "rbash",
-        "fish",
-        "csh",
-        "tcsh",
-        "yash",
-        "posh",
-        "osh",
-        "oil",
-        "ysh",
-        "elvish",
-        "rc",
-        "es",
-        "oksh",
-        "loksh",
-        "lksh",
-        "pdksh",
-        "ksh93",
-        "sash",
-        "bash4",
-        "bash5",
-        "bash-static",
-        "zsh5",
-        "zsh-static",
-        "zsh-5.9",
-    ]
-)
+SHELLS = frozenset({
+    "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "posh", "osh",
+    "oil", "ysh", "elvish", "rc", "es", "oksh", "loksh", "lksh", "pdksh", "ksh93", "sash", "bash4", "bash5",
+    "bash-static", "zsh5", "zsh-static", "zsh-5.9",
+})  # fmt: skip
 STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _EXPANDS = re.compile(r"[$`]")
 

@@ -46,17 +46,10 @@ EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
 )
 # Expansions of a word may lie inside these nodes. Any other node that is not a leaf cannot be part of a word.
-IN_WORDS = frozenset(
-    [
-        "command_name",
-        "concatenation",
-        "string",
-        "translated_string",
-        "brace_expression",
-        "variable_assignment",
-        "subscript",
-    ]
-)
+IN_WORDS = frozenset({
+    "command_name", "concatenation", "string", "translated_string", "brace_expression", "variable_assignment",
+    "subscript",
+})  # fmt: skip
 REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 ENDS_WITH_WORD = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
 HEREDOC_PARTS = frozenset(

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["Assignment", "CannotParse", "Redirection", "Script", "SimpleCommand"]
+__all__ = [
+    "Assignment",
+    "CannotParse",
+    "Redirection",
+    "Script",
+    "ShellText",
+    "SimpleCommand",
+    "WrappedCommand",
+    "slice_command",
+]
 
 
 class CannotParse(ValueError):  # noqa: N818 -- the name says what happened, and a question to the user follows
@@ -143,3 +153,34 @@ class Script:
     def has_assignment(self) -> bool:
         """Whether any variable is set."""
         return bool(self.assignments)
+
+
+class ShellText(NamedTuple):
+    """A text that a command passes to a shell."""
+
+    text: str
+    wrapper: str
+
+
+WrappedCommand: TypeAlias = SimpleCommand | ShellText
+
+
+def slice_command(
+    command: SimpleCommand,
+    start: int,
+    end: int,
+    assignments: list[Assignment] | None = None,
+    *,
+    first_word: str | None = None,
+) -> SimpleCommand:
+    """Return the inner command. *first_word* is its name if that is joined to an option."""
+    own = () if first_word is None else (first_word,)
+    return replace(
+        command,
+        words=(*own, *command.words[start + len(own) : end]),
+        literal=command.literal[start:end],
+        plain=(*own, *command.plain[start + len(own) : end]),
+        nesting=(*command.nesting, command.name),
+        wrapper=command,
+        assignments=(*command.assignments, *(assignments or ())),
+    )

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .getopt import values_of
-from .inner_commands import ShellText, WrappedCommand, slice_command
-from .records import CannotParse, SimpleCommand
+from .records import CannotParse, ShellText, SimpleCommand, WrappedCommand, slice_command
 
 __all__ = ["BUILTIN_FINDERS"]
 

@@ -14,10 +14,9 @@ from itertools import dropwhile, takewhile
 
 from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option
-from .inner_commands import ShellText, WrappedCommand, slice_command
 from .known_input import SHELLS, STANDARD_INPUT, find_known_input, skip_shell_options
 from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
-from .records import Assignment, CannotParse, SimpleCommand
+from .records import Assignment, CannotParse, ShellText, SimpleCommand, WrappedCommand, slice_command
 from .sed_scripts import SEDS, sed_actions
 from .shell_builtins import BUILTIN_FINDERS
 

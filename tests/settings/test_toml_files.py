@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.permissions.toml_files import TomlFile
-from toolkit.permissions.toml_lines import find_lines
+from toolkit.settings.toml_files import TomlFile, find_lines
 
 DOCUMENT = '''\
 # a comment = with a sign

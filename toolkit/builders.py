@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from .. import providers
-from ..agent import Agent, Budget
-from ..calls.settings import DispatcherOptions
-from ..catalog import Catalog
-from ..catalogs.views import CatalogView
-from ..dispatcher import Dispatcher
-from ..errors import ProviderError
-from ..hooks.shell.shell_hooks import ShellHooks
-from ..permissions import Permissions
-from ..permissions.project_files import SETTINGS_FILE
-from ..permissions.trust import configuration_folder
-from ..providers.base import Provider
-from ..providers.http.api_keys import ApiKey
-from ..providers.prices import Prices, price_of
-from ..safety import SafetyChecks
-from .instruction_files import Instructions, read_instructions
-from .keys import KEYS, PROVIDERS
-from .records import MergedSettings, SettingsError
+from . import providers
+from .agent import Agent, Budget
+from .calls.settings import DispatcherOptions
+from .catalog import Catalog
+from .catalogs.views import CatalogView
+from .dispatcher import Dispatcher
+from .errors import ProviderError
+from .hooks.shell.shell_hooks import ShellHooks
+from .permissions import Permissions
+from .providers.base import Provider
+from .providers.http.api_keys import ApiKey
+from .providers.prices import Prices, price_of
+from .safety import SafetyChecks
+from .settings.instruction_files import Instructions, read_instructions
+from .settings.keys import KEYS, PROVIDERS
+from .settings.project_files import SETTINGS_FILE
+from .settings.records import MergedSettings, SettingsError
+from .settings.trust import configuration_folder
 
 if TYPE_CHECKING:
-    from ..providers.remote import RemoteProvider
+    from .providers.remote import RemoteProvider
 
 __all__ = [
     "add_skills",
@@ -187,7 +187,7 @@ def dispatcher_options(settings: MergedSettings) -> DispatcherOptions:
 
 def add_skills(settings: MergedSettings, catalog: CatalogView) -> CatalogView:
     """Return *catalog* with the skills of the settings; the same catalog if there are none, or if it has its own."""
-    from ..skills import Skills  # imported late: it needs a package that only skills need
+    from .skills import Skills  # imported late: it needs a package that only skills need
 
     parts = [part for part in settings.parts if part.key == "skills.folders"]
     if not parts or isinstance(catalog, Skills):

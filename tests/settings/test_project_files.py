@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.raced_trust import KINDS, WAYS, race
 from toolkit._plumbing.regular_files import read_regular_file
-from toolkit.permissions.project_files import ProjectFiles, TrustError
-from toolkit.permissions.trust import Trust
+from toolkit.settings.project_files import ProjectFiles, TrustError
+from toolkit.settings.trust import Trust
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit.permissions.project_files import ProjectFiles
-from toolkit.permissions.trust import Trust, TrustError, configuration_folder, read_all_instructions
+from toolkit.settings.project_files import ProjectFiles
+from toolkit.settings.trust import Trust, TrustError, configuration_folder, read_all_instructions
 
 
 @pytest.fixture
@@ -332,7 +332,7 @@ def test_a_file_that_is_a_folder_or_cannot_be_made_is_an_error(tmp_path, project
 def test_many_writers_lose_nothing(trust, tmp_path):
     """Processes that trust different folders at the same time."""
     code = (
-        "import sys; from pathlib import Path; from toolkit.permissions.trust import Trust\n"
+        "import sys; from pathlib import Path; from toolkit.settings.trust import Trust\n"
         "for number in range(10):\n"
         "    folder = Path(sys.argv[2]) / f'{sys.argv[3]}-{number}'; folder.mkdir(); Trust(sys.argv[1]).trust(folder)\n"
     )

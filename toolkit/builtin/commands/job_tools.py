@@ -1,5 +1,5 @@
 """
-The `job_output` tool, which shows what jobs print and report: commands of `bash`, and calls in the background.
+The tools `job_output` and `job_stop`, for the jobs of a session: commands of `bash`, and calls in the background.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import time
 from ...calls.background_jobs import CallJob, Job, build_unknown_job_error, find_jobs
 from ...context import Context
 from ...decorator import tool
-from ...errors import BadArgs, Problem
+from ...errors import BadArgs, Problem, ToolError
 from ...results import ToolCall, ToolResult
 from ...spec import Tool
 from ...workspace.space import Workspace
@@ -17,7 +17,7 @@ from .jobs import BackgroundJob
 from .outputs import OutputText, make_readable
 from .shell_state import find_shell
 
-__all__ = ["find_job", "job_output_for", "list_jobs"]
+__all__ = ["job_output_for", "job_stop_for", "list_jobs"]
 
 _MAX_TITLE_CHARS = 200
 _MAX_WAIT_SECONDS = 600.0
@@ -51,7 +51,7 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
             raise BadArgs([Problem(message, ["wait_seconds"])])
         if job is None:
             return "\n".join(map(_describe_job, list_jobs(context.call, workspace))) or "(no jobs)"
-        background_job = find_job(job, context.call, workspace)
+        background_job = _find_job(job, context.call, workspace)
         _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
@@ -63,6 +63,34 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
         return ToolResult(text, text, parts=parts, full_text=full_text) if parts or full_text is not None else text
 
     return Tool.of(job_output)
+
+
+def job_stop_for(workspace: Workspace | None = None, *, patience_seconds: float = 15.0) -> Tool:
+    """
+    Return the tool that ends the jobs of a session.
+
+    The jobs are the calls in the background and, with *workspace*, the commands that `bash` started there.
+
+    Args:
+        patience_seconds: How long the tool waits for a job to end. If the job still runs then, the tool raises
+            `ToolError`.
+    """
+
+    @tool(catalog=None, idempotent=True, group="shell", search_hint="background jobs stop kill end terminate")
+    def job_stop(job: str, *, context: Context) -> str:
+        """End a background job, with everything that it started.
+
+        Args:
+            job: Its name, as it was returned at the start.
+        """
+        background_job = _find_job(job, context.call, workspace)
+        background_job.stop()
+        if not background_job.wait(patience_seconds):
+            raise ToolError(f"{background_job.id} was asked to end, and has not yet; look again with `job_output`")
+        printed = make_readable(background_job.read()).rstrip("\n")
+        return f"{printed}\n{background_job.id}: {background_job.state()}".lstrip("\n")
+
+    return Tool.of(job_stop)
 
 
 def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
@@ -79,7 +107,7 @@ def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
     return sorted(visible_jobs, key=lambda job: int(job.id.rpartition("_")[2]))
 
 
-def find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
+def _find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
     """
     Return the job called *name*, among those that *call* may see.
 

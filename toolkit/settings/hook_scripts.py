@@ -10,52 +10,48 @@ that is run still counts.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._plumbing.wording import in_backticks
+from ..safety.commands.inline_code import language_of_program
+from ..safety.shell.known_input import SHELLS, STANDARD_INPUT, skip_shell_options
+from ..safety.shell.nodes import MAX_COMMANDS
+from ..safety.shell.outline import read_outline
+from ..safety.shell.prefix_programs import PREFIXES
+from ..safety.shell.records import CannotParse, SimpleCommand
+from ..safety.shell.words import ShellWord, read_word
+from ..safety.shell.wrappers import ShellText, find_wrapped_commands
 
 __all__ = ["MAX_HOOK_CHARS", "are_too_long", "find_scripts", "replace_scripts", "why_unresolved"]
 
 MAX_HOOK_CHARS = 20_000
 """The most that the commands and the files of all hooks in a file may have together. A long command is a script."""
 
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
-_INTERPRETERS = (
-    *_SHELLS,
-    *("python", "pypy", "node", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "Rscript"),
-)
-# Programs that run the program that their words name.
-_LAUNCHERS = (
-    *("env", "exec", "command", "nohup", "nice", "time", "timeout", "setsid", "sudo", "xargs", "find", "parallel"),
-    *("source", ".", "builtin", "trap", "doas", "stdbuf", "ionice", "taskset", "flock", "watch", "strace"),
-)
 # Programs that run files of the project without naming them.
 _RUNNERS = (
     *("make", "gmake", "just", "task", "rake", "ninja", "tox", "nox", "pytest", "pre-commit", "npm", "npx", "pnpm"),
     *("yarn", "bunx", "cargo", "go", "gradle", "mvn", "sbt", "dotnet", "bundle", "composer", "mix", "bazel"),
     *("uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "pixi", "eslint", "prettier", "jest", "vitest", "mocha"),
 )
-# Words of the shell itself that stand before a command.
-_KEYWORDS = ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "coproc")
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ce]|--eval")
 _LOADS = re.compile(r"\b(?:require|import|load|include)", re.IGNORECASE)
-_EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}|\{\}|^~[^/]+/")
+# Options such as in `env -C tools`, `sudo -D tools` and `find -execdir`.
+_CHANGES_FOLDER = re.compile(r"-C|-D|--chdir\b|-(?:exec|ok)dir\b")
 # Variables with files and folders from which programs load code.
 _LOAD_PATH_SETTING = re.compile(
-    r"(PATH|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)"
-    r"|(?:LD|DYLD)_\w+|CLASSPATH|MAKEFILES)=(.*)",
-    re.DOTALL,
+    r"(?<![\w$])(PATH|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)"
+    r"|(?:LD|DYLD)_\w+|CLASSPATH|MAKEFILES)=([^\s;&|()<>]*)"
 )
 _ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
-_ASSIGNMENT = re.compile(r"\w+=(.*)", re.DOTALL)
+_HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/)")
 _UNSAFE = re.compile(r"[^\w./-]")
-_SEPARATORS = re.compile(r"[;&|()<>]+")
+_TEST = re.compile(r"\[\[?\s")
+# What stands between the parts of a command, and of a word such as `--config=tools/check.cfg`.
+_SEPARATORS = re.compile(r"[\s;&|()<>\"'`=]+")
 
 
 def find_scripts(project: str | os.PathLike[str], hooks: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -96,7 +92,7 @@ def replace_scripts(
         ValueError: The path of a file is not written as it is, so it cannot be replaced.
     """
     root = os.path.realpath(project)
-    places = {word: _find_place(root, word) for word in _words(list(argv), only_run=False)}
+    places = {word: _find_place(root, word) for word in _words(argv, only_run=False)}
     covered = {word: place for word, place in places.items() if place in names}
     # A script that appears after the check is not run either. A text with blanks is a command of its own.
     missing = {word: place for word, place in places.items() if _is_covered(place) and len(word.split()) == 1}
@@ -117,103 +113,108 @@ def replace_scripts(
 def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
     """Return why the words of *command* do not show which files of *project* it runs; return None if they do."""
     root = os.path.realpath(project)
-    words = _split(command) if isinstance(command, str) else list(command)
-    reasons = itertools.chain(
-        (_why_loading(word, root) for word in words),
-        (_why_unresolved(program, words, root) for program, words in _commands(command)),
-    )
     try:
-        return next((reason for reason in reasons if reason is not None), None)
-    except RecursionError:
-        return "too many programs in it run each other"
+        commands = _read_commands(command)
+    except CannotParse as error:
+        return f"it cannot be read ({error})"
+    # The words that are read show no assignments, and the text may hide a name in quotes: `env P''ATH=tools`.
+    texts = [*([command] if isinstance(command, str) else ()), *(word for inner in commands for word in inner.plain)]
+    reasons = [_why_loading(text, root) for text in texts] + [_why_unresolved(inner, root) for inner in commands]
+    return next((reason for reason in reasons if reason is not None), None)
 
 
-def _why_loading(word: str, root: str) -> str | None:
+def _why_loading(text: str, root: str) -> str | None:
     """
-    Return why *word* makes programs load files that the command does not show; return None if it does not.
+    Return why *text* makes programs load files that the command does not show; return None if it does not.
 
-    Only a word that sets a variable such as `PATH` or `PYTHONPATH` to a place that may lie in the project can do that.
+    Only a variable such as `PATH` or `PYTHONPATH` that is set to a place in the project can do that.
     """
-    setting = _LOAD_PATH_SETTING.fullmatch(word)
-    if setting is None or all(_is_elsewhere(place, root) for place in setting[2].split(":")):
-        return None
-    return f"`{setting[1]}` makes programs load files that the command does not name"
+    for name, places in _LOAD_PATH_SETTING.findall(text):
+        if not all(_is_elsewhere(place.strip("\"'"), root) for place in places.split(":")):
+            return f"`{name}` makes programs load files that the command does not name"
+    return None
 
 
 def _is_elsewhere(place: str, root: str) -> bool:
     return bool(_ELSEWHERE.match(place)) and not _is_within(root, os.path.normpath(os.path.expandvars(place)))
 
 
-def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None:
+def _why_unresolved(command: SimpleCommand, root: str) -> str | None:
+    program, *words = command.plain
     name = _name(program)
-    if _changes_folder(program, words):
+    if _changes_folder(command):
         return "it changes the folder, so its words name other files"
-    is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
-    if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
-        return f"`{name}` runs what it is given"
-    if (missing := _find_missing_script(name, words, root)) is not None:
+    if name in _RUNNERS or (_is_interpreter(name) and _has_module(words)):
+        return f"`{name}` runs files that the command does not name"
+    at = _find_script(command)
+    for run_at in (0,) if at is None else (0, at):
+        if not _is_known(command, run_at):
+            return f"{in_backticks(command.plain[run_at][:60])} is known only when it runs"
+    if at is not None and os.path.isdir(os.path.join(root, command.plain[at])):
+        return f"`{name}` runs a file of the folder {in_backticks(command.plain[at][:60])}"
+    if (missing := _find_missing_script(command, root)) is not None:
         return f"there is no file {in_backticks(missing[:60])} in the project"
-    runnable = _runnable_words(program, words)
-    for at, word in enumerate(runnable):
-        inner_program = _name(word)
-        if inner_program in _RUNNERS or (inner_program in _INTERPRETERS and _has_module(runnable[at + 1 :])):
-            return f"`{inner_program}` runs files that the command does not name"
-        if inner_program in _INTERPRETERS and (why := _why_loading_code(inner_program, runnable[at + 1 :])):
-            return why
-        if at and inner_program in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and inner_program != ".":
-            return _why_unresolved(word, runnable[at + 1 :], root)
-        if name in _INTERPRETERS and _CODE_OPTION.fullmatch(runnable[at - 1]):
-            continue  # This word is the code itself. For a shell, `_commands` also yields the commands in it.
-        if _EXPANSION.search(word) and not word.startswith("$HOME/"):
-            return f"{in_backticks(word[:60])} is known only when it runs"
-        if name in _INTERPRETERS and at and os.path.isdir(os.path.join(root, word)):
-            return f"`{name}` runs a file of the folder {in_backticks(word[:60])}"
-    for word in (program, *words):
-        if not os.path.isabs(word) and _leads_outside(root, word):
+    if at is None and name in SHELLS and not skip_shell_options(command)[1]:
+        return f"`{name}` runs what it is given"
+    if at is None and _is_interpreter(name) and (why := _why_loading_code(name, words)) is not None:
+        return why
+    for word_at, word in enumerate(command.plain):
+        if _leads_outside(root, word, is_script=word_at == at):
             return f"{in_backticks(word[:60])} leads out of the project"
     return None
 
 
-# Options such as in `env -C tools` and `sudo -D tools`.
-_CHANGES_FOLDER = re.compile(r"-C|-D|--chdir\b")
+def _is_interpreter(name: str) -> bool:
+    return name in SHELLS or language_of_program(name) is not None or name in ("tsx", "ts-node")
 
 
-def _reads_input(name: str, words: Sequence[str]) -> bool:
-    """Return whether an interpreter runs the text from its standard input, because it has no file and no code."""
-    options = _options(words)
-    if any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words):
-        return False
-    after = words[len(options) : len(options) + 1]
-    is_stdin_option = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
-    return is_stdin_option or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
+def _is_known(command: SimpleCommand, at: int) -> bool:
+    """Return whether a word names one file, which may be in the home folder; `{}` stands for a name from elsewhere."""
+    word = command.plain[at]
+    is_at_home = _HOME.match(word) is not None and not _UNSAFE.search(_HOME.sub("", word))
+    return "{}" not in word and (command.literal[at] or is_at_home)
+
+
+def _changes_folder(command: SimpleCommand) -> bool:
+    name = _name(command.plain[0])
+    return name in ("cd", "pushd") or (name in (*PREFIXES, "find") and any(map(_CHANGES_FOLDER.match, command.plain)))
+
+
+def _find_script(command: SimpleCommand) -> int | None:
+    """Return the place of the script among the words of an interpreter; None if it runs code or its input."""
+    name, words = _name(command.plain[0]), command.plain[1:]
+    at = 1
+    if name in SHELLS:
+        at, has_text = skip_shell_options(command)
+        at = len(command.plain) if has_text else at
+    elif _is_interpreter(name):
+        options = _options(words)
+        at = len(command.plain) if any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words) else 1 + len(options)
+    elif name not in ("source", "."):
+        return None
+    return at if at < len(command.plain) and command.plain[at] not in STANDARD_INPUT else None
+
+
+def _find_missing_script(command: SimpleCommand, root: str) -> str | None:
+    """Return the script that an interpreter is to run, if it does not exist; another process could write it later."""
+    at = _find_script(command)
+    if at is None or not _is_known(command, at):
+        return None
+    place = _find_place(root, command.plain[at])
+    is_missing = place is not None and not _is_covered(place) and not os.path.exists(os.path.join(root, place))
+    return command.plain[at] if is_missing else None
 
 
 def _find_missing_scripts(argv: Sequence[str], root: str) -> list[str]:
     """Return the scripts that interpreters are to run and that do not exist; none if the command changes its folder."""
-    commands = list(_commands(argv))
-    if any(_changes_folder(program, words) for program, words in commands):
+    try:
+        commands = _read_commands(argv)
+    except CannotParse:
         return []
-    scripts = (_find_missing_script(_name(program), words, root) for program, words in commands)
+    if any(map(_changes_folder, commands)):
+        return []
+    scripts = (_find_missing_script(command, root) for command in commands)
     return [script for script in scripts if script is not None and len(script.split()) == 1]
-
-
-def _changes_folder(program: str, words: Sequence[str]) -> bool:
-    name = _name(program)
-    return name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words)))
-
-
-def _find_missing_script(name: str, words: Sequence[str], root: str) -> str | None:
-    """Return the script that an interpreter is to run, if it does not exist; another process could write it later."""
-    if name not in (*_INTERPRETERS, "source", "."):
-        return None
-    options = _options(words)
-    script = "".join(words[len(options) : len(options) + 1])
-    is_code = any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words)
-    if not script or is_code or _EXPANSION.search(script):
-        return None
-    place = _find_place(root, script)
-    is_missing = place is not None and not _is_covered(place) and not os.path.exists(os.path.join(root, place))
-    return script if is_missing else None
 
 
 def _has_module(words: Sequence[str]) -> bool:
@@ -224,8 +225,10 @@ def _has_module(words: Sequence[str]) -> bool:
 def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
     """Return why code on the command line of an interpreter may load files of the project; None if it may not."""
     options = _options(words)
-    if tool in _SHELLS or not options or not _CODE_OPTION.fullmatch(options[-1]):
-        return None
+    if tool in SHELLS:
+        return None  # The commands in its text are read too.
+    if not options or not _CODE_OPTION.fullmatch(options[-1]):
+        return f"`{tool}` runs what it is given"
     if tool in ("python", "pypy"):
         # Without these options, Python looks for modules in the current folder first, even for its own modules.
         if any(re.match(r"-[A-Za-z]*[IP]", option) for option in options):
@@ -250,55 +253,68 @@ def _options(words: Sequence[str]) -> list[str]:
     return options
 
 
-def _runnable_words(program: str, words: Sequence[str]) -> list[str]:
-    """Return the words of a command that may be run: its program, and the words that this program may run."""
-    return [program, *words] if _name(program) in (*_INTERPRETERS, *_LAUNCHERS) else [program]
-
-
 def _name(program: str) -> str:
     """Return the name of a program without its folder and its version: `python3.12` is `python`."""
     return program.rsplit("/", 1)[-1].rstrip("0123456789.") or program
 
 
 def _words(command: Any, *, only_run: bool) -> Iterator[str]:
-    """Yield every word of a hook's command; with *only_run*, yield only the words that may be run."""
-    if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
-        for program, words in _commands(command):
-            for word in _runnable_words(program, words) if only_run else (program, *words):
-                yield word
-                if setting := re.search(r"=(.+)", word):  # `--config=tools/check.cfg`
-                    yield setting[1]
-
-
-def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command with its words, also the commands inside a word: `sh -c 'tools/check.sh'`."""
-    words = _split(command) if isinstance(command, str) else list(command)
-    current: list[str] = []
-    for word in words:
-        if isinstance(command, str) and _SEPARATORS.fullmatch(word):
-            if current:
-                yield current[0], current[1:]
-            current = []
-        elif current or not (isinstance(command, str) and (_ASSIGNMENT.fullmatch(word) or word in _KEYWORDS)):
-            current.append(word)
-    if current:
-        yield current[0], current[1:]
-    for word in words:
-        if word != command and any(letter.isspace() for letter in word):
-            yield from _commands(word)
-    if not isinstance(command, str) and len(words) > 1 and _name(words[0]) in _SHELLS and "-c" in words:
-        yield from _commands(words[-1])
-
-
-def _split(text: str) -> list[str]:
-    """Return the words of a shell command; the separators between commands are words of their own."""
-    lexer = shlex.shlex(text.replace("`", " ; ").replace("\n", " ; "), posix=True, punctuation_chars=";&|()<>")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
+    """Yield every word of a hook's command, and its parts; with *only_run*, yield only the words that may be run."""
+    if not isinstance(command, (str, list, tuple)) or not all(isinstance(word, str) for word in command):
+        return
     try:
-        return list(lexer)
-    except ValueError:  # The quotes do not close; the shell reports that.
-        return text.split()
+        commands = _read_commands(command)
+    except CannotParse:
+        commands, only_run = [], False
+    for inner in commands:
+        runs_words = _is_interpreter(_name(inner.plain[0])) or inner.plain[0] in ("source", ".")
+        yield from inner.plain if runs_words or not only_run else inner.plain[:1]
+    if not only_run:
+        for text in [command] if isinstance(command, str) else command:
+            yield from _SEPARATORS.split(text)
+
+
+def _read_commands(command: str | Sequence[str]) -> list[SimpleCommand]:
+    """
+    Return each command in *command* with its words, also those that it runs: `timeout 5 sh -c 'tools/check.sh'`.
+
+    Raises:
+        CannotParse: A part is not understood.
+    """
+    first = command if isinstance(command, str) else _build_command(command, [True] * len(command))
+    waiting: list[SimpleCommand | str] = [first] if command else []
+    commands: list[SimpleCommand] = []
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, str):
+            waiting += _split_text(part)
+            continue
+        commands.append(part)
+        if len(commands) + len(waiting) > MAX_COMMANDS:
+            raise CannotParse("it runs too many commands")
+        waiting += [inner.text if isinstance(inner, ShellText) else inner for inner in find_wrapped_commands(part)]
+    return commands
+
+
+def _split_text(text: str) -> Iterator[SimpleCommand | str]:
+    """Yield the commands in a text for a shell, and the texts in its backticks."""
+    spans_by_command, backticks, _ = read_outline(text)
+    for spans in sorted(spans_by_command):
+        words = [_read_word(text[start:end]) for start, end in spans]
+        if not _TEST.match(text, spans[0][0]):  # it is one word, and runs nothing
+            yield _build_command([word.plain for word in words], [word.is_literal for word in words])
+    yield from (text[start + 1 : end - 1] for start, end in sorted(backticks))
+
+
+def _build_command(words: Sequence[str], literal: Sequence[bool]) -> SimpleCommand:
+    return SimpleCommand(words=tuple(words), literal=tuple(literal), plain=tuple(words), source="")
+
+
+def _read_word(text: str) -> ShellWord:
+    try:
+        return read_word(text, {})
+    except CannotParse:  # It has a substitution, whose commands are read on their own.
+        return ShellWord(text, is_literal=False)
 
 
 def _find_file(root: str, word: str) -> str | None:
@@ -309,7 +325,7 @@ def _find_file(root: str, word: str) -> str | None:
 
 def _find_place(root: str, word: str) -> str | None:
     """Return the place in the project that *word* names as a path, relative to the project; None if it is elsewhere."""
-    home = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: os.path.expanduser("~"), word)
+    home = _HOME.sub(lambda _: os.path.expanduser("~"), word)
     try:
         path = os.path.normpath(os.path.join(root, home))
         # The path may reach the project by a link.
@@ -319,11 +335,12 @@ def _find_place(root: str, word: str) -> str | None:
         return None
 
 
-def _leads_outside(root: str, word: str) -> bool:
-    """Return whether *word* names a file that is reached from the project but lies outside of it."""
+def _leads_outside(root: str, word: str, *, is_script: bool) -> bool:
+    """Return whether *word* is a path from the project to a file outside of it; a script need not exist yet."""
     try:
         path = os.path.realpath(os.path.join(root, word))
-        return os.path.isfile(path) and not _is_within(root, path)
+        is_from_project = not os.path.isabs(word) and not _HOME.match(word)
+        return is_from_project and (is_script or os.path.isfile(path)) and not _is_within(root, path)
     except (OSError, ValueError):
         return False
 

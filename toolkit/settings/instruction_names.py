@@ -43,7 +43,7 @@ def find_instruction_names(user: Path, project: ProjectFiles) -> tuple[str, ...]
     """
     names = list(INSTRUCTION_NAMES)
     project_file = project.folder / PROJECT_FOLDER / SETTINGS_FILE
-    for file in (TomlFile(user / SETTINGS_FILE, []), TomlFile(project_file, [], project=project)):
+    for file in (TomlFile(user / SETTINGS_FILE, []), TomlFile(project_file, [], read=project.read_settings)):
         table = file.data.get("instructions")
         listed = table.get("names") if isinstance(table, dict) else None
         for name in listed if isinstance(listed, list) else []:

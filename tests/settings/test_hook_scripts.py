@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from toolkit.permissions.hook_scripts import why_unresolved
-from toolkit.permissions.project_files import ProjectFiles
-from toolkit.permissions.trust import Trust, TrustError, why_not_trusted
+from toolkit.settings.hook_scripts import why_unresolved
+from toolkit.settings.project_files import ProjectFiles
+from toolkit.settings.trust import Trust, TrustError, why_not_trusted
 
 
 @pytest.fixture
@@ -54,7 +54,9 @@ def find_scripts(project):
         ("sh .toolkit/../x.sh", ["x.sh"]),
         ("/bin/true tools", []),
         ("~/bin/check", []),
-        ("echo 'not closed", []),
+        ("[ -f x.sh ] && sh x.sh", ["x.sh"]),
+        ("bash -euo pipefail x.sh", ["x.sh"]),
+        ('sh x.sh "$HOOK_TOOL_NAME"', ["x.sh"]),
         ("if sh x.sh; then exit 2; fi", ["x.sh"]),
         ("python3 -I -c 'import json, sys; sys.exit(2)'", []),
         ("python -Ic 'import json'", []),
@@ -81,9 +83,12 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("sh $SCRIPT", "known only when it runs"),
         ('"$TOOL" --all', "known only when it runs"),
         ("sh tools/*.sh", "known only when it runs"),
-        ("xargs -a data.json sh", "`xargs` runs what it is given"),
+        ("echo 'not closed", "it cannot be read (quotes that do not match)"),
+        ("chronic make check", "`make` runs files"),
+        ("find tools -execdir sh x.sh ;", "changes the folder"),
+        ("xargs -a data.json sh", "`sh` runs what it is given"),
         ("cat x.sh | sh", "`sh` runs what it is given"),
-        ('eval "$LINE"', "`eval` runs what it is given"),
+        ('eval "$LINE"', "`$LINE` is known only when it runs"),
         (". $FILE", "known only when it runs"),
         ("python tools/pkg", "a file of the folder"),
         ("sh ../outside.sh", "leads out of the project"),
@@ -113,6 +118,12 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("sh not-there.sh", "there is no file `not-there.sh`"),
         ("timeout 5 python -B tools/later.py", "there is no file `tools/later.py`"),
         (". ./later.sh", "there is no file `./later.sh`"),
+        ("sh -e later.sh", "there is no file `later.sh`"),
+        ("env P''ATH=tools check", "`PATH` makes programs load files"),
+        ("[m]ake check", "known only when it runs"),
+        ('[ -n "$(make check)" ]', "`make` runs files"),
+        ("flock lock -c 'make check'", "`make` runs files"),
+        ("watch 'make check'", "`make` runs files"),
     ],
 )
 def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):
@@ -145,7 +156,13 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
     assert find_scripts(project) == ["data.json", "tools/check.py", "x.sh"]
 
 
-@pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
+@pytest.mark.parametrize("command", ["5\nfiles = 5", "[]", '""', '[""]', "[5]", '"\'"', '["sh", "-c"]', '["env"]'])
+def test_a_command_that_makes_no_sense_names_nothing(project, command):
+    (project / ".toolkit/toolkit.toml").write_text(f"[[hooks]]\ncommand = {command}\n")
+    assert find_scripts(project) == []
+
+
+@pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\nfiles = 5", "hooks = [5]", "{", "\xff"])
 def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
     """The loader of hooks says what is wrong."""
     (project / ".toolkit/toolkit.toml").write_bytes(text.encode("latin-1"))

@@ -27,10 +27,9 @@ from .._plumbing.regular_files import read_regular_file
 from ..errors import ToolkitError
 from ..values.visible import make_visible
 from .hook_scripts import find_scripts
-from .toml_lines import parse_toml
+from .toml_files import MAX_SETTINGS_BYTES, parse_toml
 
 __all__ = [
-    "MAX_SETTINGS_BYTES",
     "PROJECT_FOLDER",
     "SETTINGS_FILE",
     "ProjectEntry",
@@ -42,9 +41,6 @@ __all__ = [
 PROJECT_FOLDER = ".toolkit"
 SETTINGS_FILE = "toolkit.toml"
 """The name of the settings file, in the user's configuration and in the `.toolkit` folder of a project."""
-
-MAX_SETTINGS_BYTES = 256 * 1024
-"""The most that a settings file may have. A hundred servers and a thousand rules need less."""
 
 _MAX_FILES = 2000
 _MAX_BYTES = 16 * 1024 * 1024
