@@ -13,8 +13,8 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, NoAnswer, Run, RunSeal, ToolFinished, sub_run
-from toolkit.agent.active_run import ANSWER_PROMPT
 from toolkit.agent.options import AgentKeywords
+from toolkit.agent.prompts import ANSWER_PROMPT
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process
 from tests.agent.kit import call
 from toolkit.agent import Agent, Run, sub_run
-from toolkit.agent.step_records import dump_run, load_run
+from toolkit.agent.run_seal import dump_run, load_run
 from toolkit.agent.stepped_runs import resume_with_steps, run_with_steps
 from toolkit.agent.steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from toolkit.approvals import Approvals

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.agent.run_seal import dump_run, load_run
 from toolkit.agent.runs import Run
 from toolkit.agent.session_changes import apply_changes, describe_changes, read_state
 from toolkit.agent.step_records import (
     ReplyToPrompts,
     dump_call,
     dump_reply,
-    dump_run,
     load_call,
     load_reply,
-    load_run,
 )
 from toolkit.content import ImagePart, TextPart
 from toolkit.decisions import ApprovalRequest, Grant

@@ -14,8 +14,8 @@ import pytest
 from tests.agent.crashing_steps import CrashingSteps, Process
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Budget, Run, Steps, run_steps, sub_run
+from toolkit.agent.run_seal import dump_run, load_run
 from toolkit.agent.session_changes import read_state
-from toolkit.agent.step_records import dump_run, load_run
 from toolkit.agent.stepped_agents import with_approval_store
 from toolkit.agent.stepped_runs import keeps_approvals, resume_with_steps, run_with_steps
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals

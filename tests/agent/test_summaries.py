@@ -17,7 +17,8 @@ from toolkit.agent import Run, Summary
 from toolkit.agent.compaction import size_of
 from toolkit.agent.conversation import RunConversation
 from toolkit.agent.kept_messages import split_messages
-from toolkit.agent.plan_mode import EXECUTE_PROMPT, build_plan_request
+from toolkit.agent.plan_mode import build_plan_request
+from toolkit.agent.prompts import EXECUTE_PROMPT
 from toolkit.agent.summaries import describe_calls, shorten
 from toolkit.agent.summarizer import _render_entries
 from toolkit.agent.valid_messages import find_message_flaw

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, ToolFinished
 from toolkit.agent.compaction import compact_messages, size_of
-from toolkit.agent.result_marks import FRAME_PROMPT, frame_message, mark_result
+from toolkit.agent.prompts import FRAME_PROMPT
+from toolkit.agent.result_marks import frame_message, mark_result
 from toolkit.agent.valid_messages import find_message_flaw, make_valid
 from toolkit.content import AudioPart, ImagePart, ResourcePart
 from toolkit.decisions import ApprovalRequest, Decision

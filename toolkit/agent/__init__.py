@@ -7,7 +7,7 @@ The agent is optional. The dispatcher works without it.
 from __future__ import annotations
 
 from .agent import Agent
-from .budgets import Budget, Spent
+from .budgets import Budget
 from .events import (
     CatalogChanged,
     Compacted,
@@ -26,15 +26,16 @@ from .events import (
     TurnFinished,
     Waiting,
 )
+from .expense import Spent
 from .missing_answers import NoAnswer
-from .plan_mode import PLAN_PROMPT
+from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 from .run_fields import Status, Stop
 from .run_inbox import NotRunning
 from .run_seal import RunSeal, SealError
 from .runs import Run, SubRun
 from .steps import Steps
 from .subruns import is_in_run, sub_run
-from .summaries import SUMMARY_PROMPT, Summary
+from .summaries import Summary
 
 __all__ = [
     "PLAN_PROMPT",

@@ -21,28 +21,23 @@ from ..providers.base import Reply, Request, Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Ledger, Spent
-from .call_pauses import CallPause
+from .budgets import Ledger
 from .call_watcher import CallWatcher, EventListener
 from .conversation import RunConversation
 from .events import CatalogChanged, Compacted, Said
-from .final_answers import FINAL_ANSWER, AnswerFormat, FinalAnswer
+from .expense import Spent
+from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
-from .result_marks import FRAME_PROMPT
+from .prompts import ANSWER_PROMPT, FRAME_PROMPT
 from .run_fields import Status, Stop
 from .run_inbox import RunInbox
 from .run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
 from .runs import Run, SubRun
-from .step_notes import StepNotes, attach_notes, detach_notes
+from .step_notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
 from .step_records import ReplyToPrompts, with_prompts
 from .toolbox import Toolbox
 
-__all__ = ["ANSWER_PROMPT", "ActiveRun", "RunEnding", "build_active_run"]
-
-ANSWER_PROMPT = (
-    f"When you have the answer, hand it over by calling `{FINAL_ANSWER}`, with no other call beside it. "
-    "A program reads that call, and nothing else that you say."
-)
+__all__ = ["ActiveRun", "RunEnding", "build_active_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,9 +259,7 @@ class ActiveRun:
     def add_waiting_sub_run(self, call: ToolCall, sub_run: SubRun) -> ToolResult:
         """Keep *sub_run*, the waiting sub-run of *call*, and return the waiting result of the call."""
         self.sub_runs[call.id] = sub_run
-        request = sub_run.run.requests[0]
-        text = f"waiting: inside it `{request.tool}` waits for a person: {request.reason}"
-        return ToolResult(text, None, "waiting", request=request, call_id=call.id, tool=call.name)
+        return build_waiting_result(call, sub_run.run.requests[0])
 
     # Steps.
 
@@ -314,19 +307,20 @@ class ActiveRun:
             self._add_spent(step.nested.spent)  # the budget of its sub-runs is that of this run
             sub_run = self.sub_runs.get(call.id) if result.kind == "waiting" else None
             spent = step.spent + step.nested.spent
-            return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=sub_run))
+            waiting = None if sub_run is None else sub_run.to_json()
+            return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=waiting))
 
         result = await self.steps.call(
             key, call, work, may_repeat=may_repeat, session=self.session, call_key=call_key, pause=pause
         )
-        result, notes = detach_notes(result, self.session)
+        result, notes = detach_notes(result)
         self._report_spent(notes.spent)
         if is_kept:
             self._add_spent(notes.spent)
             if notes.plan is not None:
                 self.accept_plan(notes.plan)
             if notes.sub_run is not None:
-                self.sub_runs[call.id] = notes.sub_run
+                self.sub_runs[call.id] = SubRun.from_json(notes.sub_run, self.session)
         return result
 
     def _add_spent(self, spent: Spent) -> None:

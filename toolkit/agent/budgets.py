@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
@@ -20,8 +20,9 @@ from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
+from .expense import Spent
 
-__all__ = ["Budget", "Ledger", "LimitName", "Spent"]
+__all__ = ["Budget", "Ledger", "LimitName"]
 
 LimitName: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
 
@@ -70,54 +71,6 @@ class Budget:
             raise ValueError(f"Budget: `retries` has to be a whole number, 0 or more, or None; got {self.retries!r}")
         if self.cost is not None and self.prices is None:
             raise ValueError("Budget: `cost` needs to know what tokens cost; give prices={model: Price(...)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """The amounts used since the prompt. `cost` stays 0 if the budget has no prices."""
-
-    turns: int = 0
-    calls: int = 0
-    retries: int = 0
-    seconds: float = 0.0
-    usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
-    cost: Decimal = Decimal(0)
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Spent)})
-
-    def __sub__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Spent)})
-
-    def to_json(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Spent:
-        """
-        Return the `Spent` that `to_json` wrote; `retries` may be missing, as in older data.
-
-        Raises:
-            ValueError: *data* is not the JSON of a `Spent`.
-        """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
-            raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
-        data = {"retries": 0, **data}
-        for name in ("turns", "calls", "retries", "seconds"):
-            value: Any = data[name]
-            kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
-            if type(value) not in kinds or not 0 <= value < float("inf"):
-                raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
-        return cls(
-            turns=data["turns"],
-            calls=data["calls"],
-            retries=data["retries"],
-            seconds=data["seconds"],
-            usage=Usage.from_json(data["usage"]),
-            cost=_parse_cost(data["cost"]),
-        )
 
 
 class Ledger:
@@ -259,13 +212,3 @@ def _is_above_zero(value: Any) -> bool:
     except InvalidOperation:
         return False
     return number.is_finite() and number > 0
-
-
-def _parse_cost(value: Any) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
-    except InvalidOperation:
-        number = None
-    if number is None or not number.is_finite() or number < 0:
-        raise ValueError(f"`spent`: 'cost' cannot be {value!r:.60}")
-    return number

@@ -11,9 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError
-from ..decisions import ApprovalRequest, Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
@@ -23,21 +21,19 @@ from .call_watcher import EventListener
 from .decision_attempts import Resume, is_temporary, resume_with_decisions
 from .nested_runs import NestedRun
 from .options import AgentOptions
-from .resume import ASK_AGAIN, Decisions
+from .resume import Decisions
+from .run_seal import dump_run, load_run
 from .run_steps import CallStep, RunScope, StepSetup, find_open_step
 from .runs import Run
 from .session_changes import apply_changes, describe_changes, read_state
-from .session_requests import find_withdrawn_ids
-from .step_records import dump_run, load_run
+from .session_requests import find_answer, share_store
 from .stepped_agents import read_own_session, with_approval_store
 
 __all__ = [
     "InnerStart",
     "build_own_setup",
-    "find_answer",
     "find_step_for",
     "run_in_step",
-    "share_store",
     "wait_for_run",
 ]
 
@@ -165,23 +161,6 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerSt
     return run
 
 
-async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
-    """
-    Return the answer to *request*, a request of a run inside another one; None if it has to wait.
-
-    Raises:
-        ApprovalError: The store of approvals cannot be used.
-    """
-    if request.id in scope.refused or scope.dispatcher is None:
-        return None
-    if await find_withdrawn_ids(scope.dispatcher, [request]):
-        return ASK_AGAIN
-    now = scope.dispatcher.approvals.clock() if scope.now is None else scope.now
-    if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
-        return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
-    return scope.decisions.get(request.id)
-
-
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     """
     Return the session of a new run of *agent* inside *step*.
@@ -194,14 +173,6 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     session = Session(id=step.session.id, principal=principal)
     apply_changes(changes, session)
     return session
-
-
-def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
-    """Return *approvals* with the store of the outer run, in which the requests of both are, if both can share one."""
-    outer = None if scope.dispatcher is None else scope.dispatcher.approvals
-    if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
-        return approvals
-    return approvals.with_store(outer.store)
 
 
 def _share_store_with(agent: Any, scope: RunScope) -> Any:

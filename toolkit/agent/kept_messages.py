@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from .plan_mode import EXECUTE_PROMPT, EXIT_PLAN
+from .prompts import EXECUTE_PROMPT, EXIT_PLAN
 
 __all__ = ["MessageSplit", "split_messages"]
 

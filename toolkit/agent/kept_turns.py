@@ -15,11 +15,10 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .call_pauses import read_pause
 from .conversation import RunConversation
 from .run_steps import escape_key
 from .runs import Run
-from .step_notes import detach_notes
+from .step_notes import detach_notes, read_pause
 from .step_records import ReplyToPrompts, load_call, load_reply
 from .valid_messages import build_unfinished_result
 
@@ -135,7 +134,7 @@ class _Turns:
 
     def _read_result(self, record: Record) -> ToolResult:
         # The session of the run is not changed: it is over.
-        return detach_notes(load_call(record, Session()), Session())[0]
+        return detach_notes(load_call(record, Session()))[0]
 
     def _sum_usage(self) -> Usage:
         """Return the tokens of all replies, of sub-runs and of summaries too: each is a step."""

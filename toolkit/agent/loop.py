@@ -25,7 +25,7 @@ from .answer_checks import find_answer_calls, refuse_beside_calls, take_answer_c
 from .budgets import LimitName
 from .call_watcher import current_run
 from .events import TurnFinished
-from .plan_mode import EXIT_PLAN
+from .prompts import EXIT_PLAN
 from .run_fields import Stop
 from .summarizer import compact_conversation
 from .valid_messages import build_unfinished_result

@@ -27,8 +27,8 @@ from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Spent
-from .call_pauses import CallPause
+from .expense import Spent
+from .step_notes import CallPause
 from .steps import CallWork, Steps
 
 __all__ = ["InnerRunChanged", "NestedRun", "NestedRuns", "NotKept", "refuse_work"]

@@ -23,12 +23,10 @@ from ..spec import Tool
 from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
 from .call_watcher import current_run
+from .prompts import EXIT_PLAN
 from .runs import Run
 
 __all__ = [
-    "EXECUTE_PROMPT",
-    "EXIT_PLAN",
-    "PLAN_PROMPT",
     "PlanGuard",
     "build_plan_request",
     "exit_plan_tool",
@@ -36,16 +34,6 @@ __all__ = [
     "resolve_plan_tools",
     "with_plan",
 ]
-
-EXIT_PLAN = "exit_plan"
-
-PLAN_PROMPT = f"""\
-You are planning, not doing. Look around with the tools you have, which only read, and think the task through.
-Nothing can be changed until the user has agreed to your plan, so do not try.
-When you know what to do, call `{EXIT_PLAN}` with the plan: the steps in order, the files and commands they touch, \
-how you will check that it worked, and what you are not sure of."""
-
-EXECUTE_PROMPT = "The plan is approved. Carry it out."
 
 
 def exit_plan_tool() -> Tool:

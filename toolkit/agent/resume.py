@@ -17,24 +17,18 @@ from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
-from .call_pauses import CallPause, read_pause
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .runs import Run, check_run
+from .session_requests import ASK_AGAIN
 from .step_calls import may_repeat, prepare_step_call, resume_in_step
+from .step_notes import CallPause, read_pause
 from .valid_messages import build_unfinished_result
 
-__all__ = ["ASK_AGAIN", "Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
+__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
-
-ASK_AGAIN = Decision.deny("the request was withdrawn, and nobody was asked again")
-"""
-Stands in place of a decision about a request that was withdrawn. The call is made again, and asks again if it has to.
-
-Only a run with steps can do this, because the new request needs a key of its own.
-"""
 
 _MAX_SHOWN_IDS = 5
 # The host can correct these and answer again: as another principal, with another answer, or a little later.

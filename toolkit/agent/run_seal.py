@@ -1,9 +1,10 @@
 """
-A saved run that keeps its authority. It is signed, so that a change to the saved text cannot add authority.
+Saved runs that keep their authority.
 
-A plain saved run is only data. A sealed run also restores the mode, the grants, the principal and the stamps of the
-files that the session had read, as they were when it was sealed. The seal does not prove that the run was never
-opened before: an old sealed run restores the grants of that time.
+A plain saved run is only data. `dump_run` also writes what its session has, for a place that is trusted. A sealed run
+restores the mode, the grants, the principal and the stamps of the files that the session had read. It is signed, so
+that a change to the saved text cannot add authority. The seal does not prove that the run was never opened before: an
+old sealed run restores the grants of that time.
 """
 
 from __future__ import annotations
@@ -12,24 +13,46 @@ import hmac
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, TypeVar, overload
 
 from ..approvals.seal import Seal
-from ..decisions import Grant
 from ..errors import ToolkitError
-from ..permissions import Permissions
-from ..permissions.modes import check_mode
-from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
 from .runs import Run
+from .session_changes import apply_changes, describe_changes, read_state
+from .step_records import VERSION, as_strict_json, read_fields
 
-__all__ = ["RunSeal", "SealError"]
+__all__ = ["RunSeal", "SealError", "dump_run", "load_run"]
 
 T = TypeVar("T")
 
-_VERSION = 1
-_STAMPS_KEY = "toolkit.read_stamps"
+_AUTHORITY = ("mode", "grants", "stamps")
+_RUN_FIELDS: dict[str, tuple[type, ...]] = {"run": (dict,), "session": (dict,), "principal": (str, type(None))}
+
+
+def dump_run(run: Run[Any]) -> dict[str, Any]:
+    """Return *run* as JSON, with the principal, the grants, the mode and the read files of its session."""
+    session = run.session
+    changes = describe_changes(None, read_state(session))
+    return as_strict_json(
+        {"version": VERSION, "run": run.to_json(), "session": changes, "principal": session.principal}
+    )
+
+
+def load_run(record: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
+    """
+    Return the run that `dump_run` has written, with its session as it was.
+
+    *output* is the type of its answer, as for `Run.from_json`.
+
+    Raises:
+        ValueError: *record* is something else, or of another version. The message names the place.
+    """
+    data = read_fields(record, "the record of a run", _RUN_FIELDS, ("run",))
+    run: Run[Any] = Run.from_json(data["run"], output=output)
+    run.session.principal = data.get("principal")
+    apply_changes(data.get("session", {}), run.session)
+    return run
 
 
 class SealError(ToolkitError):
@@ -54,19 +77,10 @@ class RunSeal:
 
     def seal(self, run: Run[Any]) -> str:
         """Return *run* as signed text, with its session's mode, grants, principal and read stamps."""
-        session = run.session
-        stamps = session.state.get(_STAMPS_KEY, {})
-        content = {
-            "version": _VERSION,
-            "sealed_at": self._clock(),
-            "run": run.to_json(),
-            "mode": session.mode,
-            "grants": [asdict(grant) for grant in session.grants],
-            "principal": session.principal,
-            "stamps": dict(stamps) if isinstance(stamps, Mapping) else {},
-        }
+        record = dump_run(run)
+        record["session"] = {name: change for name, change in record["session"].items() if name in _AUTHORITY}
         # The text itself is signed and sent, so the reader need not produce exactly the same JSON again.
-        text = json.dumps(content, default=as_json)  # the metadata that a hook adds to a result may not be JSON
+        text = json.dumps({**record, "sealed_at": self._clock()})
         return json.dumps({"content": text, "seal": _sign_text(self._keys[0], text)})
 
     @overload
@@ -89,16 +103,7 @@ class RunSeal:
         age = self._clock() - content["sealed_at"]
         if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
             raise SealError(f"the run was sealed {age:,.0f} s ago, and at most {max_age_seconds:,.0f} s are allowed")
-        run = Run.from_json(content["run"], output=output)
-        session = run.session
-        session.principal = content["principal"]
-        if content["stamps"]:
-            session.state[_STAMPS_KEY] = content["stamps"]
-        if content["mode"] is not None:
-            Permissions().set_mode(check_mode(content["mode"]), session=session)
-        for grant in content["grants"]:
-            Permissions.grant(session, Grant(**grant))
-        return run
+        return load_run({name: value for name, value in content.items() if name != "sealed_at"}, output=output)
 
     def _verify_content(self, text: str | bytes) -> dict[str, Any]:
         try:
@@ -111,8 +116,8 @@ class RunSeal:
         if not is_ours:
             raise SealError("the seal does not fit: the run was forged or altered, or sealed with another key")
         content: dict[str, Any] = json.loads(signed_text)
-        if content["version"] != _VERSION:
-            raise SealError(f"a sealed run of version {content['version']!r} cannot be read; version {_VERSION} can")
+        if content["version"] != VERSION:
+            raise SealError(f"a sealed run of version {content['version']!r} cannot be read; version {VERSION} can")
         return content
 
 

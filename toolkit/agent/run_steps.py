@@ -32,9 +32,9 @@ from ..hooks.base import ShownCall
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Spent
-from .call_pauses import CallPause, drop_pause
+from .expense import Spent
 from .nested_runs import NestedRuns, NotKept, refuse_work
+from .step_notes import CallPause, drop_pause
 from .step_records import ReplyToPrompts
 from .steps import Begin, Steps
 

@@ -27,11 +27,11 @@ from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMes
 from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json
-from .budgets import Spent
-from .call_pauses import read_pause
+from .expense import Spent
 from .final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
 from .run_fields import Status, Stop, check_run_fields
+from .step_notes import read_pause
 from .summaries import Summary
 from .valid_messages import find_message_flaw
 

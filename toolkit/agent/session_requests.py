@@ -8,14 +8,30 @@ import math
 from collections.abc import Collection, Iterable
 from functools import partial
 
+from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN
 from ..approvals.store import ApprovalStore, may_purge_sessions
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..session import Session
+from .run_steps import RunScope
 
-__all__ = ["delete_session_requests", "find_withdrawn_ids", "withdraw_session_requests"]
+__all__ = [
+    "ASK_AGAIN",
+    "delete_session_requests",
+    "find_answer",
+    "find_withdrawn_ids",
+    "share_store",
+    "withdraw_session_requests",
+]
+
+ASK_AGAIN = Decision.deny("the request was withdrawn, and nobody was asked again")
+"""
+Stands in place of a decision about a request that was withdrawn. The call is made again, and asks again if it has to.
+
+Only a run with steps can do this, because the new request needs a key of its own.
+"""
 
 
 async def withdraw_session_requests(
@@ -65,6 +81,23 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
     return frozenset(withdrawn)
 
 
+async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
+    """
+    Return the answer to *request*, a request of a run inside another one; None if it has to wait.
+
+    Raises:
+        ApprovalError: The store of approvals cannot be used.
+    """
+    if request.id in scope.refused or scope.dispatcher is None:
+        return None
+    if await find_withdrawn_ids(scope.dispatcher, [request]):
+        return ASK_AGAIN
+    now = scope.dispatcher.approvals.clock() if scope.now is None else scope.now
+    if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
+        return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
+    return scope.decisions.get(request.id)
+
+
 async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> bool:
     """
     Delete the records of sessions whose requests are over. A claim without an outcome stays.
@@ -80,6 +113,14 @@ async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collectio
 
     await dispatcher.settings.store_runner.run("delete requests", "", purge)
     return True
+
+
+def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
+    """Return *approvals* with the store of the outer run, in which the requests of both are, if both can share one."""
+    outer = None if scope.dispatcher is None else scope.dispatcher.approvals
+    if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
+        return approvals
+    return approvals.with_store(outer.store)
 
 
 def _get(request_id: str, store: ApprovalStore) -> Record | None:

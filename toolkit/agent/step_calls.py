@@ -7,7 +7,7 @@ an earlier attempt has made in the store of approvals is taken over. A mark tell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..calls.resources import check_resource_keys
@@ -18,36 +18,10 @@ from ..dispatcher import Dispatcher
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.strictjson.canonical import digest_parts
-from .call_watcher import CurrentRun
 from .run_steps import RunSteps
 from .steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
-from .valid_messages import build_unfinished_result
 
-__all__ = ["build_claim_mark", "call_in_step", "may_repeat", "prepare_step_call", "resume_in_step"]
-
-
-async def call_in_step(
-    dispatcher: Dispatcher,
-    run: CurrentRun,
-    steps: RunSteps,
-    call: ToolCall,
-    resources: Mapping[Any, Any] | None,
-    summarize: Callable[[ToolCall], str],
-) -> ToolResult:
-    """Return the result of *call*: the one that the *steps* of *run* have kept, or a new one by *dispatcher*."""
-    key = steps.make_call_key(call.id)
-    prepare_step_call(call, steps, key)
-    call.tool = dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
-
-    async def start() -> ToolResult:
-        seconds_left = run.ledger.remaining_seconds()
-        if seconds_left == 0:
-            return build_unfinished_result(call, "no time is left")
-        return await dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-
-    run.watcher.record_start(call, summarize)
-    result = await run.do_call_step(key, call, start, may_repeat=may_repeat(dispatcher.catalog, call.name))
-    return run.watcher.record_result(call, result)
+__all__ = ["build_claim_mark", "may_repeat", "prepare_step_call", "resume_in_step"]
 
 
 def prepare_step_call(call: ToolCall, steps: RunSteps, key: str) -> None:

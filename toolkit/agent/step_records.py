@@ -1,5 +1,5 @@
 """
-The records of steps: a reply of the model, the result of a call, and a run with its session, as versioned JSON.
+The records of steps: a reply of the model, and the result of a call, as versioned JSON.
 
 `Steps` that keep what came of a step write these records, and read them in another process. A record has authority: it
 restores the grants and the mode of a session. So the place where records are kept is trusted.
@@ -17,28 +17,27 @@ from ..providers.messages import AssistantMessage, UserMessage, message_from_jso
 from ..results import ToolResult
 from ..session import Session
 from ..values.rendering import as_json, is_strict_json
-from .runs import Run
 from .session_changes import SessionState, apply_changes, count_written, describe_changes, read_state
 
 __all__ = [
+    "VERSION",
     "ReplyToPrompts",
+    "as_strict_json",
     "dump_call",
     "dump_reply",
-    "dump_run",
     "load_call",
     "load_reply",
-    "load_run",
+    "read_fields",
     "with_prompts",
 ]
 
-_VERSION = 1
+VERSION = 1
 _REPLY_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("message", "usage"), (dict,)),
     **dict.fromkeys(("stop", "model", "id"), (str,)),
     "said": (list,),
 }
 _CALL_FIELDS: dict[str, tuple[type, ...]] = {"result": (dict,), "session": (dict,)}
-_RUN_FIELDS: dict[str, tuple[type, ...]] = {"run": (dict,), "session": (dict,), "principal": (str, type(None))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ def dump_reply(reply: Reply) -> dict[str, Any]:
     """
     said = reply.said if isinstance(reply, ReplyToPrompts) else ()
     record = {
-        "version": _VERSION,
+        "version": VERSION,
         "message": reply.message.to_json(),
         "stop": reply.stop if reply.stop in get_args(StopReason) else "answer",
         "usage": reply.usage.to_json(),
@@ -76,7 +75,7 @@ def dump_reply(reply: Reply) -> dict[str, Any]:
         "id": reply.id,
         **({"said": [message.to_json() for message in said]} if said else {}),
     }
-    return _as_strict_json(record)
+    return as_strict_json(record)
 
 
 def load_reply(record: Mapping[str, Any]) -> Reply:
@@ -86,7 +85,7 @@ def load_reply(record: Mapping[str, Any]) -> Reply:
     Raises:
         ValueError: *record* is something else, or of another version. The message names the place.
     """
-    data = _read_fields(record, "a reply", _REPLY_FIELDS, ("message", "stop", "usage"))
+    data = read_fields(record, "a reply", _REPLY_FIELDS, ("message", "stop", "usage"))
     message = message_from_json(data["message"])
     said = [message_from_json(item) for item in data.get("said", [])]
     if not isinstance(message, AssistantMessage):
@@ -114,7 +113,7 @@ def dump_call(result: ToolResult, session: Session, before: SessionState | None 
     data = result.to_json()  # a text that is written when it is first read may be cut, and kept in the session
     changes = describe_changes(before, read_state(session))
     count_written(changes, session)
-    return _as_strict_json({"version": _VERSION, "result": data, "session": changes})
+    return as_strict_json({"version": VERSION, "result": data, "session": changes})
 
 
 def load_call(record: Mapping[str, Any], session: Session) -> ToolResult:
@@ -124,46 +123,22 @@ def load_call(record: Mapping[str, Any], session: Session) -> ToolResult:
     Raises:
         ValueError: *record* is something else, or of another version. *session* is not changed then.
     """
-    data = _read_fields(record, "the record of a call", _CALL_FIELDS, ("result",))
+    data = read_fields(record, "the record of a call", _CALL_FIELDS, ("result",))
     result = ToolResult.from_json(data["result"])
     apply_changes(data.get("session", {}), session)
     return result
 
 
-def dump_run(run: Run[Any]) -> dict[str, Any]:
-    """Return *run* as JSON, with the principal, the grants, the mode and the read files of its session."""
-    session = run.session
-    changes = describe_changes(None, read_state(session))
-    return _as_strict_json(
-        {"version": _VERSION, "run": run.to_json(), "session": changes, "principal": session.principal}
-    )
-
-
-def load_run(record: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
-    """
-    Return the run that `dump_run` has written, with its session as it was.
-
-    *output* is the type of its answer, as for `Run.from_json`.
-
-    Raises:
-        ValueError: *record* is something else, or of another version. The message names the place.
-    """
-    data = _read_fields(record, "the record of a run", _RUN_FIELDS, ("run",))
-    run: Run[Any] = Run.from_json(data["run"], output=output)
-    run.session.principal = data.get("principal")
-    apply_changes(data.get("session", {}), run.session)
-    return run
-
-
-def _as_strict_json(record: dict[str, Any]) -> dict[str, Any]:
-    # The metadata that a hook adds to a result may not be JSON.
+def as_strict_json(record: dict[str, Any]) -> dict[str, Any]:
+    """Return *record* as JSON. The metadata that a hook adds to a result may be something else."""
     return record if is_strict_json(record) else cast("dict[str, Any]", as_json(record))
 
 
-def _read_fields(
+def read_fields(
     record: Mapping[str, Any], subject: str, types: Mapping[str, tuple[type, ...]], needed: tuple[str, ...]
 ) -> dict[str, Any]:
-    _, data = split_version(record, subject, (_VERSION,))
+    """Return the fields of *record*; raise `ValueError` if one is missing, or of a type that is not in *types*."""
+    _, data = split_version(record, subject, (VERSION,))
     check_field_types(data, subject, types)
     if missing_names := [name for name in needed if name not in data]:
         raise ValueError(f"not {subject}: `{missing_names[0]}` is missing")

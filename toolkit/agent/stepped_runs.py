@@ -27,11 +27,11 @@ from ..session import Session
 from .agent import Agent
 from .call_watcher import EventListener
 from .plan_execution import check_execution, claim_plan, is_plan_claimed
-from .resume import ASK_AGAIN, Decisions
+from .resume import Decisions
 from .run_steps import RunScope, StepSetup
 from .runs import Run
 from .session_changes import apply_changes
-from .session_requests import delete_session_requests, find_withdrawn_ids, withdraw_session_requests
+from .session_requests import ASK_AGAIN, delete_session_requests, find_withdrawn_ids, withdraw_session_requests
 from .stepped_agents import read_own_session
 from .steps import Steps
 

@@ -37,10 +37,11 @@ from ..spec import Tool
 from ..values.visible import make_visible
 from .call_watcher import current_run
 from .own_tools import SEARCH_TOOL
-from .plan_mode import EXIT_PLAN, PlanGuard, is_for_planning
+from .plan_mode import PlanGuard, is_for_planning
+from .prompts import EXIT_PLAN
 from .run_steps import BEGIN_HOOK
 from .session_requests import withdraw_session_requests
-from .step_calls import call_in_step
+from .step_calls import may_repeat, prepare_step_call
 from .valid_messages import build_unfinished_result
 
 __all__ = ["Toolbox"]
@@ -203,14 +204,21 @@ class Toolbox:
         run = current_run.get()
         if run is None:
             return await self.dispatcher.call(call, resources=resources)
-        if run.steps is not None:
-            return await call_in_step(self.dispatcher, run, run.steps, call, resources, self.summary_of)
-        seconds_left = run.ledger.remaining_seconds()  # asked for each call, because the calls before it have used time
-        if seconds_left == 0:
-            return run.watcher.record_result(call, build_unfinished_result(call, "no time is left"))
+
+        async def start() -> ToolResult:
+            seconds_left = run.ledger.remaining_seconds()  # asked for each call, because those before have used time
+            if seconds_left == 0:
+                return build_unfinished_result(call, "no time is left")
+            return await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
+
         run.watcher.record_start(call, self.summary_of)
-        result = await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-        return run.watcher.record_result(call, result)
+        if run.steps is None:
+            return run.watcher.record_result(call, await start())
+        key = run.steps.make_call_key(call.id)
+        prepare_step_call(call, run.steps, key)
+        call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
+        repeats = may_repeat(self.dispatcher.catalog, call.name)
+        return run.watcher.record_result(call, await run.do_call_step(key, call, start, may_repeat=repeats))
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """

@@ -23,7 +23,7 @@ from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
 from ..agent.decision_attempts import resume_with_decisions
-from ..agent.plan_mode import EXECUTE_PROMPT
+from ..agent.prompts import EXECUTE_PROMPT
 from ..agent.runs import Run
 from ..agent.stepped_agents import read_own_session, with_approval_store
 from ..agent.stepped_runs import (

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.inner_agents import share_store
 from ..agent.resume import Decisions
 from ..agent.run_steps import CallStep, RunScope, escape_key, find_open_step
+from ..agent.session_requests import share_store
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..dispatcher import Dispatcher

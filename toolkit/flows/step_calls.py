@@ -22,14 +22,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ..agent.budgets import Spent
-from ..agent.call_pauses import CallPause, read_pause
 from ..agent.decision_attempts import is_temporary, try_patiently
-from ..agent.inner_agents import find_answer
+from ..agent.expense import Spent
 from ..agent.run_steps import CallStep, RunScope, RunSteps, escape_key
-from ..agent.session_requests import find_withdrawn_ids
+from ..agent.session_requests import find_answer, find_withdrawn_ids
 from ..agent.step_calls import build_claim_mark, resume_in_step
-from ..agent.step_notes import StepNotes, attach_notes, read_spent
+from ..agent.step_notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher

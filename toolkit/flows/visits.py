@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ..agent.call_pauses import read_pause
+from ..agent.step_notes import read_pause
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
 from .graph import Graph, StepNode

@@ -12,7 +12,8 @@ import pytest
 
 from tests.cli.kit import TOOLS
 from toolkit import Agent, BadArgs, Catalog, Context, Dispatcher, Permissions, SQLiteApprovals, ToolCall
-from toolkit.agent.step_records import dump_call, dump_reply, dump_run
+from toolkit.agent.run_seal import dump_run
+from toolkit.agent.step_records import dump_call, dump_reply
 from toolkit.cli.commands.run_decisions import read_answers
 from toolkit.decisions import ApprovalRequest
 from toolkit.durable.journal.opening import open_journal
