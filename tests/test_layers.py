@@ -16,9 +16,11 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
-    "agent": "budgets call_pauses compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps nested_runs run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs run_seal __init__",
+    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs __init__",
+    "agent/conversation": "valid_messages summaries compaction kept_messages result_marks run_conversation run_inbox __init__",
+    "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle ask_user_tool tool_search_tool __init__",
@@ -38,7 +40,7 @@ ORDER = {
     "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker local_runs host approvals_beside run_input agent_outcomes agent_requests durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
-    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder memory_steps changed_arguments step_dispatchers step_calls returned_values visits runner mermaid answers story effects flow_requests durable_runs flow __init__",
+    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder changed_arguments step_dispatchers step_calls returned_values visits runner mermaid answers story effects flow_requests durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handlers handwritten_schemas description coroutines __init__",
@@ -60,6 +62,7 @@ ORDER = {
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "mcp_servers records instruction_files key_checks keys trusted_scripts hook_tables layers merge loading builders __init__",
+    "steps": "base expense session_changes records notes nested_runs run_steps calls requests memory_steps __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",

@@ -8,13 +8,13 @@ import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from toolkit.agent.session_changes import read_state
-from toolkit.agent.step_records import dump_call, dump_reply, load_call, load_reply
-from toolkit.agent.steps import Begin, CallWork
 from toolkit.approvals import MemoryApprovals
 from toolkit.providers.base import Reply
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.steps.base import Begin, CallWork
+from toolkit.steps.records import dump_call, dump_reply, load_call, load_reply
+from toolkit.steps.session_changes import read_state
 
 __all__ = ["CrashingSteps", "Killed", "MortalStore", "Process"]
 

@@ -13,9 +13,8 @@ import pytest
 
 from tests.agent.crashing_steps import CrashingSteps, Process
 from tests.agent.kit import Shed, call, results_of
-from toolkit.agent import Agent, Budget, Run, Steps, run_steps, sub_run
-from toolkit.agent.run_seal import dump_run, load_run
-from toolkit.agent.session_changes import read_state
+from toolkit.agent import Agent, Budget, Run, Steps, sub_run
+from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.agent.stepped_agents import with_approval_store
 from toolkit.agent.stepped_runs import keeps_approvals, resume_with_steps, run_with_steps
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
@@ -31,6 +30,8 @@ from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.steps import run_steps
+from toolkit.steps.session_changes import read_state
 
 pytestmark = pytest.mark.anyio
 
@@ -567,7 +568,7 @@ async def test_principal_of_the_agent_is_that_of_its_runs(steps: CrashingSteps) 
 )
 async def test_notes_that_cannot_be_read_are_refused(steps: CrashingSteps, notes: Any, words: str) -> None:
     """A record whose notes were altered ends the run with an error that names the place."""
-    from toolkit.agent.step_records import dump_call
+    from toolkit.steps.records import dump_call
 
     shed = Shed("bypass")
     script = [[call("look", "t1", what="axe")], "done"]
@@ -611,8 +612,8 @@ def test_run_of_an_older_version_has_no_replies() -> None:
 
 async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: Any) -> None:
     """A skill with destructive tools is run again after a crash, and its own steps are not."""
-    from toolkit.agent.step_calls import may_repeat
     from toolkit.skills import Skills
+    from toolkit.steps.calls import may_repeat
 
     folder = tmp_path / "tidy"
     folder.mkdir()

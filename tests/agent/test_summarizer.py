@@ -19,7 +19,7 @@ from toolkit.agent import (
     TextDelta,
     TurnFinished,
 )
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Transient

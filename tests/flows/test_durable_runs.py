@@ -27,9 +27,9 @@ from toolkit import (
 )
 from toolkit.durable import DurableAgent, DurableError, DurableHost
 from toolkit.flows import Failed, Flow, Problems, Waiting
-from toolkit.flows.memory_steps import MemorySteps
 from toolkit.flows.story import tell_results
 from toolkit.providers import ScriptedProvider
+from toolkit.steps.memory_steps import MemorySteps
 
 pytestmark = pytest.mark.anyio
 

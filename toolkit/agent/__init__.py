@@ -6,8 +6,12 @@ The agent is optional. The dispatcher works without it.
 
 from __future__ import annotations
 
+from ..steps.base import Steps
+from ..steps.expense import Spent
 from .agent import Agent
 from .budgets import Budget
+from .conversation.run_inbox import NotRunning
+from .conversation.summaries import Summary
 from .events import (
     CatalogChanged,
     Compacted,
@@ -26,16 +30,12 @@ from .events import (
     TurnFinished,
     Waiting,
 )
-from .expense import Spent
-from .missing_answers import NoAnswer
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
-from .run_fields import Status, Stop
-from .run_inbox import NotRunning
-from .run_seal import RunSeal, SealError
-from .runs import Run, SubRun
-from .steps import Steps
+from .saved.missing_answers import NoAnswer
+from .saved.run_fields import Status, Stop
+from .saved.run_seal import RunSeal, SealError
+from .saved.runs import Run, SubRun
 from .subruns import is_in_run, sub_run
-from .summaries import Summary
 
 __all__ = [
     "PLAN_PROMPT",

@@ -21,20 +21,20 @@ from ..providers.base import Reply, Request, Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..steps.expense import Spent
+from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
+from ..steps.records import ReplyToPrompts, with_prompts
+from ..steps.run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
 from .budgets import Ledger
 from .call_watcher import CallWatcher, EventListener
-from .conversation import RunConversation
+from .conversation.run_conversation import RunConversation
+from .conversation.run_inbox import RunInbox
 from .events import CatalogChanged, Compacted, Said
-from .expense import Spent
 from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .prompts import ANSWER_PROMPT, FRAME_PROMPT
-from .run_fields import Status, Stop
-from .run_inbox import RunInbox
-from .run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
-from .runs import Run, SubRun
-from .step_notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
-from .step_records import ReplyToPrompts, with_prompts
+from .saved.run_fields import Status, Stop
+from .saved.runs import Run, SubRun
 from .toolbox import Toolbox
 
 __all__ = ["ActiveRun", "RunEnding", "build_active_run"]

@@ -28,13 +28,16 @@ from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
+from ..steps.base import Steps
+from ..steps.expense import Spent
+from ..steps.run_steps import StepSetup
 from .active_run import ActiveRun, RunEnding, build_active_run
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget
 from .call_watcher import EventListener
+from .conversation.run_inbox import RunInboxes
 from .event_stream import stream_events
 from .events import Event
-from .expense import Spent
 from .final_answers import AnswerFormat, check_name_is_free
 from .inner_agents import InnerStart, build_own_setup, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
@@ -45,10 +48,7 @@ from .plan_execution import check_execution, claim_plan
 from .plan_mode import resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT, PLAN_PROMPT, SUMMARY_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
-from .run_inbox import RunInboxes
-from .run_steps import StepSetup
-from .runs import Run, check_run
-from .steps import Steps
+from .saved.runs import Run, check_run
 from .subruns import resume_turns
 from .toolbox import Toolbox
 

@@ -15,7 +15,7 @@ from ..providers.messages import UserMessage
 from ..session import Session
 from .call_watcher import EventListener
 from .events import Event
-from .runs import Run
+from .saved.runs import Run
 from .toolbox import Toolbox
 
 __all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners"]

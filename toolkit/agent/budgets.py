@@ -20,7 +20,7 @@ from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
-from .expense import Spent
+from ..steps.expense import Spent
 
 __all__ = ["Budget", "Ledger", "LimitName"]
 

@@ -14,10 +14,10 @@ from typing import Protocol, TypeAlias
 
 from ..context import Progress
 from ..results import ToolCall, ToolResult
+from ..steps.run_steps import RunSteps
 from .budgets import Ledger
+from .conversation.valid_messages import build_unfinished_result
 from .events import Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
-from .run_steps import RunSteps
-from .valid_messages import build_unfinished_result
 
 __all__ = ["CallWatcher", "CurrentRun", "EventListener", "current_run"]
 

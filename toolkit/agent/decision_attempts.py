@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..approvals.records import ApprovalError
 from ..decisions import Decision
-from .runs import Run
+from .saved.runs import Run
 
 __all__ = ["Resume", "is_temporary", "resume_with_decisions", "try_patiently"]
 

@@ -16,8 +16,8 @@ from ..providers.base import TextDelta, Usage
 from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from .runs import Run
-from .summaries import Summary
+from .conversation.summaries import Summary
+from .saved.runs import Run
 
 __all__ = [
     "CatalogChanged",

@@ -15,18 +15,18 @@ from ..approvals.records import ApprovalError
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..steps.nested_runs import NestedRun
+from ..steps.requests import find_answer, share_store
+from ..steps.run_steps import CallStep, RunScope, StepSetup, find_open_step
+from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
 from .call_watcher import EventListener
 from .decision_attempts import Resume, is_temporary, resume_with_decisions
-from .nested_runs import NestedRun
 from .options import AgentOptions
 from .resume import Decisions
-from .run_seal import dump_run, load_run
-from .run_steps import CallStep, RunScope, StepSetup, find_open_step
-from .runs import Run
-from .session_changes import apply_changes, describe_changes, read_state
-from .session_requests import find_answer, share_store
+from .saved.run_seal import dump_run, load_run
+from .saved.runs import Run
 from .stepped_agents import read_own_session, with_approval_store
 
 __all__ = [

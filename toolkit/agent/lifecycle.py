@@ -13,7 +13,7 @@ from ..hooks.base import Deny, Halt
 from ..values.rendering import describe_value
 from .active_run import ActiveRun, RunEnding
 from .events import Done, Failed, Waiting
-from .runs import Run
+from .saved.runs import Run
 
 __all__ = ["run_with_lifecycle"]
 

@@ -24,11 +24,11 @@ from .active_run import ActiveRun, RunEnding
 from .answer_checks import find_answer_calls, refuse_beside_calls, take_answer_call, take_answer_text
 from .budgets import LimitName
 from .call_watcher import current_run
+from .conversation.valid_messages import build_unfinished_result
 from .events import TurnFinished
 from .prompts import EXIT_PLAN
-from .run_fields import Stop
+from .saved.run_fields import Stop
 from .summarizer import compact_conversation
-from .valid_messages import build_unfinished_result
 
 __all__ = ["conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
 

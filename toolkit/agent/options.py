@@ -18,12 +18,12 @@ from ..permissions.modes import Mode
 from ..providers.base import Provider, StructuredProvider
 from ..providers.prices import price_of
 from ..session import Session
+from ..steps.base import Steps
+from ..steps.expense import Spent
 from .budgets import Budget, Ledger
 from .events import Event
-from .expense import Spent
 from .final_answers import AnswerFormat
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
-from .steps import Steps
 
 __all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
 

@@ -11,7 +11,7 @@ from ..approvals import ApprovalError
 from ..permissions.modes import Mode, check_mode
 from ..session import Session
 from .plan_mode import build_plan_request
-from .runs import Run, check_run
+from .saved.runs import Run, check_run
 from .toolbox import Toolbox
 
 __all__ = ["check_execution", "claim_plan", "is_plan_claimed"]

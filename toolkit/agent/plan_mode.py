@@ -24,7 +24,7 @@ from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
 from .call_watcher import current_run
 from .prompts import EXIT_PLAN
-from .runs import Run
+from .saved.runs import Run
 
 __all__ = [
     "PlanGuard",

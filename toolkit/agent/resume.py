@@ -16,13 +16,13 @@ from .._option_checks import describe_type
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
+from ..steps.calls import may_repeat, prepare_step_call, resume_in_step
+from ..steps.notes import CallPause, read_pause
+from ..steps.requests import ASK_AGAIN
 from .active_run import ActiveRun, RunEnding
+from .conversation.valid_messages import build_unfinished_result
 from .loop import conclude_turn, dispatch_calls, watch_calls
-from .runs import Run, check_run
-from .session_requests import ASK_AGAIN
-from .step_calls import may_repeat, prepare_step_call, resume_in_step
-from .step_notes import CallPause, read_pause
-from .valid_messages import build_unfinished_result
+from .saved.runs import Run, check_run
 
 __all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
 

@@ -10,7 +10,7 @@ import copy
 from typing import Any, TypeVar, cast
 
 from ..approvals.store import ApprovalStore
-from .session_changes import describe_changes, read_state
+from ..steps.session_changes import describe_changes, read_state
 
 __all__ = ["read_own_session", "with_approval_store"]
 

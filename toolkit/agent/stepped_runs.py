@@ -24,16 +24,16 @@ from ..approvals.repeated_calls import WITHDRAWN
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..steps.base import Steps
+from ..steps.requests import ASK_AGAIN, delete_session_requests, find_withdrawn_ids, withdraw_session_requests
+from ..steps.run_steps import RunScope, StepSetup
+from ..steps.session_changes import apply_changes
 from .agent import Agent
 from .call_watcher import EventListener
 from .plan_execution import check_execution, claim_plan, is_plan_claimed
 from .resume import Decisions
-from .run_steps import RunScope, StepSetup
-from .runs import Run
-from .session_changes import apply_changes
-from .session_requests import ASK_AGAIN, delete_session_requests, find_withdrawn_ids, withdraw_session_requests
+from .saved.runs import Run
 from .stepped_agents import read_own_session
-from .steps import Steps
 
 __all__ = [
     "check_plan_is_open",

@@ -22,13 +22,13 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
+from ..steps.run_steps import CallStep, current_step
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
-from .run_steps import CallStep, current_step
-from .runs import Run, SubRun
+from .saved.runs import Run, SubRun
 
 __all__ = ["is_in_run", "resume_turns", "sub_run"]
 

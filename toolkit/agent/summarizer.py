@@ -21,9 +21,9 @@ from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMes
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, replace_surrogates
 from .active_run import ActiveRun
+from .conversation.kept_messages import MessageSplit
+from .conversation.summaries import Summary, describe_calls, shorten
 from .events import Summarized, SummaryFailed
-from .kept_messages import MessageSplit
-from .summaries import Summary, describe_calls, shorten
 
 __all__ = ["compact_conversation"]
 

@@ -34,19 +34,19 @@ from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..steps.calls import may_repeat, prepare_step_call
+from ..steps.requests import withdraw_session_requests
+from ..steps.run_steps import BEGIN_HOOK
 from ..values.visible import make_visible
 from .call_watcher import current_run
+from .conversation.valid_messages import build_unfinished_result
 from .own_tools import SEARCH_TOOL
 from .plan_mode import PlanGuard, is_for_planning
 from .prompts import EXIT_PLAN
-from .run_steps import BEGIN_HOOK
-from .session_requests import withdraw_session_requests
-from .step_calls import may_repeat, prepare_step_call
-from .valid_messages import build_unfinished_result
 
 __all__ = ["Toolbox"]
 
-_RUN_COUNT_KEY = "toolkit.agent.runs"
+_RUN_COUNT_KEY = "toolkit.agent.saved.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
 _MAX_SUMMARY_CHARS = 200
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"

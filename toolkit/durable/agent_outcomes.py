@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..agent.agent import Agent
-from ..agent.kept_turns import KeptSteps, add_kept_turns
-from ..agent.run_fields import Status, Stop
-from ..agent.run_seal import dump_run, load_run
-from ..agent.runs import Run
+from ..agent.saved.kept_turns import KeptSteps, add_kept_turns
+from ..agent.saved.run_fields import Status, Stop
+from ..agent.saved.run_seal import dump_run, load_run
+from ..agent.saved.runs import Run
 from ..decisions import Decision
 from .errors import DurableError
 from .journal.records import PLAN_ORDER, RunRow, RunStatus, StepRow

@@ -24,7 +24,7 @@ from typing_extensions import TypeVar
 from ..agent.agent import Agent
 from ..agent.decision_attempts import resume_with_decisions
 from ..agent.prompts import EXECUTE_PROMPT
-from ..agent.runs import Run
+from ..agent.saved.runs import Run
 from ..agent.stepped_agents import read_own_session, with_approval_store
 from ..agent.stepped_runs import (
     check_plan_is_open,

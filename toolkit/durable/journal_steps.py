@@ -15,15 +15,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from ..agent.session_changes import read_state
-from ..agent.step_records import dump_call, dump_reply, load_call, load_reply
-from ..agent.steps import CallWork, Steps
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..steps.base import CallWork, Steps
+from ..steps.records import dump_call, dump_reply, load_call, load_reply
+from ..steps.session_changes import read_state
 from .errors import DurableError, Fenced
 from .journal.base import Journal
 from .journal.records import RunRow, StepRow

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
+from ..steps.base import Steps
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
 from .journal.run_changes import OVER

@@ -15,10 +15,10 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 
-from ..agent.steps import CallWork, Steps
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..steps.base import CallWork, Steps
 from .errors import Fenced
 
 __all__ = ["StepGate", "WorkerEnds"]

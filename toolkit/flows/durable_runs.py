@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 from weakref import ref
 
-from ..agent.run_steps import RunScope, escape_key
 from ..approvals import Approvals
 from ..approvals.identity import digest_tools
 from ..approvals.memory_store import MemoryApprovals
@@ -23,6 +22,7 @@ from ..durable.journal.records import RunRow, RunStatus, StepRow
 from ..durable.run_kinds import Activation, Ended
 from ..errors import DefinitionError
 from ..session import Session
+from ..steps.run_steps import RunScope, escape_key
 from .effects import find_steps_done, list_left
 from .flow_requests import FlowRequests
 from .graph import Graph

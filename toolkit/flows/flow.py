@@ -14,8 +14,6 @@ from weakref import WeakKeyDictionary
 from typing_extensions import TypeVar, Unpack
 
 from ..agent.resume import Decisions
-from ..agent.run_steps import CallStep, RunScope, escape_key, find_open_step
-from ..agent.session_requests import share_store
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..dispatcher import Dispatcher
@@ -27,12 +25,14 @@ from ..functions.callables import get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.memory_steps import MemorySteps
+from ..steps.requests import share_store
+from ..steps.run_steps import CallStep, RunScope, escape_key, find_open_step
 from ..values.strictjson.canonical import digest_parts
 from .answers import check_answers
 from .durable_runs import DurableRuns, find_host
 from .graph import Graph
 from .graph_builder import build_graph
-from .memory_steps import MemorySteps
 from .mermaid import draw_graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner

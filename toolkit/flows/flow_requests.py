@@ -7,11 +7,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 
-from ..agent.session_requests import delete_session_requests, withdraw_session_requests
 from ..approvals.repeated_calls import WITHDRAWN
 from ..dispatcher import Dispatcher
 from ..durable.journal.records import RunRow
 from ..durable.run_kinds import RequestKeeper
+from ..steps.requests import delete_session_requests, withdraw_session_requests
 
 __all__ = ["FlowRequests"]
 

@@ -23,11 +23,6 @@ from functools import partial
 from typing import Any
 
 from ..agent.decision_attempts import is_temporary, try_patiently
-from ..agent.expense import Spent
-from ..agent.run_steps import CallStep, RunScope, RunSteps, escape_key
-from ..agent.session_requests import find_answer, find_withdrawn_ids
-from ..agent.step_calls import build_claim_mark, resume_in_step
-from ..agent.step_notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -36,6 +31,11 @@ from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..steps.calls import build_claim_mark, resume_in_step
+from ..steps.expense import Spent
+from ..steps.notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
+from ..steps.requests import find_answer, find_withdrawn_ids
+from ..steps.run_steps import CallStep, RunScope, RunSteps, escape_key
 from .changed_arguments import on_arguments
 from .outcomes import Problems
 

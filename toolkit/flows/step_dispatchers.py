@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ..agent.run_steps import BEGIN_HOOK
 from ..approvals import Approvals
 from ..calls.resources import PER_CALL, check_resource_keys
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
+from ..steps.run_steps import BEGIN_HOOK
 from .changed_arguments import ARGUMENTS_HOOK
 from .graph import Graph
 from .outcomes import Problems

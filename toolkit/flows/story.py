@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from .._plumbing.wording import format_count
-from ..agent.step_notes import read_spent
 from ..durable.journal.records import EventRow
 from ..results import ToolResult
+from ..steps.notes import read_spent
 
 __all__ = ["Action", "FlowEvent", "tell_events", "tell_results"]
 

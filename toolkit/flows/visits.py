@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ..agent.step_notes import read_pause
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
+from ..steps.notes import read_pause
 from .graph import Graph, StepNode
 from .outcomes import Problems
 from .returned_values import find_value

@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .._plumbing.wording import format_count
-from ..providers.messages import Message, ToolMessage
-from ..results import ToolResult
-from ..values.part_texts import has_text
-from ..values.rendering import as_json
+from ..._plumbing.wording import format_count
+from ...providers.messages import Message, ToolMessage
+from ...results import ToolResult
+from ...values.part_texts import has_text
+from ...values.rendering import as_json
 
 __all__ = ["Compaction", "ResultKeeper", "compact_messages", "size_of"]
 

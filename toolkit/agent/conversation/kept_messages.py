@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from .prompts import EXECUTE_PROMPT, EXIT_PLAN
+from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from ..prompts import EXECUTE_PROMPT, EXIT_PLAN
 
 __all__ = ["MessageSplit", "split_messages"]
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..providers.base import Usage
-from ..providers.messages import UserMessage
-from ..results import ToolCall, ToolResult
-from ..session import Session
-from .conversation import RunConversation
-from .run_steps import escape_key
+from ...providers.base import Usage
+from ...providers.messages import UserMessage
+from ...results import ToolCall, ToolResult
+from ...session import Session
+from ...steps.notes import detach_notes, read_pause
+from ...steps.records import ReplyToPrompts, load_call, load_reply
+from ...steps.run_steps import escape_key
+from ..conversation.run_conversation import RunConversation
+from ..conversation.valid_messages import build_unfinished_result
 from .runs import Run
-from .step_notes import detach_notes, read_pause
-from .step_records import ReplyToPrompts, load_call, load_reply
-from .valid_messages import build_unfinished_result
 
 __all__ = ["KeptSteps", "add_kept_turns"]
 

@@ -27,9 +27,9 @@ from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from .base import CallWork, Steps
 from .expense import Spent
-from .step_notes import CallPause
-from .steps import CallWork, Steps
+from .notes import CallPause
 
 __all__ = ["InnerRunChanged", "NestedRun", "NestedRuns", "NotKept", "refuse_work"]
 

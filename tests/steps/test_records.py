@@ -12,16 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.agent.run_seal import dump_run, load_run
-from toolkit.agent.runs import Run
-from toolkit.agent.session_changes import apply_changes, describe_changes, read_state
-from toolkit.agent.step_records import (
-    ReplyToPrompts,
-    dump_call,
-    dump_reply,
-    load_call,
-    load_reply,
-)
+from toolkit.agent.saved.run_seal import dump_run, load_run
+from toolkit.agent.saved.runs import Run
 from toolkit.content import ImagePart, TextPart
 from toolkit.decisions import ApprovalRequest, Grant
 from toolkit.permissions import Permissions
@@ -30,6 +22,14 @@ from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage, Native, UserMessage
 from toolkit.results import KINDS, ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.steps.records import (
+    ReplyToPrompts,
+    dump_call,
+    dump_reply,
+    load_call,
+    load_reply,
+)
+from toolkit.steps.session_changes import apply_changes, describe_changes, read_state
 
 TEXTS = st.text(max_size=8)
 COUNTS = st.integers(0, 10**6)

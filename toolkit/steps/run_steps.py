@@ -32,11 +32,11 @@ from ..hooks.base import ShownCall
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from .base import Begin, Steps
 from .expense import Spent
 from .nested_runs import NestedRuns, NotKept, refuse_work
-from .step_notes import CallPause, drop_pause
-from .step_records import ReplyToPrompts
-from .steps import Begin, Steps
+from .notes import CallPause, drop_pause
+from .records import ReplyToPrompts
 
 __all__ = ["BEGIN_HOOK", "CallStep", "RunScope", "RunSteps", "StepSetup", "escape_key", "find_open_step"]
 

@@ -11,9 +11,9 @@ import contextlib
 import threading
 from collections.abc import Iterable, Iterator
 
-from .._plumbing.forks import unlock_in_children
-from ..errors import ToolkitError
-from ..providers.messages import UserMessage
+from ..._plumbing.forks import unlock_in_children
+from ...errors import ToolkitError
+from ...providers.messages import UserMessage
 
 __all__ = ["NotRunning", "RunInbox", "RunInboxes"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 
-from ..providers.messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
-from ..results import ToolCall, ToolResult
+from ...providers.messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
+from ...results import ToolCall, ToolResult
 from .compaction import Compaction, ResultKeeper, compact_messages, size_of
 from .kept_messages import MessageSplit, split_messages
 from .result_marks import frame_message, mark_result, remove_mark

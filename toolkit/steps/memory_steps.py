@@ -11,10 +11,10 @@ import concurrent.futures
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from ..agent.steps import CallWork
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from .base import CallWork
 
 __all__ = ["MemorySteps"]
 

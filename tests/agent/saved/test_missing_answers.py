@@ -14,8 +14,8 @@ import pytest
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import NoAnswer, Run
-from toolkit.agent.missing_answers import explain_missing_answer
-from toolkit.agent.runs import Status
+from toolkit.agent.saved.missing_answers import explain_missing_answer
+from toolkit.agent.saved.runs import Status
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.errors import ProviderError, ToolkitError
 from toolkit.providers import AnthropicProvider

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..decisions import ApprovalRequest
-from ..errors import ToolkitError
+from ...decisions import ApprovalRequest
+from ...errors import ToolkitError
 
 __all__ = ["NoAnswer", "explain_missing_answer"]
 

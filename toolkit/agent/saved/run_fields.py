@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from .budgets import LimitName
+from ..budgets import LimitName
 
 __all__ = ["Status", "Stop", "check_run_fields"]
 

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed
 from tests.properties.test_conversations import PROVIDERS
 from toolkit.agent import Run, Summary
-from toolkit.agent.compaction import size_of
-from toolkit.agent.conversation import RunConversation
-from toolkit.agent.kept_messages import split_messages
+from toolkit.agent.conversation.compaction import size_of
+from toolkit.agent.conversation.kept_messages import split_messages
+from toolkit.agent.conversation.run_conversation import RunConversation
+from toolkit.agent.conversation.summaries import describe_calls, shorten
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.agent.plan_mode import build_plan_request
 from toolkit.agent.prompts import EXECUTE_PROMPT
-from toolkit.agent.summaries import describe_calls, shorten
 from toolkit.agent.summarizer import _render_entries
-from toolkit.agent.valid_messages import find_message_flaw
 from toolkit.content import AudioPart, ImagePart, ResourcePart
 from toolkit.decisions import ApprovalRequest
 from toolkit.errors import ProviderError

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from tests.agent.kit import call
-from toolkit.agent.conversation import RunConversation
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.run_conversation import RunConversation
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.providers import AssistantMessage, UserMessage
 from toolkit.results import ToolResult
 

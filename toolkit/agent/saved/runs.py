@@ -19,21 +19,21 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
-from .._plumbing.wording import format_count
-from ..decisions import ApprovalRequest
-from ..errors import BadArgs
-from ..providers.base import Usage
-from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
-from ..results import ToolResult
-from ..session import Session
-from ..values.rendering import as_json
-from .expense import Spent
-from .final_answers import UNREAD, AnswerFormat, FinalAnswer
+from ..._plumbing.wording import format_count
+from ...decisions import ApprovalRequest
+from ...errors import BadArgs
+from ...providers.base import Usage
+from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
+from ...results import ToolResult
+from ...session import Session
+from ...steps.expense import Spent
+from ...steps.notes import read_pause
+from ...values.rendering import as_json
+from ..conversation.summaries import Summary
+from ..conversation.valid_messages import find_message_flaw
+from ..final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
 from .run_fields import Status, Stop, check_run_fields
-from .step_notes import read_pause
-from .summaries import Summary
-from .valid_messages import find_message_flaw
 
 __all__ = ["Run", "SubRun", "check_run"]
 

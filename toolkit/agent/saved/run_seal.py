@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from ..approvals.seal import Seal
-from ..errors import ToolkitError
-from ..values.strictjson.canonical import digest_parts
+from ...approvals.seal import Seal
+from ...errors import ToolkitError
+from ...steps.records import VERSION, as_strict_json, read_fields
+from ...steps.session_changes import apply_changes, describe_changes, read_state
+from ...values.strictjson.canonical import digest_parts
 from .runs import Run
-from .session_changes import apply_changes, describe_changes, read_state
-from .step_records import VERSION, as_strict_json, read_fields
 
 __all__ = ["RunSeal", "SealError", "dump_run", "load_run"]
 

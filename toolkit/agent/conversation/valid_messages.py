@@ -13,10 +13,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from ..providers.messages import AssistantMessage, Message, ToolMessage
-from ..results import GeneratedId, ToolCall, ToolResult
-from ..values.rendering import as_json, replace_surrogates
-from ..values.strictjson.checks import is_plain_json
+from ...providers.messages import AssistantMessage, Message, ToolMessage
+from ...results import GeneratedId, ToolCall, ToolResult
+from ...values.rendering import as_json, replace_surrogates
+from ...values.strictjson.checks import is_plain_json
 
 __all__ = ["build_unfinished_result", "collect_call_ids", "find_message_flaw", "is_empty", "make_valid"]
 

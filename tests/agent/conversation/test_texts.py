@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, ToolFinished
-from toolkit.agent.compaction import compact_messages, size_of
+from toolkit.agent.conversation.compaction import compact_messages, size_of
+from toolkit.agent.conversation.result_marks import frame_message, mark_result
+from toolkit.agent.conversation.valid_messages import find_message_flaw, make_valid
 from toolkit.agent.prompts import FRAME_PROMPT
-from toolkit.agent.result_marks import frame_message, mark_result
-from toolkit.agent.valid_messages import find_message_flaw, make_valid
 from toolkit.content import AudioPart, ImagePart, ResourcePart
 from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.permissions import Permissions

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._plumbing.versioned_json import check_field_types
-from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from ..results import ToolCall, ToolResult
-from ..values.rendering import as_json, as_text, replace_surrogates
+from ..._plumbing.versioned_json import check_field_types
+from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from ...results import ToolCall, ToolResult
+from ...values.rendering import as_json, as_text, replace_surrogates
 
 __all__ = ["Summary", "describe_calls", "shorten"]
 

@@ -112,7 +112,7 @@ async def test_a_seal_can_be_too_old():
 
 async def test_a_version_nobody_knows_is_refused():
     """Also if it is signed."""
-    from toolkit.agent import run_seal as sealing
+    from toolkit.agent.saved import run_seal as sealing
 
     text = json.dumps({"version": 99})
     sealed = json.dumps({"content": text, "seal": sealing._sign_text(KEY, text)})

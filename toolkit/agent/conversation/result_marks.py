@@ -11,9 +11,9 @@ import copy
 import secrets
 from collections.abc import Callable
 
-from ..providers.messages import Message, ToolMessage
-from ..results import ToolResult
-from .step_notes import with_metadata
+from ...providers.messages import Message, ToolMessage
+from ...results import ToolResult
+from ...steps.notes import with_metadata
 
 __all__ = ["frame_message", "mark_result", "remove_mark"]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import NotRunning, Run, Said, ToolFinished, TurnFinished, sub_run
-from toolkit.agent.run_inbox import RunInbox, RunInboxes
+from toolkit.agent.conversation.run_inbox import RunInbox, RunInboxes
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, ToolkitError

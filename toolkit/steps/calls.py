@@ -18,8 +18,8 @@ from ..dispatcher import Dispatcher
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..values.strictjson.canonical import digest_parts
+from .base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .run_steps import RunSteps
-from .steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 
 __all__ = ["build_claim_mark", "may_repeat", "prepare_step_call", "resume_in_step"]
 
