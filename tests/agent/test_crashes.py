@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process
+from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import call
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.agent.saved.run_seal import dump_run, load_run
-from toolkit.agent.stepped_runs import resume_with_steps, run_with_steps
 from toolkit.approvals import Approvals
 from toolkit.calls.resources import PER_CALL
 from toolkit.catalog import Catalog

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process
+from tests.agent.crashing_steps import CrashingSteps, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Budget, Run, Steps, sub_run
+from toolkit.agent.inner_agents import with_approval_store
 from toolkit.agent.saved.run_seal import dump_run, load_run
-from toolkit.agent.stepped_agents import with_approval_store
-from toolkit.agent.stepped_runs import keeps_approvals, resume_with_steps, run_with_steps
+from toolkit.agent.stepped_runs import find_dispatcher
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
+from toolkit.durable.run_requests import keeps_approvals
 from toolkit.errors import ProviderError, Transient
 from toolkit.permissions import Permissions
 from toolkit.policies.retry import RetryPolicy
@@ -493,7 +494,7 @@ async def test_default_approvals_are_moved_to_a_store(steps: CrashingSteps, tmp_
     approvals = Approvals(key="k" * 32, ask=lambda request: Decision.approve(by="ada"), expires_seconds=60)
     agent = shed.agent([[call("burn", "t1", wood="oak")], "done"], dispatcher=shed.dispatcher(approvals))
     other = with_approval_store(agent, store)
-    assert (keeps_approvals(agent), keeps_approvals(other)) == (False, True)
+    assert tuple(keeps_approvals(find_dispatcher(one).approvals) for one in (agent, other)) == (False, True)
     own = other._toolbox.dispatcher.approvals
     assert (own.asker, own.expires_seconds, own.seal) == (approvals.asker, 60, None)
     assert store.is_signed
@@ -613,7 +614,7 @@ def test_run_of_an_older_version_has_no_replies() -> None:
 async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: Any) -> None:
     """A skill with destructive tools is run again after a crash, and its own steps are not."""
     from toolkit.skills import Skills
-    from toolkit.steps.calls import may_repeat
+    from toolkit.steps.base import may_repeat
 
     folder = tmp_path / "tidy"
     folder.mkdir()
@@ -621,7 +622,7 @@ async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: An
     shed = Shed("bypass")
     skills = Skills(shed.catalog, str(tmp_path))
     assert skills["tidy"].facts.destructive
-    assert (may_repeat(skills, "tidy"), may_repeat(skills, "burn"), may_repeat(skills, "none")) == (True, False, False)
+    assert [may_repeat(skills.get(name)) for name in ("tidy", "burn", "none")] == [True, False, False]
     dispatcher = Dispatcher(skills, permissions=Permissions("bypass"))
     script = [[call("tidy", "t1", input="all")], [call("burn", "t2", wood="oak")], "tidy", "done"]
     await run_with_steps(Agent(ScriptedProvider(script), dispatcher), "go", run_id="r", steps=steps, secret="s")

@@ -106,7 +106,7 @@ async def run_with(flow, value, steps, *, decisions=None, resources=None, dispat
     from toolkit import Session
     from toolkit.flows.runner import FlowRunner
     from toolkit.flows.step_calls import StepCaller
-    from toolkit.steps.run_steps import RunScope
+    from toolkit.steps.call_step import RunScope
 
     own_dispatcher = flow._dispatchers.build(dispatcher, resources or {})
     scope = RunScope(steps=steps, secret="secret", dispatcher=own_dispatcher, decisions=decisions or {})

@@ -21,10 +21,11 @@ from ..providers.base import Reply, Request, Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..steps.call_step import CallStep, RunScope, StepSetup, current_step
 from ..steps.expense import Spent
 from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
 from ..steps.records import ReplyToPrompts, with_prompts
-from ..steps.run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
+from ..steps.run_steps import RunSteps, escape_key
 from .budgets import Ledger
 from .call_watcher import CallWatcher, EventListener
 from .conversation.run_conversation import RunConversation
@@ -291,7 +292,6 @@ class ActiveRun:
         call: ToolCall,
         start: Callable[[], Awaitable[ToolResult]],
         *,
-        may_repeat: bool,
         call_key: str | None = None,
         pause: CallPause | None = None,
     ) -> ToolResult:
@@ -310,9 +310,7 @@ class ActiveRun:
             waiting = None if sub_run is None else sub_run.to_json()
             return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=waiting))
 
-        result = await self.steps.call(
-            key, call, work, may_repeat=may_repeat, session=self.session, call_key=call_key, pause=pause
-        )
+        result = await self.steps.call(key, call, work, self.session, call_key=call_key, pause=pause)
         result, notes = detach_notes(result)
         self._report_spent(notes.spent)
         if is_kept:

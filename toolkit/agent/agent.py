@@ -29,8 +29,8 @@ from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from ..steps.base import Steps
+from ..steps.call_step import StepSetup
 from ..steps.expense import Spent
-from ..steps.run_steps import StepSetup
 from .active_run import ActiveRun, RunEnding, build_active_run
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget

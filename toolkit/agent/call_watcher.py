@@ -129,9 +129,7 @@ class CurrentRun(Protocol):
         """The steps of the run, if it has steps."""
         ...
 
-    async def do_call_step(
-        self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]], *, may_repeat: bool
-    ) -> ToolResult:
+    async def do_call_step(self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
         """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
         ...
 

@@ -6,18 +6,20 @@ The agents are of type `Any`, because the `Agent` imports this file.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ..approvals.records import ApprovalError
+from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..steps.call_step import CallStep, RunScope, StepSetup, find_open_step
 from ..steps.nested_runs import NestedRun
 from ..steps.requests import find_answer, share_store
-from ..steps.run_steps import CallStep, RunScope, StepSetup, find_open_step
 from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
@@ -27,16 +29,18 @@ from .options import AgentOptions
 from .resume import Decisions
 from .saved.run_seal import dump_run, load_run
 from .saved.runs import Run
-from .stepped_agents import read_own_session, with_approval_store
 
 __all__ = [
     "InnerStart",
     "build_own_setup",
     "find_step_for",
+    "read_own_session",
     "run_in_step",
     "wait_for_run",
+    "with_approval_store",
 ]
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -179,6 +183,43 @@ def _share_store_with(agent: Any, scope: RunScope) -> Any:
     approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
     shared = share_store(approvals, scope)
     return agent if shared is approvals else with_approval_store(agent, shared.store)
+
+
+def with_approval_store(agent: A, store: ApprovalStore) -> A:
+    """
+    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
+
+    What is said to a run of either agent reaches the run.
+
+    Raises:
+        TypeError: The approvals of the agent cannot have another store.
+    """
+    other_agent: Any = copy.copy(agent)
+    toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package
+    approvals = toolbox.dispatcher.approvals
+    if not hasattr(approvals, "with_store"):
+        raise TypeError(
+            f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
+            "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
+        )
+    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
+    return cast("A", other_agent)
+
+
+def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dict[str, Any]]:
+    """
+    Return on whose behalf a run of *agent* acts, and what it takes over from the agent's own session, as JSON.
+
+    That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
+    does not get the grants.
+    """
+    session = agent._session  # noqa: SLF001 -- the agent's own package
+    if session is None:
+        return principal, {}
+    changes = describe_changes(None, read_state(session))
+    if principal is not None and principal != session.principal:
+        changes.pop("grants", None)
+    return session.principal if principal is None else principal, changes
 
 
 def _load(agent: Any, record: Mapping[str, Any]) -> Run[Any]:

@@ -22,7 +22,7 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from ..steps.run_steps import CallStep, current_step
+from ..steps.call_step import CallStep, current_step
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free

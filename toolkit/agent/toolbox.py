@@ -34,9 +34,8 @@ from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from ..steps.calls import may_repeat, prepare_step_call
+from ..steps.call_step import BEGIN_HOOK
 from ..steps.requests import withdraw_session_requests
-from ..steps.run_steps import BEGIN_HOOK
 from ..values.visible import make_visible
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
@@ -215,10 +214,9 @@ class Toolbox:
         if run.steps is None:
             return run.watcher.record_result(call, await start())
         key = run.steps.make_call_key(call.id)
-        prepare_step_call(call, run.steps, key)
+        run.steps.prepare(call, key)
         call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
-        repeats = may_repeat(self.dispatcher.catalog, call.name)
-        return run.watcher.record_result(call, await run.do_call_step(key, call, start, may_repeat=repeats))
+        return run.watcher.record_result(call, await run.do_call_step(key, call, start))
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """

@@ -42,8 +42,9 @@ from .over_runs import OverRuns
 from .refusals import find_refusal
 from .run_answers import RunAnswers
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, DescribeStop, RequestKeeper, RunKind, RunKinds, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
+from .run_requests import RunRequests
 
 __all__ = ["DurableHost"]
 
@@ -143,7 +144,7 @@ class DurableHost:
         *,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
         describe_stop: DescribeStop | None = None,
-        requests: RequestKeeper | None = None,
+        requests: RunRequests | None = None,
         find_version: Callable[[], str] = lambda: "",
     ) -> None:
         """

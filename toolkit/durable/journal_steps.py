@@ -21,7 +21,7 @@ from ..concurrency.uninterrupted import run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from ..steps.base import CallWork, Steps
+from ..steps.base import CallWork, Steps, build_cut_off_result
 from ..steps.records import dump_call, dump_reply, load_call, load_reply
 from ..steps.session_changes import read_state
 from .errors import DurableError, Fenced
@@ -111,9 +111,7 @@ class JournalSteps(Steps):
         started = self._read_seconds()
         before = read_state(session)
         if step is not None and not may_repeat:
-            result = _build_cut_off_result(
-                call, "it was cancelled" if step.epoch == self.epoch else "its process ended"
-            )
+            result = build_cut_off_result(call, "it was cancelled" if step.epoch == self.epoch else "its process ended")
             await self._finish(key, dump_call(result, session, before), started)
             return result
         beginning = _Beginning(self, key, call, was_begun=step is not None)
@@ -268,14 +266,3 @@ class _Beginning:
             return
         await self._steps.write_beginning(self._key, self._call, was_begun=self._was_begun)
         self.has_begun = True
-
-
-def _build_cut_off_result(call: ToolCall, cause: str) -> ToolResult:
-    return ToolResult.failure(
-        "failed",
-        f"{cause} while it ran, before the result was kept: it may or may not have happened",
-        details={"happened": "maybe"},
-        advice="Find out what happened before you call it again.",
-        call_id=call.id,
-        tool=call.name,
-    )

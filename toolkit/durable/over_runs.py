@@ -65,11 +65,11 @@ class OverRuns:
             return True
         if row.kind not in self._kinds:
             return False
-        keeper = self._kinds.find_keeper(row.kind)
+        requests = self._kinds.find_run_requests(row.kind)
         try:
-            if keeper is not None:
+            if requests is not None:
                 kept_ids = row.decisions if row.status == "failed" else ()
-                await keeper.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
+                await requests.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
         except ApprovalError as error:
             _log.warning("run %r is %s, and its requests could not be withdrawn: %s", row.id, row.status, error)
             return False
@@ -96,11 +96,11 @@ class OverRuns:
         return int(count)
 
     async def _delete_requests(self, kind: str, rows: Sequence[RunRow]) -> None:
-        keeper = self._kinds.find_keeper(kind)
-        if keeper is None:
+        requests = self._kinds.find_run_requests(kind)
+        if requests is None:
             return
         try:
-            await keeper.delete(rows)
+            await requests.delete(rows)
         except ApprovalError as error:
             _log.warning("%d runs of kind %r were deleted, but not their requests: %s", len(rows), kind, error)
 

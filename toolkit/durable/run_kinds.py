@@ -5,7 +5,7 @@ Kinds of runs: what the program that has them gives to a host, and what it gets 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -14,13 +14,13 @@ from ..steps.base import Steps
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
 from .journal.run_changes import OVER
+from .run_requests import RunRequests
 
 __all__ = [
     "Activate",
     "Activation",
     "DescribeStop",
     "Ended",
-    "RequestKeeper",
     "RunKind",
     "RunKinds",
     "describe_plain_stop",
@@ -78,26 +78,6 @@ DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow
 """Returns the outcome of a run that is stopped from outside. Its row has the outcome with which it last waited."""
 
 
-class RequestKeeper(Protocol):
-    """The requests for approval of the runs of one kind, in the store of approvals."""
-
-    async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
-        """
-        Withdraw the requests of a run that is over, but for those with *kept_ids*.
-
-        Raises:
-            ApprovalError: The store cannot be used.
-        """
-
-    async def delete(self, rows: Sequence[RunRow]) -> None:
-        """
-        Delete what the store has about requests of runs that were deleted, if the store can do that.
-
-        Raises:
-            ApprovalError: The store cannot be used.
-        """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
     """
@@ -115,7 +95,7 @@ class RunKind:
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: DescribeStop
-    requests: RequestKeeper | None = None
+    requests: RunRequests | None = None
     find_version: Callable[[], str] = lambda: ""
 
 
@@ -177,7 +157,7 @@ class RunKinds:
         times = [row.deadline, *(request.expires_at for request in requests)]
         return min((time for time in times if time is not None), default=None)
 
-    def find_keeper(self, name: str) -> RequestKeeper | None:
+    def find_run_requests(self, name: str) -> RunRequests | None:
         """Return what closes the requests of runs of the kind *name*; None if this host has nothing that does."""
         kind = self._kinds.get(name)
         return None if kind is None else kind.requests

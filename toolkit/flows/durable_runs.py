@@ -11,20 +11,19 @@ from weakref import ref
 
 from ..approvals import Approvals
 from ..approvals.identity import digest_tools
-from ..approvals.memory_store import MemoryApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
-from ..durable.approvals_beside import open_approvals_beside
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus, StepRow
 from ..durable.run_kinds import Activation, Ended
+from ..durable.run_requests import RunRequests, keeps_approvals, open_approvals_beside
 from ..errors import DefinitionError
 from ..session import Session
-from ..steps.run_steps import RunScope, escape_key
+from ..steps.call_step import RunScope
+from ..steps.run_steps import escape_key
 from .effects import find_steps_done, list_left
-from .flow_requests import FlowRequests
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
@@ -83,7 +82,7 @@ class DurableRuns:
             self._activate,
             find_requests=self._find_requests,
             describe_stop=self._describe_stop,
-            requests=FlowRequests(self._open_requests, self._name_session),
+            requests=RunRequests(self._open_requests, self._name_session),
             find_version=lambda: digest_tools(node.tool for node in self._find_graph().nodes.values()),
         )
 
@@ -159,7 +158,6 @@ class DurableRuns:
             scope,
             Session(id=self._name_session(row), principal=row.principal),
             key=escape_key(row.id),
-            epoch=row.epoch,
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)
@@ -219,7 +217,7 @@ class DurableRuns:
 
     def _choose_approvals(self, approvals: Approvals) -> Approvals:
         """Return *approvals*, or the same with a store beside the runs if their requests would end with the process."""
-        if not isinstance(approvals.store, MemoryApprovals):
+        if keeps_approvals(approvals):
             return approvals
         if self._store is None:
             self._store = open_approvals_beside(self.host.database)

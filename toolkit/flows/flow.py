@@ -25,11 +25,11 @@ from ..functions.callables import get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.call_step import CallStep, RunScope, find_open_step
 from ..steps.memory_steps import MemorySteps
-from ..steps.requests import share_store
-from ..steps.run_steps import CallStep, RunScope, escape_key, find_open_step
+from ..steps.requests import check_answers, share_store
+from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
-from .answers import check_answers
 from .durable_runs import DurableRuns, find_host
 from .graph import Graph
 from .graph_builder import build_graph
@@ -269,7 +269,7 @@ class Flow(Generic[E]):
         if memory.flow is not self:
             name = memory.flow.name
             raise TypeError(f"the run `{waiting.id}` is one of another flow, `{name}`; resume it with that one")
-        check_answers(waiting, decisions)
+        check_answers(decisions, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
         return await self._run_in_memory(memory, decisions)
 
     async def start(

@@ -165,7 +165,7 @@ class ItemVisit:
 
     async def _find_value_before(self, attempt: int) -> FlowValue:
         """Return the value with which an attempt ran. A hook or a person may have changed it."""
-        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt), self._node.tool)
+        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt))
         return self._value if changed is None else FlowValue(self._value.type, changed[self._node.parameter])
 
     def _build_run_key(self, attempt: int) -> str:

@@ -10,13 +10,26 @@ crash, finds what it had done before. `toolkit.durable` keeps steps in a databas
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..spec import Tool
 
-__all__ = ["ONLY_SUB_RUNS", "ONLY_SUB_RUNS_KEY", "Begin", "CallWork", "Steps"]
+__all__ = [
+    "ONLY_SUB_RUNS",
+    "ONLY_SUB_RUNS_KEY",
+    "Begin",
+    "CallWork",
+    "NotKept",
+    "Steps",
+    "build_cut_off_result",
+    "may_repeat",
+    "read_note",
+    "refuse_work",
+    "write_note",
+]
 
 ONLY_SUB_RUNS_KEY = "toolkit.only_sub_runs"
 ONLY_SUB_RUNS = object()
@@ -61,3 +74,49 @@ class Steps(Protocol):
             session: The session of the call. What the call changes in it is kept with the result, and set again when
                 the result is returned without running the call.
         """
+
+
+def may_repeat(tool: Tool | None) -> bool:
+    """Return whether a step that has begun, and has no result, may call *tool* again."""
+    if tool is None:
+        return False
+    is_harmless = tool.facts.idempotent and not tool.facts.destructive
+    return is_harmless or (tool.facts.metadata or {}).get(ONLY_SUB_RUNS_KEY) is ONLY_SUB_RUNS
+
+
+def build_cut_off_result(call: ToolCall, cause: str) -> ToolResult:
+    """Return the result of a call that may not be repeated, and was cut off by *cause* after it began."""
+    return ToolResult.failure(
+        "failed",
+        f"{cause} while it ran, before the result was kept: it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+        call_id=call.id,
+        tool=call.name,
+    )
+
+
+class NotKept(Exception):  # noqa: N818 -- the name says what happened
+    """A step that was looked for has no record."""
+
+
+async def refuse_work(*_: object) -> NoReturn:
+    """Do nothing in a step that is only looked for: raise `NotKept`."""
+    raise NotKept
+
+
+async def read_note(steps: Steps, key: str) -> Any:
+    """Return the JSON that `write_note` has kept under *key*; None if there is none."""
+    try:
+        return (await steps.call(key, ToolCall("", {}, key), refuse_work, may_repeat=True, session=Session())).value
+    except NotKept:
+        return None
+
+
+async def write_note(steps: Steps, key: str, text: str, value: Any) -> None:
+    """Keep *value*, which is JSON, under *key*. *text* says what it is about."""
+
+    async def build_result(begin: object) -> ToolResult:
+        return ToolResult(text, value, call_id=key)
+
+    await steps.call(key, ToolCall("", {}, key), build_result, may_repeat=True, session=Session())

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import CallWork
+from .base import CallWork, build_cut_off_result
 
 __all__ = ["MemorySteps"]
 
@@ -69,17 +69,7 @@ class MemorySteps:
                 self._begun.add(key)
 
         if key in self._begun and not may_repeat:
-            self.results[key] = _build_cut_off_result(call)
+            self.results[key] = build_cut_off_result(call, "it was cancelled")
         else:
             self.results[key] = await work(begin)
         return self.results[key]
-
-
-def _build_cut_off_result(call: ToolCall) -> ToolResult:
-    return ToolResult.failure(
-        "failed",
-        "it was cancelled while it ran: it may or may not have happened",
-        details={"happened": "maybe"},
-        call_id=call.id,
-        tool=call.name,
-    )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
@@ -26,12 +26,11 @@ from ..calls.propagation import CallPaused
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..results import ToolCall, ToolResult
-from ..session import Session
-from .base import CallWork, Steps
+from .base import Steps, read_note, write_note
 from .expense import Spent
 from .notes import CallPause
 
-__all__ = ["InnerRunChanged", "NestedRun", "NestedRuns", "NotKept", "refuse_work"]
+__all__ = ["InnerRunChanged", "NestedRun", "NestedRuns"]
 
 _ENDING_SECONDS = 10.0
 _NOTHING = Spent()
@@ -171,26 +170,17 @@ class NestedRuns:
 
     async def read_note(self, name: str) -> Any:
         """Return what `write_note` has kept under *name*; None if there is nothing."""
-        try:
-            return (await self._do_step(name, refuse_work)).value
-        except NotKept:
-            return None
+        return await self._watch(read_note(self._steps, f"{self._key}/{name}"))
 
     async def write_note(self, name: str, text: str, value: Any) -> None:
         """Keep *value*, which is JSON, under *name*. *text* says what it is about."""
+        await self._watch(write_note(self._steps, f"{self._key}/{name}", text, value))
 
-        async def build_result(begin: object) -> ToolResult:
-            return ToolResult(text, value, call_id=f"{self._key}/{name}")
-
-        await self._do_step(name, build_result)
-
-    async def _do_step(self, name: str, work: CallWork) -> ToolResult:
-        key = f"{self._key}/{name}"
+    async def _watch(self, step: Awaitable[T]) -> T:
         try:
-            return await self._steps.call(key, ToolCall("", {}, key), work, may_repeat=True, session=Session())
+            return await step
         except Exception as error:
-            if not isinstance(error, NotKept):
-                self.failure = error
+            self.failure = error
             raise
 
     def add_spent(self, number: int, spent: Spent) -> None:
@@ -252,12 +242,3 @@ class NestedRun:
     number: int
     key: str
     is_new: bool = field(kw_only=True)
-
-
-class NotKept(Exception):  # noqa: N818 -- the name says what happened
-    """A step that was looked for has no record."""
-
-
-async def refuse_work(*_: object) -> NoReturn:
-    """Do nothing in a step that is only looked for: raise `NotKept`."""
-    raise NotKept

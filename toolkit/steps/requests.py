@@ -5,9 +5,11 @@ The requests of one session in the store of approvals: withdraw them, find those
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from .._option_checks import describe_type
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import WITHDRAWN
@@ -15,16 +17,19 @@ from ..approvals.store import ApprovalStore, may_purge_sessions
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..session import Session
-from .run_steps import RunScope
+from .call_step import RunScope
 
 __all__ = [
     "ASK_AGAIN",
+    "check_answers",
     "delete_session_requests",
     "find_answer",
     "find_withdrawn_ids",
     "share_store",
     "withdraw_session_requests",
 ]
+
+_MAX_SHOWN_IDS = 5
 
 ASK_AGAIN = Decision.deny("the request was withdrawn, and nobody was asked again")
 """
@@ -96,6 +101,43 @@ async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | N
     if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
         return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
     return scope.decisions.get(request.id)
+
+
+def check_answers(
+    decisions: Any, requests: Sequence[ApprovalRequest], subject: str, call: str, held_ids: Collection[str] = ()
+) -> None:
+    """
+    Check that *decisions* is a dictionary of decisions by the ids of *requests*, for which *subject* waits.
+
+    Args:
+        call: The call that takes the decisions, with `{}` in place of the dictionary.
+        held_ids: The ids of the calls that are held back because of these requests, besides theirs.
+
+    Raises:
+        TypeError: It is something else.
+        ApprovalError: *subject* does not wait for one of the requests.
+    """
+    if not isinstance(decisions, Mapping):
+        answer = "Decision.approve()"
+        if isinstance(decisions, Decision):
+            answer = f"Decision.{'approve' if decisions.approved else 'deny'}(...)"
+        ids = [request.id for request in requests] or ["the id of a request"]
+        entries = ", ".join(f"{request_id!r}: {answer}" for request_id in ids[:_MAX_SHOWN_IDS])
+        more = ", ..." if len(ids) > _MAX_SHOWN_IDS else ""
+        raise TypeError(
+            f"resume wants the decisions in a dictionary, by the ids of the requests, got {describe_type(decisions)}; "
+            f"write {call.format(f'{{{entries}{more}}}')}"
+        )
+    for decision in decisions.values():
+        if not isinstance(decision, Decision):
+            raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+    names = {request.id: f"{request.id} (`{request.tool}`)" for request in requests}
+    if unknown_ids := [key for key in decisions if key not in names]:
+        hint = "; a call that is held back is asked about when its turn comes" if {*unknown_ids} & {*held_ids} else ""
+        unknown_list = ", ".join(repr(str(key)[:64]) for key in unknown_ids)
+        raise ApprovalError(
+            f"{subject} does not wait for {unknown_list}{hint}; it waits for {', '.join(names.values())}", why="unknown"
+        )
 
 
 async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> bool:

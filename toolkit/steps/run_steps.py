@@ -1,5 +1,5 @@
 """
-The steps of one run: their keys, and the step that the current call belongs to.
+The steps of one run, and their keys.
 
     RUN/reply/2                     the second reply of the model
     RUN/summary/3.1                 the first summary that was asked for before the third reply
@@ -17,192 +17,28 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..calls.attempts import on_retry
-from ..calls.propagation import CallAbandoned, CallPaused, must_propagate
+from ..calls.propagation import CallAbandoned
+from ..calls.resources import check_resource_keys
+from ..calls.resume import resume_call
 from ..context import current_run_id
-from ..decisions import Decision
+from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
-from ..hooks.base import Run as RunInner
-from ..hooks.base import ShownCall
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Begin, Steps
-from .expense import Spent
-from .nested_runs import NestedRuns, NotKept, refuse_work
-from .notes import CallPause, drop_pause
+from ..values.strictjson.canonical import digest_parts
+from .base import Begin, NotKept, may_repeat, read_note, refuse_work, write_note
+from .call_step import CallStep, RunScope, current_step
+from .nested_runs import NestedRuns
+from .notes import CallPause
 from .records import ReplyToPrompts
 
-__all__ = ["BEGIN_HOOK", "CallStep", "RunScope", "RunSteps", "StepSetup", "escape_key", "find_open_step"]
-
-_ENDING_SECONDS = 10.0
+__all__ = ["RunSteps", "escape_key"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunScope:
-    """
-    What a run shares with the runs inside it.
-
-    Attributes:
-        steps: Does the steps.
-        secret: A random text of the run, from which ids are derived that others must not guess. Without it, requests
-            for approval have random ids.
-        durable_id: The id of the run, if it is durable.
-        dispatcher: Has the store of the requests of all these runs; None if each run has its own.
-        decisions: The answers of people by the ids of their requests, for the runs inside.
-        now: The time by which requests expire, in seconds since 1970; that of the dispatcher unless given.
-        refused: Why an answer could not be accepted, by the id of its request. The person can answer again.
-    """
-
-    steps: Steps
-    secret: str = ""
-    durable_id: str | None = None
-    dispatcher: Dispatcher | None = None
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
-    now: float | None = None
-    refused: dict[str, Exception] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSetup:
-    """
-    How a run does its steps.
-
-    Attributes:
-        scope: What it shares with the runs inside it.
-        run_id: The id of a new run; random unless given.
-        key: The key of the run; made from its id unless given.
-        outer: The step that the run is a part of, if there is one.
-        spent_seconds: The seconds that the run has used in earlier processes.
-        session: The session of a new run; one of its own unless given.
-        is_new: Whether the run is a part of a step, and was not started before.
-    """
-
-    scope: RunScope
-    run_id: str | None = None
-    key: str | None = None
-    outer: CallStep | None = None
-    spent_seconds: float = 0.0
-    session: Session | None = None
-    is_new: bool = False
-
-
-class CallStep:
-    """
-    A step that runs a call, while the call runs.
-
-    Attributes:
-        key: The key of the step.
-        scope: What all runs inside the call share.
-        call: The call.
-        session: The session of the call.
-        nested: The runs that the function of the call starts itself.
-        spent: What the sub-runs of the call have used, without those that its function starts itself.
-        plan: The plan that the call has handed over, if it did.
-        failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
-        has_returned: Whether the tool has returned, so that only its result is left to be prepared.
-        is_in_tool: Whether the tool runs, and not a hook.
-    """
-
-    def __init__(
-        self, key: str, begin: Begin, scope: RunScope, call: ToolCall, session: Session, nested: NestedRuns
-    ) -> None:
-        self.key = key
-        self.scope = scope
-        self.call = call
-        self.session = session
-        self.nested = nested
-        self.is_in_tool = False
-        self.spent = Spent()
-        self.plan: str | None = None
-        self.failure: Exception | None = None
-        self.has_returned = False
-        self._begin = begin
-        self._is_over = False
-        self._lock = asyncio.Lock()
-        self._sub_run_counts: dict[int, int] = {}
-
-    async def begin(self) -> None:
-        """Record that the call is about to take effect."""
-        # A call in the background begins after its step has a result: the name of the job. It is not done again then.
-        async with self._lock:
-            if self._is_over:
-                return
-            try:
-                await self._begin()
-            except Exception as error:
-                raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
-
-    async def end(self) -> None:
-        """Record that the call has its result, and stop the runs that its function has left behind."""
-        async with self._lock:  # what has begun is recorded before the result is
-            self._is_over = True
-        await self.nested.end()
-
-    async def await_result(self, work: Awaitable[ToolResult]) -> ToolResult:
-        """Return the result of *work*, which runs the call; if a run inside it waits, a result that waits."""
-        try:
-            result = await work
-        except (CallPaused, BaseExceptionGroup) as error:
-            if not must_propagate(error):
-                raise
-            return self.nested.build_result(self.call)
-        # The function may have caught the exception of the run that waits.
-        return self.nested.build_result(self.call) if self.nested.requests else drop_pause(result)
-
-    def start_function(self, call: ToolCall | None = None) -> None:
-        """Record that the function of the call is about to run from its start; *call* is the one that is retried."""
-        if call is None or (call.id, call.name) == (self.call.id, self.call.name):
-            self.nested.restart()
-
-    def is_open(self) -> bool:
-        """Return whether a run that is started now is a part of this step."""
-        return self.is_in_tool and not self._is_over
-
-    def make_sub_run_key(self, attempt: int) -> str:
-        """Return the key of the next sub-run that attempt number *attempt* at the call starts."""
-        self._sub_run_counts[attempt] = number = self._sub_run_counts.get(attempt, 0) + 1
-        return self.key if (attempt, number) == (1, 1) else f"{self.key}/sub/{attempt}.{number}"
-
-
-current_step: ContextVar[CallStep | None] = ContextVar("toolkit_agent_step", default=None)
-
-
-def find_open_step() -> CallStep | None:
-    """Return the step whose tool the calling code belongs to; None if there is none."""
-    step = current_step.get()
-    return step if step is not None and step.is_open() else None
-
-
-class _BeginHook:
-    """The innermost around-hook of a run with steps: it records that the tool is about to run."""
-
-    async def around(self, call: ShownCall, run: RunInner) -> ToolResult:
-        """Begin the current step, and run the tool."""
-        step = current_step.get()
-        if step is None:
-            return await run()
-        step.has_returned = False
-        await step.begin()
-        step.start_function()
-        step.is_in_tool, token = True, on_retry.set(step.start_function)
-        try:
-            result = await run()
-        finally:
-            step.is_in_tool = False
-            on_retry.reset(token)
-        step.has_returned = True
-        return result
-
-
-BEGIN_HOOK = _BeginHook()
 
 
 class RunSteps:
@@ -257,9 +93,20 @@ class RunSteps:
         """Return the id of a request that the step *key* makes; None for a random one."""
         return self._derive("request", key) if self.scope.secret else None
 
-    def derive_idempotency_key(self, call_id: str) -> str:
-        """Return the idempotency key of a call of the last reply."""
-        return self._derive("idempotency key", self.make_call_key(call_id))
+    def prepare(self, call: ToolCall, key: str) -> None:
+        """Give *call* the ids that it has in every attempt at the step *key*."""
+        call.request_id = self.derive_request_id(key)
+        call.idempotency_key, call.claim_mark = self._derive_marks(call.id)
+
+    def _derive_marks(self, call_id: str) -> tuple[str, str]:
+        """
+        Return the idempotency key of a call, and the mark of its claims in the store of approvals.
+
+        A step runs its call only if no earlier attempt at it has begun, or if the tool may be run again. So it takes
+        over a claim that an earlier attempt has made. The mark tells it from the claims of other callers.
+        """
+        key = self._derive("idempotency key", self.make_call_key(call_id))
+        return key, f"{digest_parts('toolkit claim mark', key)[:16]}.{self.epoch}"
 
     def _derive(self, purpose: str, key: str) -> str:
         text = f"toolkit {purpose} {key}"
@@ -297,30 +144,26 @@ class RunSteps:
 
     async def _do_reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         errors: list[BaseException] = []
-        try:
-            return await self.scope.steps.reply(key, lambda: _note_error(ask, errors))
-        except Exception as error:
-            self._report_failure(error, errors)
-            raise
+        return await self._report(self.scope.steps.reply(key, lambda: _note_error(ask, errors)), errors)
 
     async def call(
         self,
         key: str,
         call: ToolCall,
-        work: Callable[[CallStep], Awaitable[ToolResult]],
-        *,
-        may_repeat: bool,
+        work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
         session: Session,
+        *,
         call_key: str | None = None,
         pause: CallPause | None = None,
     ) -> ToolResult:
         """
-        Return the result of the step *key*: the one that was kept, or a new one by *work*.
+        Return the result of the step *key*: the one that was kept, or a new one by *work*. The call has its tool.
 
         If the step makes a call again, *call_key* is the key of its first step, and *pause* says why it waited.
         """
         errors: list[BaseException] = []
         cancellation: asyncio.CancelledError | None = None
+        repeats = may_repeat(call.tool)
 
         async def do_call(begin: Begin) -> ToolResult:
             nonlocal cancellation
@@ -328,10 +171,11 @@ class RunSteps:
             step = CallStep(key, begin, self.scope, call, session, nested)
             token, id_token = current_step.set(step), current_run_id.set(self.scope.durable_id)
             try:
-                if may_repeat:
-                    result = await _note_error(lambda: work(step), errors)
+                noted_work = _note_error(lambda: work(step), errors)
+                if repeats:
+                    result = await noted_work
                 else:
-                    result, cancellation = await _prepare_result(_note_error(lambda: work(step), errors), step)
+                    result, cancellation = await step.await_to_end(noted_work)
             except CallAbandoned as abandoned:
                 raise abandoned.__cause__ or abandoned from None
             finally:
@@ -342,47 +186,60 @@ class RunSteps:
                 raise failure
             return result
 
-        try:
-            result = await self.scope.steps.call(key, call, do_call, may_repeat=may_repeat, session=session)
-        except Exception as error:
-            self._report_failure(error, errors)
-            raise
+        kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)
+        result = await self._report(kept_work, errors)
         if cancellation is not None:
             raise cancellation  # it came after the tool had returned, and the result is kept now
         return result
 
-    def _report_failure(self, error: Exception, work_errors: list[BaseException]) -> None:
-        """Report *error* to the step that this run is a part of, unless the work itself has raised it."""
-        # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
-        if self.outer is not None and not any(error is work_error for work_error in work_errors):
-            self.outer.failure = error
+    async def resume(
+        self,
+        dispatcher: Dispatcher,
+        request: ApprovalRequest,
+        decision: Decision,
+        session: Session,
+        resources: Mapping[Any, Any] | None,
+        *,
+        call_id: str,
+        timeout_seconds: float | None = None,
+    ) -> ToolResult:
+        """
+        Continue a call that waits inside its step, as `Dispatcher.resume` does.
 
+        Raises:
+            ApprovalError: The answer cannot be accepted.
+        """
+        idempotency_key, claim_mark = self._derive_marks(call_id)
+        return await resume_call(
+            request,
+            decision,
+            dispatcher.find_plan,
+            dispatcher.settings,
+            session=session,
+            principal=None,
+            resources={} if resources is None else check_resource_keys(resources),
+            timeout_seconds=timeout_seconds,
+            idempotency_key=idempotency_key,
+            claim_mark=claim_mark,
+        )
 
-async def _prepare_result(
-    work: Coroutine[Any, Any, ToolResult], step: CallStep
-) -> tuple[ToolResult, asyncio.CancelledError | None]:
-    """
-    Return the result of *work*, and the cancellation that came after the tool of *step* had returned.
+    async def read_note(self, key: str) -> Any:
+        """Return the JSON that `write_note` has kept under *key*; None if there is none."""
+        return await self._report(read_note(self.scope.steps, key))
 
-    A call that may not be repeated would be one that may or may not have happened, if its hooks and its records
-    were cut off. So they have some seconds to come to their end.
-    """
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
-    cancellation: asyncio.CancelledError | None = None
-    end: float | None = None
-    while not task.done():
+    async def write_note(self, key: str, text: str, value: Any) -> None:
+        """Keep *value*, which is JSON, under *key*. *text* says what it is about."""
+        await self._report(write_note(self.scope.steps, key, text, value))
+
+    async def _report(self, step: Awaitable[T], work_errors: Sequence[BaseException] = ()) -> T:
+        """Await *step*. Report its error to the step that this run is a part of, unless the work has raised it."""
         try:
-            await asyncio.wait({task}, timeout=None if end is None else max(0.0, end - loop.time()))
-        except asyncio.CancelledError as error:
-            cancellation = error
-            if not step.has_returned:
-                task.cancel()
-            elif end is None:
-                end = loop.time() + _ENDING_SECONDS
-        if end is not None and loop.time() >= end:
-            task.cancel()
-            end = None
-    return task.result(), cancellation
+            return await step
+        except Exception as error:
+            # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
+            if self.outer is not None and not any(error is work_error for work_error in work_errors):
+                self.outer.failure = error
+            raise
 
 
 async def _note_error(work: Callable[[], Awaitable[T]], errors: list[BaseException]) -> T:
