@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
-    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs event_stream agent stepped_runs __init__",
+    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages result_marks run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
@@ -37,7 +37,7 @@ ORDER = {
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
-    "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_requests run_kinds refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker local_runs host run_input agent_outcomes durable_agent __init__",
+    "durable": "errors database_address journal/ decisions store_retries journal_steps step_gate engine run_requests run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls returned_values visits runner mermaid story effects durable_runs flow __init__",

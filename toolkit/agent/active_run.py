@@ -27,10 +27,10 @@ from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_resu
 from ..steps.records import ReplyToPrompts, with_prompts
 from ..steps.run_steps import RunSteps, escape_key
 from .budgets import Ledger
-from .call_watcher import CallWatcher, EventListener
+from .call_watcher import CallWatcher
 from .conversation.run_conversation import RunConversation
 from .conversation.run_inbox import RunInbox
-from .events import CatalogChanged, Compacted, Said
+from .events import CatalogChanged, Compacted, EventListener, Said
 from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .prompts import ANSWER_PROMPT, FRAME_PROMPT

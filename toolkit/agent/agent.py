@@ -34,18 +34,15 @@ from ..steps.expense import Spent
 from .active_run import ActiveRun, RunEnding, build_active_run
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget
-from .call_watcher import EventListener
 from .conversation.run_inbox import RunInboxes
-from .event_stream import stream_events
-from .events import Event
+from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
-from .inner_agents import InnerStart, build_own_setup, find_step_for, run_in_step, wait_for_run
+from .inner_agents import RunOrder, build_own_setup, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions, OutputWay
 from .own_tools import with_own_tools
-from .plan_execution import check_execution, claim_plan
-from .plan_mode import resolve_plan_tools, with_plan
+from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT, PLAN_PROMPT, SUMMARY_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .saved.runs import Run, check_run
@@ -188,7 +185,7 @@ class Agent(Generic[T]):
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
-        return await self._run_prompt(prompt, run, resources, None)
+        return await self._start(RunOrder("run", prompt, run, resources))
 
     async def resume(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
         """
@@ -201,7 +198,7 @@ class Agent(Generic[T]):
             ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
                 run up to that point.
         """
-        return await self._resume_run(run, decisions, resources, None)
+        return await self._start(RunOrder("resume", None, run, resources, decisions=decisions))
 
     async def execute(
         self,
@@ -223,38 +220,7 @@ class Agent(Generic[T]):
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
             ValueError: *run* has not planned, or *mode* is "plan".
         """
-        return await self._execute_run(run, prompt, mode, resources)
-
-    async def _execute_run(
-        self,
-        run: Run[Any],
-        prompt: str | UserMessage,
-        mode: Mode | None,
-        resources: Resources | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
-        if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("execute", prompt, run, resources, mode=mode))
-        execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
-        # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
-        active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
-        self._toolbox.check_mode(active_run.session, execution_mode)
-        may_claim = setup is None or setup.is_new
-        cancelled = await claim_plan(self._toolbox, active_run.session, run) if may_claim else None
-        self._toolbox.set_mode(active_run.session, execution_mode)
-        active_run.plan, active_run.refused_answers = None, 0
-        active_run.read_inbox()
-        active_run.conversation.add_prompt(with_plan(message, run))
-
-        async def work() -> RunEnding:
-            if cancelled is not None:
-                raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await run_turns(active_run)
-
-        new_run = await self._run_with_lifecycle(active_run, run, work, "execute")
-        if cancelled is not None:
-            raise cancelled  # `work` did not raise it, because a hook prevented the start
-        return new_run
+        return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
         self,
@@ -324,54 +290,66 @@ class Agent(Generic[T]):
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
-        if decisions is not None and run is not None:
-            return stream_events(lambda on_event: self._resume_run(run, decisions, resources, on_event))
-        return stream_events(lambda on_event: self._run_prompt(prompt, run, resources, on_event))
+        order = RunOrder("run" if decisions is None else "resume", prompt, run, resources, decisions=decisions)
+        return stream_events(lambda on_event: self._start(order._replace(on_event=on_event)))
 
-    async def _run_prompt(
-        self,
-        prompt: str | UserMessage | None,
-        run: Run[Any] | None,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
+    async def _start(self, order: RunOrder, setup: StepSetup | None = None) -> Run[T]:
         if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("run", prompt, run, resources, on_event))
+            return await run_in_step(self, step, order)
+        if order.verb == "run":
+            return await self._run_prompt(order, setup)
+        return await (self._resume_run if order.verb == "resume" else self._execute_run)(order, setup)
+
+    async def _run_prompt(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run, prompt = order.run, order.prompt
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
-        active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
+        active_run = self._build_active_run(order, Spent(), setup)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
-        return await self._run_with_lifecycle(active_run, run, lambda: run_turns(active_run), "run")
+        return await self._run_with_lifecycle(active_run, order, lambda: run_turns(active_run))
 
-    async def _resume_run(
-        self,
-        run: Run[Any],
-        decisions: Decisions,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
-        if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("resume", None, run, resources, on_event, decisions))
-        setup = setup or build_own_setup(self, decisions)
+    async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run, decisions = check_run(order.run), order.decisions
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
-        active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
-        return await self._run_with_lifecycle(active_run, run, lambda: resume_turns(active_run, decisions), "resume")
+        active_run = self._build_active_run(order, run.spent, setup or build_own_setup(self, decisions))
+        return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
+
+    async def _execute_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run = check_run(order.run)
+        execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt or "", self._toolbox)
+        # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
+        active_run = self._build_active_run(order, run.spent if setup else Spent(), setup)
+        self._toolbox.check_mode(active_run.session, execution_mode)
+        may_claim = setup is None or setup.is_new
+        cancelled = await self._toolbox.claim_plan(active_run.session, run) if may_claim else None
+        self._toolbox.set_mode(active_run.session, execution_mode)
+        active_run.plan, active_run.refused_answers = None, 0
+        active_run.read_inbox()
+        active_run.conversation.add_prompt(with_plan(message, run))
+
+        async def work() -> RunEnding:
+            if cancelled is not None:
+                raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
+            return await run_turns(active_run)
+
+        new_run = await self._run_with_lifecycle(active_run, order, work)
+        if cancelled is not None:
+            raise cancelled  # `work` did not raise it, because a hook prevented the start
+        return new_run
 
     async def _run_with_lifecycle(
-        self, active_run: ActiveRun, run: Run[Any] | None, work: Callable[[], Awaitable[RunEnding]], verb: str
+        self, active_run: ActiveRun, order: RunOrder, work: Callable[[], Awaitable[RunEnding]]
     ) -> Run[T]:
         async def go_on() -> RunEnding:
-            # Requests that were made after *run* was saved are withdrawn. A session that the host gave may have other
+            # Requests that were made after the run was saved are withdrawn. A session that the host gave may have other
             # runs, whose requests stay. A run with steps makes its own again.
-            if run is not None and self._session is None and active_run.steps is None:
-                await withdraw_unknown_requests(active_run, run)
+            if order.run is not None and self._session is None and active_run.steps is None:
+                await withdraw_unknown_requests(active_run, order.run)
             return await work()
 
         with (
@@ -379,23 +357,18 @@ class Agent(Generic[T]):
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, go_on, verb, self._remember_run)
+            return await run_with_lifecycle(active_run, go_on, order.verb, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run
 
-    def _build_active_run(
-        self,
-        run: Run[Any] | None,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        spent: Spent,
-        setup: StepSetup | None = None,
-    ) -> ActiveRun:
-        session = choose_session((setup and setup.session) or self._session, run)
+    def _build_active_run(self, order: RunOrder, spent: Spent, setup: StepSetup | None) -> ActiveRun:
+        session = choose_session((setup and setup.session) or self._session, order.run)
         # A conversation that is continued keeps the mode that its host gave it.
-        if self._mode is not None and (run is None or session.mode is None):
+        if self._mode is not None and (order.run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
         # The stream gets the event first, because `on_event` may raise.
-        listener = combine_listeners(on_event, self._options.on_event)
-        return build_active_run(self._options, self._toolbox, session, run, spent, listener, resources, setup)
+        listener = combine_listeners(order.on_event, self._options.on_event)
+        return build_active_run(
+            self._options, self._toolbox, session, order.run, spent, listener, order.resources, setup
+        )

@@ -13,8 +13,7 @@ from ..dispatcher import Dispatcher
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session
-from .call_watcher import EventListener
-from .events import Event
+from .events import Event, EventListener
 from .saved.runs import Run
 from .toolbox import Toolbox
 

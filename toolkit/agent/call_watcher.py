@@ -10,20 +10,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from ..context import Progress
 from ..results import ToolCall, ToolResult
 from ..steps.run_steps import RunSteps
 from .budgets import Ledger
 from .conversation.valid_messages import build_unfinished_result
-from .events import Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
+from .events import Event, EventListener, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
 
-__all__ = ["CallWatcher", "CurrentRun", "EventListener", "current_run"]
+__all__ = ["CallWatcher", "CurrentRun", "current_run"]
 
 _log = logging.getLogger("toolkit")
-
-EventListener: TypeAlias = Callable[[Event], object]
 
 
 class CallWatcher:

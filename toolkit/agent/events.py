@@ -7,6 +7,8 @@ is reported inside an `Inner`, which names the call that the sub-run belongs to.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,6 +26,7 @@ __all__ = [
     "Compacted",
     "Done",
     "Event",
+    "EventListener",
     "Failed",
     "Inner",
     "Refused",
@@ -36,6 +39,7 @@ __all__ = [
     "ToolStarted",
     "TurnFinished",
     "Waiting",
+    "stream_events",
 ]
 
 
@@ -186,3 +190,26 @@ Event: TypeAlias = (
     | Inner
     | Done
 )
+
+EventListener: TypeAlias = Callable[[Event], object]
+
+
+async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
+    """
+    Run the coroutine that *start* returns, and yield the events that it passes to its listener.
+
+    The run ends when the generator is closed.
+    """
+    queue: asyncio.Queue[Event | None] = asyncio.Queue()
+    # The run has its own task, so that its context variables stay the same from start to end.
+    task = asyncio.ensure_future(start(queue.put_nowait))
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading

@@ -23,15 +23,15 @@ from ..steps.requests import find_answer, share_store
 from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
-from .call_watcher import EventListener
 from .decision_attempts import Resume, is_temporary, resume_with_decisions
+from .events import EventListener
 from .options import AgentOptions
 from .resume import Decisions
 from .saved.run_seal import dump_run, load_run
-from .saved.runs import Run
+from .saved.runs import Run, read_answer
 
 __all__ = [
-    "InnerStart",
+    "RunOrder",
     "build_own_setup",
     "find_step_for",
     "read_own_session",
@@ -44,9 +44,9 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-class InnerStart(NamedTuple):
+class RunOrder(NamedTuple):
     """
-    How a run of an agent inside a step starts.
+    What an agent is asked to do.
 
     Attributes:
         verb: The method of the agent that was called: "run", "resume" or "execute".
@@ -63,22 +63,6 @@ class InnerStart(NamedTuple):
     on_event: EventListener | None = None
     decisions: Decisions | None = None
     mode: Mode | None = None
-
-    async def start(self, agent: Any, run: Run[Any] | None, setup: StepSetup) -> Run[Any]:
-        """Start the run of *agent*, which continues *run*."""
-        result: Run[Any]
-        if self.verb == "execute":
-            result = await agent._execute_run(run, self.prompt, self.mode, self.resources, setup)  # noqa: SLF001 -- the agent's own package
-        elif self.verb == "resume":
-            result = await self.resume(agent, run, self.decisions or {}, setup)
-        else:
-            result = await agent._run_prompt(self.prompt, run, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
-        return result
-
-    async def resume(self, agent: Any, run: Run[Any] | None, decisions: Decisions, setup: StepSetup) -> Run[Any]:
-        """Go on with *run*, which waits."""
-        result: Run[Any] = await agent._resume_run(run, decisions, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
-        return result
 
     @property
     def digest(self) -> str:
@@ -108,7 +92,7 @@ def build_own_setup(agent: Any, decisions: Decisions) -> StepSetup | None:
     return None if steps is None else StepSetup(scope=RunScope(steps=steps, dispatcher=dispatcher, decisions=decisions))
 
 
-async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]:
+async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
     """
     Run *agent* as a part of *step*.
 
@@ -119,15 +103,17 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
     options = agent._options  # noqa: SLF001 -- the agent's own package
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
-    own_agent = agent if inner.verb == "resume" else _share_store_with(agent, step.scope)
+    own_agent = agent if order.verb == "resume" else _share_store_with(agent, step.scope)
 
     async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
-        return await inner.resume(own_agent, run, decisions, setup)
+        resuming = order._replace(verb="resume", prompt=None, run=run, decisions=decisions)
+        resumed: Run[Any] = await own_agent._start(resuming, setup)  # noqa: SLF001 -- as above
+        return resumed
 
     try:
-        async with step.nested.open("an agent", inner.digest, identity) as nested:
-            run = await _advance(own_agent, step, nested, inner, resume)
+        async with step.nested.open("an agent", order.digest, identity) as nested:
+            run = await _advance(own_agent, step, nested, order, resume)
             step.nested.add_spent(nested.number, run.spent)
             if run.status == "waiting":
                 await step.nested.pause(nested.number, run.requests)
@@ -140,18 +126,18 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
         agent.last_run = own_agent.last_run
 
 
-async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerStart, resume: Resume) -> Run[Any]:
+async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrder, resume: Resume) -> Run[Any]:
     """Return how the run ends or where it waits: it begins, goes on, or has ended before."""
     stops, record, place = 0, None, f"inner/{nested.number}/stop"
     while (note := await step.nested.read_note(f"{place}/{stops + 1}")) is not None:
         stops, record = stops + 1, note
     if record is None:
-        session = inner.run.session if inner.run and inner.verb == "resume" else _build_session(agent, step, inner.run)
+        session = order.run.session if order.run and order.verb == "resume" else _build_session(agent, step, order.run)
         setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
-        continued = None if inner.run is None else replace(inner.run, session=session)
-        run = await inner.start(agent, continued, replace(setup, is_new=nested.is_new))
+        continued = None if order.run is None else replace(order.run, session=session)
+        run = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
     else:
-        stopped = _load(agent, record)
+        stopped = read_answer(load_run(record), agent._options.output)  # noqa: SLF001 -- as above
         answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}
         decisions = {name: answer for name, answer in answers.items() if answer is not None}
         if not decisions:
@@ -220,11 +206,3 @@ def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dic
     if principal is not None and principal != session.principal:
         changes.pop("grants", None)
     return session.principal if principal is None else principal, changes
-
-
-def _load(agent: Any, record: Mapping[str, Any]) -> Run[Any]:
-    run = load_run(record)
-    answer_format = agent._options.output  # noqa: SLF001 -- the agent's own package
-    if run.answer is None or answer_format is None:
-        return run
-    return replace(run, answer=answer_format.read_json(run.answer.json))

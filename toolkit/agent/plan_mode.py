@@ -17,6 +17,7 @@ from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
 from ..permissions.judge import CallGate, Judge, PermissionRequest, RequestBuilder
+from ..permissions.modes import Mode, check_mode
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
 from ..spec import Tool
@@ -24,11 +25,12 @@ from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
 from .call_watcher import current_run
 from .prompts import EXIT_PLAN
-from .saved.runs import Run
+from .saved.runs import Run, check_run
 
 __all__ = [
     "PlanGuard",
     "build_plan_request",
+    "check_execution",
     "exit_plan_tool",
     "is_for_planning",
     "resolve_plan_tools",
@@ -83,6 +85,15 @@ def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -
             raise ValueError(f"plan_tools: `{named_tool.name}` is not read-only, so it cannot be used while planning")
         names.add(named_tool.name)
     return frozenset(names)
+
+
+def check_execution(run: Run[Any], mode: Mode | None) -> Mode | None:
+    """Return *mode*, in which the plan of *run* is carried out; raise `ValueError` if that is not possible."""
+    if check_run(run).status != "planned":
+        raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
+    if mode == "plan":
+        raise ValueError('a plan cannot be executed in mode "plan"; choose another mode, such as "default"')
+    return None if mode is None else check_mode(mode)
 
 
 def with_plan(prompt: UserMessage, run: Run[Any]) -> UserMessage:

@@ -16,7 +16,7 @@ from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
 from ..steps.notes import CallPause, read_pause
-from ..steps.requests import ASK_AGAIN, check_answers
+from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding
 from .conversation.valid_messages import build_unfinished_result
 from .loop import conclude_turn, dispatch_calls, watch_calls
@@ -28,6 +28,7 @@ Decisions: TypeAlias = Mapping[str, Decision]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
+_WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
 
@@ -60,10 +61,16 @@ async def check_decisions(
 
 
 async def withdraw_unknown_requests(active_run: ActiveRun, run: Run[Any]) -> None:
-    """Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know."""
+    """
+    Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know.
+
+    A process that was killed may have made a request after its run was saved. The run that is continued from the saved
+    state makes the request again. So an approval of the older request would run the same call twice.
+    """
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
-    await active_run.toolbox.withdraw_unknown_requests(
-        active_run.session, held_ids | {request.id for request in run.requests}
+    known_ids = held_ids | {request.id for request in run.requests}
+    await withdraw_session_requests(
+        active_run.toolbox.dispatcher, active_run.session.id, kept_ids=known_ids, reason=_WITHDRAWN_REASON
     )
 
 

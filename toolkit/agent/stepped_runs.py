@@ -29,8 +29,8 @@ from ..steps.call_step import RunScope, StepSetup
 from ..steps.requests import ASK_AGAIN, find_withdrawn_ids
 from ..steps.session_changes import apply_changes
 from .agent import Agent
-from .inner_agents import read_own_session
-from .plan_execution import check_execution, claim_plan, is_plan_claimed
+from .inner_agents import RunOrder, read_own_session
+from .plan_mode import check_execution
 from .resume import Decisions
 from .saved.runs import Run
 
@@ -79,7 +79,7 @@ class SteppedRun(Generic[T]):
             principal, session_state = read_own_session(self.agent, principal)
         session = Session(id=derive_session_id(self.id, self.secret), principal=principal)
         apply_changes(session_state, session)
-        return await self.agent._run_prompt(prompt, None, self.resources, None, self._set_up(session))  # noqa: SLF001 -- the agent's own package
+        return await self._start(RunOrder("run", prompt, None), self._set_up(session))
 
     async def resume(
         self, run: Run[Any], decisions: Decisions, *, refused: dict[str, Exception] | None = None
@@ -94,7 +94,7 @@ class SteppedRun(Generic[T]):
         withdrawn = await find_withdrawn_ids(find_dispatcher(self.agent), run.requests)
         decisions = {**decisions, **dict.fromkeys(withdrawn, ASK_AGAIN)}
         setup = self._set_up(run.session, decisions, refused)
-        return await self.agent._resume_run(run, decisions, self.resources, None, setup)  # noqa: SLF001 -- as above
+        return await self._start(RunOrder("resume", None, run, decisions=decisions), setup)
 
     async def execute(self, run: Run[Any], prompt: str | UserMessage, mode: Mode | None) -> Run[T]:
         """
@@ -103,8 +103,11 @@ class SteppedRun(Generic[T]):
         What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
         """
         with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
-            await claim_plan(self.agent._toolbox, run.session, run)  # noqa: SLF001 -- as above
-        return await self.agent._execute_run(run, prompt, mode, self.resources, self._set_up(run.session))  # noqa: SLF001 -- as above
+            await self.agent._toolbox.claim_plan(run.session, run)  # noqa: SLF001 -- the agent's own package
+        return await self._start(RunOrder("execute", prompt, run, mode=mode), self._set_up(run.session))
+
+    async def _start(self, order: RunOrder, setup: StepSetup) -> Run[T]:
+        return await self.agent._start(order._replace(resources=self.resources), setup)  # noqa: SLF001 -- as above
 
     def _set_up(
         self, session: Session, decisions: Decisions | None = None, refused: dict[str, Exception] | None = None
@@ -139,5 +142,5 @@ async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None
         ValueError: *run* has not planned, or *mode* is "plan".
     """
     check_execution(run, mode)
-    if await is_plan_claimed(agent._toolbox, run):  # noqa: SLF001 -- the agent's own package
+    if await agent._toolbox.is_plan_claimed(run):  # noqa: SLF001 -- the agent's own package
         raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")

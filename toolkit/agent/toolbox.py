@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
+from ..approvals import ApprovalError
 from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
 from ..approvals.records import Record
@@ -35,20 +36,19 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..steps.call_step import BEGIN_HOOK
-from ..steps.requests import withdraw_session_requests
 from ..values.visible import make_visible
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
 from .own_tools import SEARCH_TOOL
-from .plan_mode import PlanGuard, is_for_planning
+from .plan_mode import PlanGuard, build_plan_request, is_for_planning
 from .prompts import EXIT_PLAN
+from .saved.runs import Run
 
 __all__ = ["Toolbox"]
 
 _RUN_COUNT_KEY = "toolkit.agent.saved.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
 _MAX_SUMMARY_CHARS = 200
-_WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
 
 class Toolbox:
@@ -247,19 +247,8 @@ class Toolbox:
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
             return True  # a seal is checked when the request is resumed
-        record = await settings.store_runner.run("find request", request.id, lambda store: store.get(request.id))
-        if record is None:
-            return True
-        return is_same_request(request, record.request, settings.redaction)
-
-    async def withdraw_unknown_requests(self, session: Session, known_ids: Collection[str]) -> None:
-        """
-        Deny the requests of *session* in the store whose ids are not in *known_ids*.
-
-        A process that was killed may have made a request after its run was saved. The run that is continued from the
-        saved state makes the request again. So an approval of the older request would run the same call twice.
-        """
-        await withdraw_session_requests(self.dispatcher, session.id, kept_ids=known_ids, reason=_WITHDRAWN_REASON)
+        record = await self._find_record(request.id)
+        return record is None or is_same_request(request, record.request, settings.redaction)
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
         """
@@ -274,23 +263,44 @@ class Toolbox:
         record = Record(request=expired_request, arguments={}, identity="")
         return await settings.store_runner.run("keep request", request.id, lambda store: _try_add_record(store, record))
 
-    async def claim_plan(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
+    async def claim_plan(self, session: Session, run: Run[Any]) -> asyncio.CancelledError | None:
         """
-        Return whether the caller may carry out *plan*, and the cancellation that came while the store was asked.
+        Record that the caller carries out the plan of *run*, and return the cancellation that came meanwhile.
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
+
+        Raises:
+            ApprovalError: The plan was carried out already.
         """
+        is_ours, cancelled = await self._try_claim(session, build_plan_request(run))
+        if not is_ours:
+            raise cancelled or ApprovalError(
+                "the plan of this run was carried out already, or is being carried out; "
+                "continue with the run that `execute` returned, or let the model plan again",
+                why="answered",
+            )
+        return cancelled
+
+    async def _try_claim(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         settings = self.dispatcher.settings
         if not settings.approvals.store.blocking:
             return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING_PLAN_KEY] = True
         try:
-            store_task, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
+            claim, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING_PLAN_KEY]
-        if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
+        if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
             raise cancelled
-        return store_task.result(), cancelled
+        return claim.result(), cancelled
+
+    async def is_plan_claimed(self, run: Run[Any]) -> bool:
+        """Return whether the plan of *run* was carried out already, or is being carried out."""
+        return await self._find_record(build_plan_request(run).id) is not None
+
+    async def _find_record(self, request_id: str) -> Record | None:
+        runner = self.dispatcher.settings.store_runner
+        return await runner.run("find request", request_id, lambda store: store.get(request_id))
 
     def expand_skills(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""

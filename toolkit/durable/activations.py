@@ -20,17 +20,15 @@ from ..calls.hook_runner import run_in_thread
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
-from .decisions_json import decision_from_json
+from .decisions import decision_from_json, describe_refusals
 from .engine import Delivery
 from .errors import DurableError, Fenced
 from .journal.base import Journal
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal.run_changes import CUT_SHORT
-from .journal_steps import JournalSteps
-from .refusals import describe_refusals
+from .journal_steps import JournalSteps, measure_steps
 from .run_kinds import Activation, Ended, RunKinds
 from .step_gate import StepGate, WorkerEnds
-from .step_seconds import measure_steps
 from .store_retries import persist
 
 __all__ = ["Activations", "Performed"]

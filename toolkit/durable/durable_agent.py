@@ -32,7 +32,8 @@ from ..approvals.store import ApprovalStore
 from ..decisions import Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
-from .agent_outcomes import AgentOutcomes, build_end, deny_expired, has_end, load_paused
+from ..steps.requests import deny_if_expired
+from .agent_outcomes import AgentOutcomes, build_end, has_end, load_paused
 from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
@@ -317,9 +318,11 @@ class DurableAgent(Generic[T]):
 
     async def _resume(self, stepped: SteppedRun[T], activation: Activation) -> Ended:
         run = load_paused(activation.row)
-        decisions = {**deny_expired(run, activation.now), **activation.decisions}
-        known = {request.id for request in run.requests}
-        decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
+        decisions = {
+            request.id: decision
+            for request in run.requests
+            if (decision := activation.decisions.get(request.id) or deny_if_expired(request, activation.now))
+        }
         inner_refused: dict[str, Exception] = {}
         run, refused = await resume_with_decisions(partial(stepped.resume, refused=inner_refused), run, decisions)
         return replace(build_end(run), refused={**refused, **inner_refused})

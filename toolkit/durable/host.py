@@ -31,15 +31,14 @@ from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolkitError
 from .activations import Activations
 from .database_address import resolve_address
+from .decisions import find_refusal
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
-from .local_runs import LocalRuns
 from .over_runs import OverRuns
-from .refusals import find_refusal
 from .run_answers import RunAnswers
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
 from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
@@ -129,13 +128,6 @@ class DurableHost:
             withdraw_requests=self._over_runs.withdraw_requests,
             clock=self._clock,
         )
-        self._local_runs = LocalRuns(
-            self._activations,
-            self._job_worker,
-            self.get,
-            is_closed=lambda: self._is_closed,
-            clock=self._clock,
-        )
 
     def register(
         self,
@@ -193,7 +185,7 @@ class DurableHost:
             DurableError: There is a run with this id and another input (`why="changed"`).
         """
         row = await self._create(kind, id, input, principal, deadline_seconds)
-        return await self._local_runs.bring_to_rest(row.id, resources)
+        return await self._bring_to_rest(row.id, resources)
 
     async def resume(
         self,
@@ -210,7 +202,7 @@ class DurableHost:
         """
         try:
             await finish_work(self._answers.decide(id, decisions), _CLEANUP_SECONDS)
-            row = await self._local_runs.bring_to_rest(id, resources)
+            row = await self._bring_to_rest(id, resources)
         except asyncio.CancelledError:
             await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
             raise
@@ -233,10 +225,13 @@ class DurableHost:
         """
         try:
             await finish_work(self._answers.order(id, order), _CLEANUP_SECONDS)
-            return await self._local_runs.bring_to_rest(id, resources)
+            return await self._bring_to_rest(id, resources)
         except asyncio.CancelledError:
             await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
             raise
+
+    async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
+        return await self._job_worker.bring_to_rest(run_id, resources, lambda: self._is_closed)
 
     async def _leave_to_workers(self, run_id: str) -> None:
         """Enqueue a run that can go on, because its caller does not go on with it."""
@@ -339,10 +334,8 @@ class DurableHost:
 
     async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
         """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
-        row = await self._in_thread(lambda: self._journal.get(id))
-        if row is None:
-            raise DurableError(f"there is no run {id!r}", why="unknown")
-        return row
+        self._check_open()
+        return await self._job_worker.get(id)
 
     async def list(
         self, *, status: RunStatus | None = None, kind: str | None = None, limit: int = 100, after: str | None = None
@@ -393,9 +386,12 @@ class DurableHost:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
+        self._check_open()
+        return await self._activations.in_thread(work)
+
+    def _check_open(self) -> None:
         if self._has_closed:
             raise DurableError("this host was closed; make a new one", why="store")
-        return await self._activations.in_thread(work)
 
     async def _create(
         self, kind: str, run_id: str, data: Mapping[str, Any], principal: str | None, deadline_seconds: float | None

@@ -1,5 +1,7 @@
 """
-The work of a host on the jobs of its queue, and its look at the runs of all workers at every beat.
+The work of a host on runs: here and now for a caller, and on the jobs of its queue.
+
+At every beat, it looks at the runs of all workers.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from .workers import BEATS_PER_TAKEOVER, Heart, Observer
 __all__ = ["JobWorker"]
 
 _POLL_SECONDS = 0.5
+_FIRST_POLL_SECONDS = 0.05
 _STORE_POLL_SECONDS = 0.1
 _SEARCH_PART = 0.1
 """The search for runs without a job takes at most this part of the time, however many runs there are."""
@@ -98,6 +101,41 @@ class JobWorker:
             return True
         counters = await self._activations.in_thread(self._journal.read_workers)
         return self._observer.is_dead(row.worker, counters)
+
+    async def bring_to_rest(
+        self, run_id: str, resources: Mapping[Any, Any] | None, is_closed: Callable[[], bool]
+    ) -> RunRow:
+        """
+        Return the row of a run that is over or waits, and work on the run here and now until then.
+
+        If another process works on the run, its end is awaited. *is_closed* returns whether the host was closed.
+        """
+        wait_seconds = _FIRST_POLL_SECONDS
+        while True:
+            row = await self.get(run_id)
+            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
+                return row
+            if await self.may_activate(row):
+                performed = await self._activations.perform(row, resources=resources)
+                if performed.error is not None:
+                    raise performed.error
+                if performed.delivery == "done":
+                    continue
+            if is_closed():
+                raise DurableError(f"the host was closed, and a worker goes on with the run {run_id!r}", why="busy")
+            await asyncio.sleep(wait_seconds)
+            wait_seconds = min(_POLL_SECONDS, wait_seconds * 1.5)
+
+    def _is_due(self, row: RunRow) -> bool:
+        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
+        return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
+
+    async def get(self, run_id: str) -> RunRow:
+        """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
+        row = await self._read_row(run_id)
+        if row is None:
+            raise DurableError(f"there is no run {run_id!r}", why="unknown")
+        return row
 
     async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
         """Work on jobs until this call is cancelled, or `end` is called."""

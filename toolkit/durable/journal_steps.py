@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from .journal.records import RunRow, StepRow
 from .journal.row_texts import shorten_key
 from .store_retries import PERSIST_SECONDS, persist
 
-__all__ = ["JournalSteps"]
+__all__ = ["JournalSteps", "measure_steps"]
 
 _CLEANUP_SECONDS = 30.0
 
@@ -266,3 +266,15 @@ class _Beginning:
             return
         await self._steps.write_beginning(self._key, self._call, was_begun=self._was_begun)
         self.has_begun = True
+
+
+def measure_steps(steps: Iterable[StepRow]) -> float:
+    """Return how many seconds at least one of *steps* was under way. Steps at the same time count once."""
+    times = sorted(
+        (step.finished_at - step.seconds, step.finished_at) for step in steps if step.finished_at is not None
+    )
+    total, covered_until = 0.0, float("-inf")
+    for began_at, finished_at in times:
+        total += max(0.0, finished_at - max(began_at, covered_until))
+        covered_until = max(covered_until, finished_at)
+    return total

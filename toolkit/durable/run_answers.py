@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ..decisions import Decision
-from .decisions_json import decision_to_json
+from .decisions import decision_to_json
 from .errors import DurableError
 from .journal.base import Journal
 from .journal.records import RunRow

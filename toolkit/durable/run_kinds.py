@@ -39,7 +39,7 @@ class Activation:
         steps: The steps of the run. Those with a record return it.
         decisions: The answers of people since the run waits, by the ids of their requests.
         now: When the activation began, in seconds since 1970.
-        spent_seconds: How long the steps took that have a record, by the clock on the wall.
+        spent_seconds: How many seconds the steps took that have a record. Those at the same time count once.
         resources: The resources that the caller gave for this activation; None if it gave none.
     """
 

@@ -23,6 +23,7 @@ __all__ = [
     "ASK_AGAIN",
     "check_answers",
     "delete_session_requests",
+    "deny_if_expired",
     "find_answer",
     "find_withdrawn_ids",
     "share_store",
@@ -98,9 +99,14 @@ async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | N
     if await find_withdrawn_ids(scope.dispatcher, [request]):
         return ASK_AGAIN
     now = scope.dispatcher.approvals.clock() if scope.now is None else scope.now
-    if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
-        return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
-    return scope.decisions.get(request.id)
+    return scope.decisions.get(request.id) or deny_if_expired(request, now)
+
+
+def deny_if_expired(request: ApprovalRequest, now: float) -> Decision | None:
+    """Return a denial of *request* if it can be answered no more. Its call is not run then."""
+    if request.expires_at is None or now < request.expires_at:
+        return None
+    return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
 
 
 def check_answers(

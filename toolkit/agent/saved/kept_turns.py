@@ -7,8 +7,8 @@ records of its steps have the replies of the model and the results of the calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...providers.base import Usage
@@ -22,48 +22,44 @@ from ..conversation.run_conversation import RunConversation
 from ..conversation.valid_messages import build_unfinished_result
 from .runs import Run
 
-__all__ = ["KeptSteps", "add_kept_turns"]
+__all__ = ["add_kept_turns"]
 
 Record = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSteps:
+def add_kept_turns(
+    run: Run[Any],
+    records: Mapping[str, Record | None],
+    why: str,
+    *,
+    shorten_key: Callable[[str], str],
+    prompt: UserMessage | None = None,
+) -> Run[Any]:
     """
-    The records of the steps of a run.
-
-    Attributes:
-        find: Returns the record of the step with a key; None if it has none.
-        has_begun: Returns whether a step with this key has begun.
-        records: All records of the run, with those of its sub-runs.
-    """
-
-    find: Callable[[str], Record | None]
-    has_begun: Callable[[str], bool]
-    records: Iterable[Record]
-
-
-def add_kept_turns(run: Run[Any], steps: KeptSteps, why: str, *, prompt: UserMessage | None = None) -> Run[Any]:
-    """
-    Return *run*, as it was when it last waited or began, with the turns and the usage that *steps* have.
+    Return *run*, as it was when it last waited or began, with the turns and the usage that *records* have.
 
     A call without a result gets one that says *why*. No call of the returned run waits.
 
     Args:
+        records: The records of the steps, with those of sub-runs, by their keys; None for a step that has begun only.
+        shorten_key: Returns the key of *records* that stands for the key of a step.
         prompt: What the user said after *run* was saved.
 
     Raises:
         ValueError: A record cannot be read.
     """
-    return _Turns(run, steps, why).add(prompt)
+    return _Turns(run, records, why, shorten_key).add(prompt)
 
 
 class _Turns:
     """The work of `add_kept_turns`."""
 
-    def __init__(self, run: Run[Any], steps: KeptSteps, why: str) -> None:
+    def __init__(
+        self, run: Run[Any], records: Mapping[str, Record | None], why: str, shorten_key: Callable[[str], str]
+    ) -> None:
         self._run = run
-        self._steps = steps
+        self._records = records
+        self._shorten_key = shorten_key
         self._why = why
         self._key = escape_key(run.id)
         self._conversation = RunConversation(run.messages, frame_results=False, summary=run.summary)
@@ -87,8 +83,11 @@ class _Turns:
         messages, usage = tuple(self._conversation.messages), self._sum_usage()
         return replace(self._run, messages=messages, usage=usage, subs=(), reply_count=number)
 
+    def _find_record(self, key: str) -> Record | None:
+        return self._records.get(self._shorten_key(key))
+
     def _find_reply(self, number: int) -> Record | None:
-        return self._steps.find(f"{self._key}/reply/{number}")
+        return self._find_record(f"{self._key}/reply/{number}")
 
     def _make_call_key(self, number: int, call: ToolCall) -> str:
         return f"{self._key}/call/{number}.{escape_key(call.id)}"
@@ -98,25 +97,22 @@ class _Turns:
         if not any(True for _ in self._run.waiting()):
             return
         calls, results = self._conversation.last_turn()
-        found: dict[int, ToolResult] = {}
+        settled: dict[int, ToolResult] = {}
         for index, (call, result) in enumerate(zip(calls, results, strict=True)):
             if result.kind == "waiting":
+                key = self._make_call_key(number, call)
                 is_held = result.request is not None and result.request.waits_for is not None
-                found[index] = (
-                    self._find_result(self._make_call_key(number, call), call)
-                    if is_held
-                    else (self._find_answered(result, self._make_call_key(number, call), call))
-                )
-        if not has_more and all(_was_not_run(result) for result in found.values()):
+                settled[index] = self._find_result(key, call) if is_held else self._find_answered(result, key, call)
+        if not has_more and all(_was_not_run(result) for result in settled.values()):
             del self._conversation.messages[-2:]
             return
-        for index, result in found.items():
+        for index, result in settled.items():
             self._conversation.replace_result(index, result)
 
     def _find_result(self, key: str, call: ToolCall) -> ToolResult:
-        record = self._steps.find(key)
+        record = self._find_record(key)
         if record is None:
-            return build_unfinished_result(call, self._why, was_started=self._steps.has_begun(key))
+            return self._build_unfinished(key, call)
         return self._find_answered(self._read_result(record), key, call)
 
     def _find_answered(self, result: ToolResult, call_key: str, call: ToolCall) -> ToolResult:
@@ -125,12 +121,15 @@ class _Turns:
             key = f"{self._key}/resume/{escape_key(result.request.id)}"
             if (pause := read_pause(result)) is not None:
                 key = f"{call_key}/again/{pause.number}"
-            record = self._steps.find(key)
+            record = self._find_record(key)
             if record is None:
-                return build_unfinished_result(call, self._why, was_started=self._steps.has_begun(key))
+                return self._build_unfinished(key, call)
             result = self._read_result(record)
         result.call_id = call.id
         return result
+
+    def _build_unfinished(self, key: str, call: ToolCall) -> ToolResult:
+        return build_unfinished_result(call, self._why, was_started=self._shorten_key(key) in self._records)
 
     def _read_result(self, record: Record) -> ToolResult:
         # The session of the run is not changed: it is over.
@@ -139,8 +138,8 @@ class _Turns:
     def _sum_usage(self) -> Usage:
         """Return the tokens of all replies, of sub-runs and of summaries too: each is a step."""
         usage = Usage()
-        for record in self._steps.records:
-            if "usage" in record:
+        for record in self._records.values():
+            if record is not None and "usage" in record:
                 usage += load_reply(record).usage
         return usage
 

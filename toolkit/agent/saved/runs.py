@@ -35,7 +35,7 @@ from ..final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
 from .run_fields import Status, Stop, check_run_fields
 
-__all__ = ["Run", "SubRun", "check_run"]
+__all__ = ["Run", "SubRun", "check_run", "read_answer"]
 
 _VERSION = 1
 _MAX_NESTING = 32
@@ -286,6 +286,13 @@ class SubRun:
             "output": None if self.output is None else self.output.schema,
             "run": self.run.to_json(),
         }
+
+
+def read_answer(run: Run[Any], answer_format: AnswerFormat | None) -> Run[Any]:
+    """Return *run*, which was read without the type of its answer, with its answer read as *answer_format* says."""
+    if run.answer is None or answer_format is None:
+        return run
+    return replace(run, answer=answer_format.read_json(run.answer.json))
 
 
 def check_run(run: Run[Any]) -> Run[Any]:
